@@ -1,0 +1,32 @@
+# Two commands: `make demo` and `make test`. Each sets up .venv on its own if it is missing or out of date.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/installed
+
+.PHONY: setup demo test lint types unit bench pictures clean
+
+setup: $(STAMP)
+
+# The editable install needs no rebuild when sources change, only when the declared dependencies do.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/scenegpi demo --out out/demo
+
+test: lint types unit
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+unit: $(STAMP)
+	$(BIN)/pytest -n 2
+
+clean:
+	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache
