@@ -1,0 +1,292 @@
+"""SceneGraph: the one record that all parts of the project speak.
+
+An image's objects (boxes, labels, scores, maybe whole label distributions) and the relations between them (subject,
+object, predicate, scores, maybe a whole distribution for each pair), with the vocabulary that gives the numbers their
+names. Arrays inside, checked once at construction, read-only afterwards.
+
+The score of a triplet is the product of its parts, P(subject) P(object) P(predicate); a score that is not given is 1.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scenegpi.arrays import (
+    GraphError,
+    box_array,
+    check_range,
+    identifier,
+    image_side,
+    integer_array,
+    real_array,
+)
+from scenegpi.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import networkx
+
+
+class Triplet(NamedTuple):
+    """One relation in words, with the indices of its two objects."""
+
+    subject: str
+    predicate: str
+    object: str
+    score: float
+    subject_index: int
+    object_index: int
+
+    def __str__(self) -> str:
+        return f"{self.subject} - {self.predicate} - {self.object} ({self.score:.3f})"
+
+
+class SceneGraph:
+    """Objects and relations of one image.
+
+    Args:
+        boxes: (N, 4) x1, y1, x2, y2 in pixels, x1 <= x2 and y1 <= y2; may reach outside the image.
+        labels: (N,) indices into `vocabulary.objects`.
+        vocabulary: the names.
+        relations: (R, 3) rows of subject, object (indices of boxes) and predicate (index into
+            `vocabulary.predicates`). Duplicate rows are kept; a pair may have several predicates.
+        scores: (N,) P(label) of each box; None means 1.
+        label_dist: (N, C) distribution over `vocabulary.objects`.
+        relation_scores: (R,) P(predicate) of each relation; None means 1.
+        pairs, pair_dist: (E, 2) ordered pairs and (E, 1 + P) their distributions; column 0 is "no relation".
+        image_id, file, width, height: the image; each may be None.
+    """
+
+    __slots__ = (
+        "boxes",
+        "file",
+        "height",
+        "image_id",
+        "label_dist",
+        "labels",
+        "pair_dist",
+        "pairs",
+        "relation_scores",
+        "relations",
+        "scores",
+        "vocabulary",
+        "width",
+    )
+
+    image_id: int | str | None
+    file: str | None
+    width: int | None
+    height: int | None
+    boxes: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    scores: NDArray[np.floating] | None
+    label_dist: NDArray[np.floating] | None
+    relations: NDArray[np.int32]
+    relation_scores: NDArray[np.floating] | None
+    pairs: NDArray[np.int32] | None
+    pair_dist: NDArray[np.floating] | None
+    vocabulary: Vocabulary
+
+    def __init__(
+        self,
+        boxes: ArrayLike,
+        labels: ArrayLike,
+        vocabulary: Vocabulary,
+        relations: ArrayLike = (),
+        *,
+        scores: ArrayLike | None = None,
+        label_dist: ArrayLike | None = None,
+        relation_scores: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_dist: ArrayLike | None = None,
+        image_id: int | str | None = None,
+        file: str | None = None,
+        width: int | None = None,
+        height: int | None = None,
+    ) -> None:
+        if not isinstance(vocabulary, Vocabulary):
+            raise GraphError(f"vocabulary: expected a Vocabulary, found {type(vocabulary).__name__}")
+        set_ = object.__setattr__
+        set_(self, "vocabulary", vocabulary)
+        set_(self, "image_id", identifier(image_id))
+        set_(self, "file", None if file is None else str(file))
+        set_(self, "width", image_side(width, "width"))
+        set_(self, "height", image_side(height, "height"))
+        set_(self, "boxes", box_array(boxes))
+        n = len(self.boxes)
+        set_(self, "labels", integer_array(labels, (n,), "labels"))
+        check_range(self.labels, len(vocabulary.objects), "labels")
+        set_(self, "scores", real_array(scores, (n,), "scores"))
+        set_(self, "label_dist", real_array(label_dist, (n, len(vocabulary.objects)), "label_dist"))
+        set_(self, "relations", integer_array(relations, (-1, 3), "relations"))
+        check_range(self.relations[:, :2], n, "relations")
+        check_range(self.relations[:, 2], len(vocabulary.predicates), "relations (predicate)")
+        set_(self, "relation_scores", real_array(relation_scores, (len(self.relations),), "relation_scores"))
+        if (pairs is None) != (pair_dist is None):
+            raise GraphError("pairs: given without pair_dist, or the other way round")
+        set_(self, "pairs", None if pairs is None else integer_array(pairs, (-1, 2), "pairs"))
+        if self.pairs is not None:
+            check_range(self.pairs, n, "pairs")
+            shape = (len(self.pairs), 1 + len(vocabulary.predicates))
+            set_(self, "pair_dist", real_array(pair_dist, shape, "pair_dist"))
+        else:
+            set_(self, "pair_dist", None)
+
+    @classmethod
+    def trusted(cls, **fields: Any) -> SceneGraph:
+        """A graph from fields that are already checked: exact dtypes, read-only arrays. For readers of whole files."""
+        graph = object.__new__(cls)
+        set_ = object.__setattr__
+        for name in cls.__slots__:
+            set_(graph, name, fields.get(name))
+        return graph
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        raise AttributeError(f"SceneGraph is immutable: cannot set {key!r} (use replace)")
+
+    def __delattr__(self, key: str) -> None:
+        raise AttributeError(f"SceneGraph is immutable: cannot delete {key!r}")
+
+    def __len__(self) -> int:
+        """Number of boxes."""
+        return len(self.boxes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SceneGraph):
+            return NotImplemented
+        return all(_same(getattr(self, name), getattr(other, name)) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        image = self.file if self.image_id is None else self.image_id
+        size = "" if self.width is None else f"{self.width}x{self.height}, "
+        words = [f"{t.subject} {t.predicate} {t.object}" for t in self.triplets(top=3)]
+        more = ", ..." if len(self.relations) > 3 else ""
+        shown = f" ({'; '.join(words)}{more})" if words else ""
+        return f"SceneGraph({image!r}, {size}{len(self)} boxes, {len(self.relations)} relations{shown})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, ({name: getattr(self, name) for name in self.__slots__},)
+
+    @property
+    def names(self) -> list[str]:
+        """The label of each box, in words."""
+        return [self.vocabulary.objects[i] for i in self.labels.tolist()]
+
+    def triplet_scores(self) -> NDArray[np.float64]:
+        """(R,) P(subject) P(object) P(predicate) of each relation."""
+        score = np.ones(len(self.relations)) if self.relation_scores is None else np.float64(self.relation_scores)
+        if self.scores is not None:
+            score = score * self.scores[self.relations[:, 0]] * self.scores[self.relations[:, 1]]
+        return np.asarray(score)
+
+    def triplets(self, top: int | None = None) -> list[Triplet]:
+        """The relations in words, best first; equal scores stay in their order in the graph."""
+        scores = self.triplet_scores()
+        order = np.argsort(-scores, kind="stable")[:top]
+        objects, predicates = self.vocabulary.objects, self.vocabulary.predicates
+        labels = self.labels
+        return [
+            Triplet(objects[labels[s]], predicates[p], objects[labels[o]], score, s, o)
+            for (s, o, p), score in zip(self.relations[order].tolist(), scores[order].tolist(), strict=True)
+        ]
+
+    def replace(self, **changes: Any) -> SceneGraph:
+        """A new graph with these fields changed, checked again."""
+        unknown = set(changes) - set(self.__slots__)
+        if unknown:
+            raise TypeError(f"SceneGraph has no field {sorted(unknown)[0]!r}")
+        return SceneGraph(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
+
+    def subset(self, index: ArrayLike) -> SceneGraph:
+        """The boxes at `index` (indices without repeats, or a boolean mask), in that order, and what lies among."""
+        chosen = np.asarray(index)
+        if chosen.dtype == bool:
+            if chosen.shape != (len(self),):
+                raise GraphError(f"subset: mask of shape {chosen.shape} for {len(self)} boxes")
+            chosen = np.flatnonzero(chosen)
+        chosen = integer_array(chosen, (-1,), "subset")
+        check_range(chosen, len(self), "subset")
+        place = np.full(len(self), -1, dtype=np.int32)
+        place[chosen] = np.arange(len(chosen), dtype=np.int32)
+        if (place >= 0).sum() != len(chosen):
+            raise GraphError("subset: an index stands twice")
+        ends = place[self.relations[:, :2]]
+        kept = (ends >= 0).all(axis=1)
+        changes: dict[str, Any] = {
+            "boxes": self.boxes[chosen],
+            "labels": self.labels[chosen],
+            "scores": None if self.scores is None else self.scores[chosen],
+            "label_dist": None if self.label_dist is None else self.label_dist[chosen],
+            "relations": np.column_stack([ends[kept], self.relations[kept, 2]]),
+            "relation_scores": None if self.relation_scores is None else self.relation_scores[kept],
+        }
+        if self.pairs is not None and self.pair_dist is not None:
+            ends = place[self.pairs]
+            kept = (ends >= 0).all(axis=1)
+            changes |= {"pairs": ends[kept], "pair_dist": self.pair_dist[kept]}
+        return self.replace(**changes)
+
+    def permute(self, order: ArrayLike) -> SceneGraph:
+        """The same graph with its boxes listed in another order: new box i is old box `order[i]`."""
+        order = np.asarray(order)
+        if order.shape != (len(self),):
+            raise GraphError(f"permute: {order.size} indices for {len(self)} boxes")
+        return self.subset(order)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values in the shape of the JSON form (docs/formats.md), vocabulary included."""
+        from scenegpi.graph_json import to_dict
+
+        return to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
+        """Inverse of `to_dict`. `vocabulary` is used where the data holds none of its own."""
+        from scenegpi.graph_json import from_dict
+
+        return from_dict(data, vocabulary)
+
+    def to_json(self) -> str:
+        """One line of JSON that `from_json` reads back without loss."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, vocabulary: Vocabulary | None = None) -> SceneGraph:
+        """Inverse of `to_json`; GraphError that names the field on anything else."""
+        from scenegpi.graph_json import parse_json
+
+        return cls.from_dict(parse_json(text), vocabulary)
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Nodes are box indices (label, box, score), edges the relations (predicate, score)."""
+        import networkx
+
+        graph = networkx.MultiDiGraph(image_id=self.image_id, file=self.file, width=self.width, height=self.height)
+        scores = np.ones(len(self)) if self.scores is None else self.scores
+        for i, name in enumerate(self.names):
+            graph.add_node(i, label=name, box=tuple(self.boxes[i].tolist()), score=float(scores[i]))
+        weights = np.ones(len(self.relations)) if self.relation_scores is None else self.relation_scores
+        for (s, o, p), weight in zip(self.relations.tolist(), weights.tolist(), strict=True):
+            graph.add_edge(s, o, predicate=self.vocabulary.predicates[p], score=weight)
+        return graph
+
+
+def _rebuild(fields: dict[str, Any]) -> SceneGraph:
+    for value in fields.values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    return SceneGraph.trusted(**fields)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    return type(a) is type(b) and bool(a == b)
+
+
+__all__ = ["GraphError", "SceneGraph", "Triplet", "Vocabulary"]

@@ -1,0 +1,105 @@
+"""The names behind the numbers: object classes and predicates.
+
+Everywhere in this project a label is a 0-based index into `Vocabulary.objects`, and a predicate a 0-based index into
+`Vocabulary.predicates`. A distribution over predicates has one column more: column 0 is "no relation", column
+p + 1 is predicate p.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+NO_RELATION = "no relation"
+
+
+class Vocabulary:
+    """Object and predicate names, in order. Immutable, hashable, compared by content.
+
+    Args:
+        objects: the object class names; label i is `objects[i]`.
+        predicates: the predicate names; predicate p is `predicates[p]`. May be empty (boxes from a detector).
+        name: what people call it ("vg150"); not part of equality.
+    """
+
+    __slots__ = ("__dict__", "name", "objects", "predicates")
+
+    def __init__(self, objects: Sequence[str], predicates: Sequence[str] = (), name: str = "") -> None:
+        object.__setattr__(self, "objects", _names(objects, "objects"))
+        object.__setattr__(self, "predicates", _names(predicates, "predicates"))
+        object.__setattr__(self, "name", str(name))
+
+    objects: tuple[str, ...]
+    predicates: tuple[str, ...]
+    name: str
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        raise AttributeError(f"Vocabulary is immutable: cannot set {key!r}")
+
+    @cached_property
+    def object_index(self) -> dict[str, int]:
+        """Name -> label."""
+        return {name: i for i, name in enumerate(self.objects)}
+
+    @cached_property
+    def predicate_index(self) -> dict[str, int]:
+        """Name -> predicate."""
+        return {name: i for i, name in enumerate(self.predicates)}
+
+    @cached_property
+    def digest(self) -> str:
+        """Twelve hex digits that name this content."""
+        text = json.dumps([self.objects, self.predicates], ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def reference(self) -> str:
+        """How a file refers to this vocabulary: its name, if it has one, and its digest."""
+        return f"{self.name}-{self.digest}" if self.name else self.digest
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        return {"name": self.name, "objects": list(self.objects), "predicates": list(self.predicates)}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Vocabulary:
+        """Inverse of `to_dict`; ValueError with the field's name on anything else."""
+        if not isinstance(data, dict):
+            raise ValueError(f"vocabulary: expected an object, found {type(data).__name__}")
+        name = data.get("name", "")
+        if not isinstance(name, str):
+            raise ValueError("vocabulary.name: expected a string")
+        return cls(data.get("objects", ()), data.get("predicates", ()), name)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self.objects == other.objects and self.predicates == other.predicates
+
+    def __hash__(self) -> int:
+        return hash((self.objects, self.predicates))
+
+    def __repr__(self) -> str:
+        name = f"{self.name!r}, " if self.name else ""
+        return f"Vocabulary({name}{len(self.objects)} objects, {len(self.predicates)} predicates)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vocabulary, (self.objects, self.predicates, self.name)
+
+
+def _names(values: Iterable[str], field: str) -> tuple[str, ...]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ValueError(f"vocabulary.{field}: expected a list of names")
+    names = tuple(values)
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"vocabulary.{field}[{i}]: expected a non-empty string, found {name!r:.60}")
+    if len(set(names)) != len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"vocabulary.{field}: {twice!r:.60} stands twice")
+    return names
