@@ -1,0 +1,36 @@
+r"""From many vectors to one: sum, mean, max, and the two kinds of attention.
+
+.. math:: s_i = \sum_{j \in N(i)} w_{ij} \, \phi_{ij}, \qquad
+          w_{ij} = \frac{e^{\beta_{ij}}}{\sum_{t \in N(i)} e^{\beta_{it}}}
+
+``neighbour`` has one score a neighbour, ``feature`` one score a neighbour and feature. The same five kinds serve both
+levels: neighbours into :math:`s_i` and nodes into the graph vector :math:`g`.
+"""
+
+from typing import Literal, get_args
+
+from torch import Tensor
+
+from scenegpi.gpi.segments import segment_max, segment_mean, segment_softmax, segment_sum
+
+__all__ = ["Aggregation", "aggregate", "score_width"]
+
+Aggregation = Literal["sum", "mean", "max", "neighbour", "feature"]
+
+
+def score_width(kind: Aggregation, width: int) -> int:
+    """How many scores the attention network gives for each vector of ``width`` features: 0 without attention."""
+    if kind not in get_args(Aggregation):
+        raise ValueError(f"aggregation must be one of {', '.join(get_args(Aggregation))}, not {kind!r}")
+    return {"neighbour": 1, "feature": width}.get(kind, 0)
+
+
+def aggregate(
+    kind: Aggregation, values: Tensor, scores: Tensor | None, index: Tensor, num_segments: int
+) -> tuple[Tensor, Tensor | None]:
+    """values ``(M, h)``, scores ``(M, 1)`` or ``(M, h)``, index ``(M,)`` -> ``(num_segments, h)`` and the weights."""
+    if scores is not None:
+        weights = segment_softmax(scores, index, num_segments)
+        return segment_sum(weights * values, index, num_segments), weights
+    reduce = {"sum": segment_sum, "mean": segment_mean, "max": segment_max}[kind]
+    return reduce(values, index, num_segments), None

@@ -1,0 +1,66 @@
+r"""The default networks phi, alpha, beta and rho: affine layers that know what their input is made of.
+
+A network of the theorem reads a concatenation, phi reads :math:`[z_i, z_{ij}, z_j]`. An affine map of a concatenation
+is a sum of affine maps of its parts,
+
+.. math:: W [z_i, z_{ij}, z_j] + b = (W_i z_i + b) + W_{ij} z_{ij} + W_j z_j,
+
+so what depends on one node can be computed once a node instead of once an edge. :class:`Dense` and :class:`MLP` keep
+the one weight of the concatenated form, and the sizes of the parts by which the layer may cut it.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["MLP", "Activation", "Dense"]
+
+Activation = Literal["relu", "none"]
+
+
+class Dense(nn.Linear):
+    """One fully-connected layer ``(M, sum(parts)) -> (M, out)`` with ReLU or no activation."""
+
+    def __init__(self, parts: Sequence[int], out: int, activation: Activation = "relu") -> None:
+        if activation not in ("relu", "none"):
+            raise ValueError(f"activation must be 'relu' or 'none', not {activation!r}; pass a module for others")
+        super().__init__(sum(parts), out)
+        self.parts = tuple(parts)
+        self.activation = activation
+
+    def forward(self, input: Tensor) -> Tensor:
+        """input ``(M, sum(parts))`` -> ``(M, out)``."""
+        out = super().forward(input)
+        return out.relu() if self.activation == "relu" else out
+
+    def columns(self) -> tuple[Tensor, ...]:
+        """The weight cut by parts: one ``(out, part)`` view for each part."""
+        return self.weight.split(self.parts, dim=1)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, parts={self.parts}, activation={self.activation!r}"
+
+
+class MLP(nn.Module):
+    """Fully-connected ``(M, sum(parts)) -> (M, out)``: hidden layers with ReLU and dropout, last layer affine."""
+
+    def __init__(self, parts: Sequence[int], hidden: Sequence[int], out: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        sizes = [*hidden, out]
+        layers = [Dense(parts, sizes[0], "relu" if hidden else "none")]
+        for k, size in enumerate(sizes[1:], start=1):
+            layers.append(Dense([sizes[k - 1]], size, "relu" if k < len(hidden) else "none"))
+        self.layers = nn.ModuleList(layers)
+        self.dropout = dropout
+
+    def forward(self, input: Tensor) -> Tensor:
+        """input ``(M, sum(parts))`` -> ``(M, out)``."""
+        return self.tail(self.layers[0](input))
+
+    def tail(self, first: Tensor) -> Tensor:
+        """All layers after the first: output of the first layer ``(M, hidden)`` -> ``(M, out)``."""
+        for layer in list(self.layers)[1:]:
+            first = layer(torch.dropout(first, self.dropout, self.training) if self.dropout else first)
+        return first
