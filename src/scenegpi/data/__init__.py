@@ -1,0 +1,29 @@
+"""Files -> SceneGraph, and back.
+
+from scenegpi.data import open_dataset
+train = open_dataset("vg150", split="train", validation=1291)
+train[0].triplets(top=5)
+"""
+
+from scenegpi.data.convert import WRITERS, convert
+from scenegpi.data.dataset import Dataset
+from scenegpi.data.errors import DataError, Defect, Report
+from scenegpi.data.jsonl import write_jsonl
+from scenegpi.data.open import FORMATS, open_dataset
+from scenegpi.data.statistics import Statistics, statistics
+from scenegpi.data.validate import validate
+
+__all__ = [
+    "FORMATS",
+    "WRITERS",
+    "DataError",
+    "Dataset",
+    "Defect",
+    "Report",
+    "Statistics",
+    "convert",
+    "open_dataset",
+    "statistics",
+    "validate",
+    "write_jsonl",
+]

@@ -1,0 +1,118 @@
+"""Many graphs as a few flat arrays.
+
+    boxes (B, 4), labels (B,), relations (R, 3) with indices local to the image; image i owns boxes
+    box_ptr[i]:box_ptr[i+1] and relations relation_ptr[i]:relation_ptr[i+1].
+
+No Python object a box; a `SceneGraph` is made on demand from views of these arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.graph import SceneGraph
+from scenegpi.vocabulary import Vocabulary
+
+SPLITS = {"train": 0, "val": 1, "test": 2}
+NO_SPLIT = -1
+
+
+@dataclass(eq=False)
+class Columns:
+    """The graphs of a data set, each array checked. Rows without a size have width and height 0."""
+
+    vocabulary: Vocabulary
+    image_ids: Sequence[int | str | None]
+    files: Sequence[str | None]
+    widths: NDArray[np.int32]
+    heights: NDArray[np.int32]
+    splits: NDArray[np.int8]
+    boxes: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    box_ptr: NDArray[np.int64]
+    relations: NDArray[np.int32]
+    relation_ptr: NDArray[np.int64]
+    scores: NDArray[np.floating] | None = None
+    label_dist: NDArray[np.floating] | None = None
+    relation_scores: NDArray[np.floating] | None = None
+    pairs: NDArray[np.int32] | None = None
+    pair_ptr: NDArray[np.int64] | None = None
+    pair_dist: NDArray[np.floating] | None = None
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.image_ids)
+
+    def graph(self, i: int) -> SceneGraph:
+        """Image i's graph: views, no copies."""
+        a, b = self.box_ptr.item(i), self.box_ptr.item(i + 1)
+        c, d = self.relation_ptr.item(i), self.relation_ptr.item(i + 1)
+        fields: dict[str, Any] = {}
+        if self.scores is not None and b > a:
+            fields["scores"] = self.scores[a:b]
+        if self.label_dist is not None and b > a:
+            fields["label_dist"] = self.label_dist[a:b]
+        if self.relation_scores is not None and d > c:
+            fields["relation_scores"] = self.relation_scores[c:d]
+        if self.pairs is not None and self.pair_ptr is not None and self.pair_dist is not None:
+            e, f = self.pair_ptr.item(i), self.pair_ptr.item(i + 1)
+            fields["pairs"], fields["pair_dist"] = self.pairs[e:f], self.pair_dist[e:f]
+        return SceneGraph.trusted(
+            vocabulary=self.vocabulary,
+            image_id=self.image_ids[i],
+            file=self.files[i],
+            width=self.widths.item(i) or None,
+            height=self.heights.item(i) or None,
+            boxes=self.boxes[a:b],
+            labels=self.labels[a:b],
+            relations=self.relations[c:d],
+            **fields,
+        )
+
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(N,) boxes and (N,) relations of each image."""
+        return np.diff(self.box_ptr), np.diff(self.relation_ptr)
+
+    def split_codes(self) -> NDArray[np.int8]:
+        """(N,) 0 train, 1 val, 2 test, -1 not said."""
+        return self.splits
+
+    def keep_relations(self, mask: NDArray[np.bool_]) -> Columns:
+        """The same images with only some of their relations."""
+        kept = np.concatenate([[0], np.cumsum(mask)])
+        return replace(
+            self,
+            relations=self.relations[mask],
+            relation_ptr=kept[self.relation_ptr],
+            relation_scores=None if self.relation_scores is None else self.relation_scores[mask],
+        )
+
+    def overlapping(self) -> NDArray[np.bool_]:
+        """(R,) does the subject's box touch the object's with positive area."""
+        subject, object_ = self.relation_boxes()
+        low = np.maximum(subject[:, :2], object_[:, :2])
+        high = np.minimum(subject[:, 2:], object_[:, 2:])
+        return np.asarray((high > low).all(axis=1))
+
+    def first_of_duplicates(self) -> NDArray[np.bool_]:
+        """(R,) is this the first row of its image with this subject, object and predicate."""
+        image = np.repeat(np.arange(len(self)), np.diff(self.relation_ptr))
+        rows = np.column_stack([image, self.relations])
+        order = np.lexsort(rows.T[::-1])
+        same = np.zeros(len(rows), dtype=bool)
+        same[order[1:]] = (rows[order[1:]] == rows[order[:-1]]).all(axis=1)
+        return ~same
+
+    def relation_boxes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(R, 4) boxes of the subjects and of the objects."""
+        first = np.repeat(self.box_ptr[:-1], np.diff(self.relation_ptr))
+        return self.boxes[first + self.relations[:, 0]], self.boxes[first + self.relations[:, 1]]

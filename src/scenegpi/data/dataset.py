@@ -1,0 +1,192 @@
+"""Dataset: a sequence of scene graphs over any source, with the field's filters as named options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.arrays import GraphError
+from scenegpi.data.builder import ColumnsBuilder
+from scenegpi.data.columns import SPLITS, Columns
+from scenegpi.data.errors import DataError, Report
+from scenegpi.data.images import ImageFolders
+from scenegpi.graph import SceneGraph
+from scenegpi.vocabulary import Vocabulary
+
+Duplicates = Literal["keep", "drop", "sample"]
+
+
+class Source(Protocol):
+    """Where graphs come from: columns in memory, or a file of JSON lines."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    def __len__(self) -> int: ...
+    def graph(self, i: int) -> SceneGraph: ...
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+    def split_codes(self) -> NDArray[np.int8]: ...
+
+
+class Dataset(Sequence[SceneGraph]):
+    """Scene graphs of a file or folder: lazy, indexable, sliceable, picklable.
+
+    Made by `open_dataset`. `report` holds what was wrong with the file; images that made no sense are not in here.
+
+    Args:
+        source: where the graphs come from.
+        path, format: what was opened, and as what.
+        report: the defects found on opening.
+        images: where photos lie.
+        rows: which of the source's images, in which order; None means all.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        path: Path,
+        format: str,
+        report: Report,
+        images: ImageFolders | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.source = source
+        self.path = path
+        self.format = format
+        self.report = report
+        self.images = images or ImageFolders()
+        self.rows = np.arange(len(source), dtype=np.int64) if rows is None else rows
+        self._sample_seed: int | None = None
+        self._sampling = False
+        self.epoch = 0
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The names behind the numbers."""
+        return self.source.vocabulary
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, i: int) -> SceneGraph: ...
+    @overload
+    def __getitem__(self, i: slice) -> Dataset: ...
+    def __getitem__(self, i: int | slice) -> SceneGraph | Dataset:
+        if isinstance(i, slice):
+            return self._with(rows=self.rows[i])
+        graph = self.source.graph(self.rows.item(i))
+        return self._one_a_pair(graph, i) if self._sampling else graph
+
+    def __iter__(self) -> Iterator[SceneGraph]:
+        if self._sampling:
+            return (self[i] for i in range(len(self)))
+        return map(self.source.graph, self.rows.tolist())
+
+    def __repr__(self) -> str:
+        return f"Dataset({str(self.path)!r}, {self.format}, {len(self):,} images)"
+
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(N,) boxes and (N,) relations of each image."""
+        boxes, relations = self.source.counts()
+        return boxes[self.rows], relations[self.rows]
+
+    def split_codes(self) -> NDArray[np.int8]:
+        """(N,) 0 train, 1 val, 2 test, -1 not said."""
+        return self.source.split_codes()[self.rows]
+
+    def split(self, name: str, validation: int = 0, seed: int | None = None) -> Dataset:
+        """The images of one split: "train", "val" or "test".
+
+        `validation` takes that many images with a box and a relation away from "train" and makes them "val": the
+        first ones (the field's rule, which takes 5,000), or with a `seed` random ones.
+        """
+        if name not in SPLITS:
+            raise DataError(self.path, f"split {name!r}: expected one of {', '.join(SPLITS)}")
+        if validation < 0:
+            raise DataError(self.path, f"validation {validation}: expected 0 or more images")
+        codes = self.split_codes()
+        if validation and name != "test":
+            boxes, relations = self.counts()
+            candidates = np.flatnonzero((codes == SPLITS["train"]) & (boxes > 0) & (relations > 0))
+            if seed is not None:
+                candidates = np.random.default_rng(seed).permutation(candidates)
+            if validation >= len(candidates):
+                raise DataError(self.path, f"validation {validation}: there are only {len(candidates)} training images")
+            codes = codes.copy()
+            codes[candidates[:validation]] = SPLITS["val"]
+        chosen = np.flatnonzero(codes == SPLITS[name])
+        if not len(chosen):
+            hint = " (say how many training images to set aside: validation=N)" if name == "val" else ""
+            raise DataError(self.path, f"split {name!r}: there are no such images{hint}")
+        return self._with(rows=self.rows[chosen])
+
+    def drop_empty(self) -> Dataset:
+        """Without the images that have no box or no relation."""
+        boxes, relations = self.counts()
+        return self._with(rows=self.rows[(boxes > 0) & (relations > 0)])
+
+    def only_overlapping(self) -> Dataset:
+        """Only relations whose two boxes overlap, and only images that have such a relation."""
+        columns = self._columns()
+        return self._with(source=columns.keep_relations(columns.overlapping())).drop_empty()
+
+    def duplicates(self, rule: Duplicates, seed: int | None = None) -> Dataset:
+        """What happens to repeated relations: "keep" all rows (evaluation), "drop" exact repeats, or "sample".
+
+        "sample" is the field's rule for training: a pair with several predicates gives one of them, drawn afresh each
+        time, or with a `seed` by (seed, `epoch`, image), so that worker processes agree.
+        """
+        if rule == "keep":
+            return self
+        if rule == "drop":
+            columns = self._columns()
+            return self._with(source=columns.keep_relations(columns.first_of_duplicates()))
+        if rule != "sample":
+            raise DataError(self.path, f"duplicates {rule!r}: expected keep, drop or sample")
+        other = self._with()
+        other._sampling, other._sample_seed = True, seed
+        return other
+
+    def image_path(self, i: int) -> Path | None:
+        """The photo of image i, or None where there is none."""
+        graph = self.source.graph(self.rows.item(i))
+        return self.images.find(graph.file) or (self.images.find(str(graph.image_id)) if graph.image_id else None)
+
+    def find(self, image_id: int | str) -> int:
+        """The position of the image with this id (or file name); DataError if there is none."""
+        wanted = str(image_id)
+        ids = self.source.image_ids if isinstance(self.source, Columns) else None
+        for i, at in enumerate(self.rows.tolist()):
+            found = ids[at] if ids is not None else self.source.graph(at).image_id
+            if str(found) == wanted or self.source.graph(at).file == wanted:
+                return i
+        raise DataError(self.path, f"no image with id {wanted!r}")
+
+    def _columns(self) -> Columns:
+        if isinstance(self.source, Columns):
+            return self.source
+        builder = ColumnsBuilder(self.vocabulary, self.report)
+        for i, split in enumerate(self.source.split_codes().tolist()):
+            try:
+                builder.add_graph(self.source.graph(i), split)
+            except GraphError as error:
+                raise DataError(self.path, str(error)) from None
+        return builder.build()
+
+    def _with(self, **changes: Any) -> Dataset:
+        other = object.__new__(Dataset)
+        other.__dict__.update(self.__dict__)
+        other.__dict__.update(changes)
+        return other
+
+    def _one_a_pair(self, graph: SceneGraph, i: int) -> SceneGraph:
+        seed = None if self._sample_seed is None else [self._sample_seed, self.epoch, self.rows.item(i)]
+        shuffled = np.random.default_rng(seed).permutation(len(graph.relations))
+        _, first = np.unique(graph.relations[shuffled, :2], axis=0, return_index=True)
+        kept = np.sort(shuffled[first])
+        scores = None if graph.relation_scores is None else graph.relation_scores[kept]
+        return graph.replace(relations=graph.relations[kept], relation_scores=scores)

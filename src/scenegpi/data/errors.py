@@ -1,0 +1,61 @@
+"""What can be wrong with a file, said in one line that names the file, the image and the field."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Literal
+
+KEPT_DEFECTS = 100_000
+
+
+class DataError(Exception):
+    """A file that can't be read or written at all. The message is one line and starts with the file's name."""
+
+    def __init__(self, file: str | os.PathLike[str], message: str) -> None:
+        self.file = os.fspath(file)
+        super().__init__(" ".join(f"{self.file}: {message}".split()))
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One thing wrong with one image. An `error` costs the image; a `warning` does not."""
+
+    file: str
+    image: str
+    field: str
+    message: str
+    severity: Literal["error", "warning"] = "error"
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, self.image and f"image {self.image}", self.field) if part)
+        return f"{where}: {self.message}"
+
+
+@dataclass
+class Report:
+    """Collects the defects of one file. With `strict`, the first error ends the reading."""
+
+    file: str
+    strict: bool = False
+    defects: list[Defect] = field(default_factory=list)
+    errors: int = 0
+    warnings: int = 0
+    skipped: int = 0
+
+    def error(self, image: object, where: str, message: str, file: str | None = None) -> None:
+        """An image that can't be used."""
+        self.errors += 1
+        defect = Defect(file or self.file, "" if image is None else str(image), where, message)
+        if self.strict:
+            raise DataError(defect.file, str(defect).removeprefix(f"{defect.file}: "))
+        if len(self.defects) < KEPT_DEFECTS:
+            self.defects.append(defect)
+
+    def warning(self, image: object, where: str, message: str, file: str | None = None) -> None:
+        """An oddity that costs nothing."""
+        self.warnings += 1
+        if len(self.defects) < KEPT_DEFECTS:
+            self.defects.append(
+                Defect(file or self.file, "" if image is None else str(image), where, message, "warning")
+            )

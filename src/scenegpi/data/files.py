@@ -1,0 +1,131 @@
+"""Reading files without trust, and writing them whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scenegpi.arrays import GraphError
+from scenegpi.data.errors import DataError
+from scenegpi.graph_json import parse_json
+
+MAX_JSON_BYTES = 2**30
+
+
+def reason(error: OSError) -> str:
+    """The system's word for what went wrong, without the path."""
+    return error.strerror or str(error) or type(error).__name__
+
+
+def check_file(path: Path) -> None:
+    """DataError unless `path` is a file that can be opened and is not empty."""
+    try:
+        if path.is_dir():
+            raise DataError(path, "is a directory, expected a file")
+        with path.open("rb") as handle:
+            if not handle.read(1):
+                raise DataError(path, "the file is empty")
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+
+
+def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
+    """The value of a JSON file; DataError on anything that is not one, or is larger than `max_bytes`."""
+    check_file(path)
+    try:
+        size = path.stat().st_size
+        if size > max_bytes:
+            raise DataError(path, f"{size:,} bytes of JSON, more than the {max_bytes:,} this reader takes")
+        return parse_json(path.read_bytes())
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+    except GraphError as error:
+        raise DataError(path, str(error)) from None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON file whose top level is an object."""
+    data = read_json(path)
+    if not isinstance(data, dict):
+        raise DataError(path, f"expected a JSON object, found {type(data).__name__}")
+    return data
+
+
+def read_names(path: Path) -> list[str]:
+    """A JSON list of strings (class names)."""
+    data = read_json(path)
+    if not isinstance(data, list) or not all(isinstance(name, str) for name in data):
+        raise DataError(path, "expected a JSON list of names")
+    return data
+
+
+@contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """Turns what the system says about a full disk, a missing folder or permissions into one line."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None and "errno = " in str(error):  # h5py hides the number in its text
+            number = int(str(error).split("errno = ")[1].split(",")[0])
+            error = OSError(number, os.strerror(number))
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        hint = "; nothing was written" if full else ""
+        raise DataError(target, f"cannot be written ({reason(error)}){hint}") from None
+
+
+@contextmanager
+def whole_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
+    """A path to write to; it becomes `target` at the end, or vanishes if anything goes wrong on the way."""
+    if target.is_dir():
+        raise DataError(target, "is a directory, expected a file to write")
+    if target.exists() and not overwrite:
+        raise DataError(target, "exists already (use --force to replace it)")
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        os.close(handle)
+        part = Path(name)
+        try:
+            yield part
+            with part.open("rb+") as written:
+                os.fsync(written.fileno())
+            part.chmod(0o666 & ~_umask())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
+    """A folder to write to; it becomes `target` at the end, or vanishes if anything goes wrong on the way."""
+    if target.exists() and not target.is_dir():
+        raise DataError(target, "is a file, expected a folder to write")
+    if target.is_dir() and any(target.iterdir()) and not overwrite:
+        raise DataError(target, "exists already and is not empty (use --force to replace it)")
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        old = part.with_suffix(".old")
+        try:
+            yield part
+            part.chmod(0o777 & ~_umask())
+            if target.exists():
+                target.rename(old)
+            part.rename(target)
+        finally:
+            if old.exists() and not target.exists():
+                old.rename(target)
+            shutil.rmtree(old, ignore_errors=True)
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

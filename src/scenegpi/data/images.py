@@ -1,0 +1,40 @@
+"""Where the photo of an image lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
+
+
+class ImageFolders:
+    """Finds photos by name in one or more folders; the same name with another suffix will do."""
+
+    def __init__(self, folders: Iterable[Path | str] = ()) -> None:
+        self.folders = tuple(Path(folder) for folder in folders)
+
+    @classmethod
+    def beside(cls, root: Path, given: Path | str | None = None) -> ImageFolders:
+        """The folder the user names, or the usual ones in a data set's folder."""
+        if given is not None:
+            inner = [Path(given) / name for name in ("VG_100K", "VG_100K_2") if (Path(given) / name).is_dir()]
+            return cls([given, *inner])
+        names = ("images", "VG_100K", "VG_100K_2", "train2017", "val2017", ".")
+        return cls(root / name for name in names if (root / name).is_dir())
+
+    def find(self, name: str | None) -> Path | None:
+        """The photo called `name`, or None. A name that leads out of the folders finds nothing."""
+        if not name or "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+            return None
+        for folder in self.folders:
+            exact = folder / name
+            others = (exact.with_suffix(suffix) for suffix in SUFFIXES) if Path(name).suffix else ()
+            appended = (folder / f"{name}{suffix}" for suffix in SUFFIXES)
+            for path in (exact, *others, *appended):
+                try:
+                    if path.is_file():
+                        return path
+                except OSError:
+                    continue
+        return None

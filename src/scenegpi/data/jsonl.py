@@ -1,0 +1,185 @@
+"""JSON lines, the project's own format: one image a line (docs/formats.md).
+
+The first line that uses a vocabulary carries it whole, later ones refer to it, so lines can be streamed and read one by
+one. On opening, each line is checked and its place noted; a graph is parsed when it is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.arrays import GraphError
+from scenegpi.data.columns import NO_SPLIT, SPLITS
+from scenegpi.data.errors import DataError, Report
+from scenegpi.data.files import check_file, reason, whole_file
+from scenegpi.graph import SceneGraph
+from scenegpi.graph_json import from_dict, parse_json, to_dict
+from scenegpi.vocabulary import Vocabulary
+
+MAX_LINE = 2**28
+DEFINITION = re.compile(rb'"vocabulary"\s*:\s*\{')
+Survey = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]  # boxes, relations, split of each line
+SPLIT_NAMES = {code: name for name, code in SPLITS.items()}
+
+
+class JsonLines:
+    """The graphs of a JSON lines file, parsed on demand. Blank lines don't count.
+
+    Args:
+        path: the file.
+        report: where lines that make no sense are noted; they are left out.
+        vocabulary: used for lines that hold none and refer to none (predictions written by other tools).
+        trust: don't read the whole file first; a line that makes no sense is then a DataError when it is reached.
+    """
+
+    def __init__(self, path: Path, report: Report, vocabulary: Vocabulary | None = None, trust: bool = False) -> None:
+        check_file(path)
+        self.path = path
+        self.report = report
+        self.given = vocabulary
+        self.defined: dict[str, Vocabulary] = {}
+        self.starts, self.lengths, self.numbers = self._scan()
+        self._handle: BinaryIO | None = None
+        self._checked: Survey | None = None
+        if not trust:
+            self._check()
+        if not len(self.starts):
+            first = str(report.defects[0]).removeprefix(f"{path}: ") if report.errors else ""
+            raise DataError(path, f"no line holds a graph{f' ({first})' if first else ''}")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The first one of the file."""
+        return next(iter(self.defined.values()), None) or self.given or self.graph(0).vocabulary
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def graph(self, i: int) -> SceneGraph:
+        """Line i's graph; DataError with the line's number if it makes no sense."""
+        return self._graph(i, self._parse(i))
+
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(N,) boxes and (N,) relations of each image."""
+        boxes, relations, _ = self._checked or self._check(strict=True)
+        return boxes, relations
+
+    def split_codes(self) -> NDArray[np.int8]:
+        """(N,) 0 train, 1 val, 2 test, -1 not said."""
+        return (self._checked or self._check(strict=True))[2]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_handle": None}
+
+    def _graph(self, i: int, data: Any) -> SceneGraph:
+        try:
+            return from_dict(data, self._known(data))
+        except GraphError as error:
+            raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
+
+    def _known(self, data: Any) -> Vocabulary | None:
+        reference = data.get("vocabulary") if isinstance(data, dict) else None
+        if isinstance(reference, str):
+            return self.defined.get(reference)
+        return self.given or next(iter(self.defined.values()), None)
+
+    def _parse(self, i: int) -> Any:
+        try:
+            if self._handle is None:
+                self._handle = self.path.open("rb")
+            self._handle.seek(self.starts.item(i))
+            return parse_json(self._handle.read(self.lengths.item(i)))
+        except OSError as error:
+            raise DataError(self.path, f"cannot be read ({reason(error)})") from None
+        except GraphError as error:
+            raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
+
+    def _check(self, strict: bool = False) -> Survey:
+        """Reads every line once: counts, splits, and out with the lines that make no sense (unless `strict`)."""
+        rows: list[tuple[int, int, int, int]] = []
+        seen: set[int | str] = set()
+        for i in range(len(self)):
+            try:
+                data = self._parse(i)
+                graph = self._graph(i, data)
+                if graph.image_id is not None and graph.image_id in seen:
+                    raise DataError(self.path, f"line {self.numbers[i]}: image.id: {graph.image_id!r:.60} stands twice")
+            except DataError as error:
+                if strict:
+                    raise
+                line, where, message = (*str(error).removeprefix(f"{self.path}: ").split(": ", 2), "", "")[:3]
+                self.report.error(None, f"{line}: {where}", message)
+                self.report.skipped += 1
+                continue
+            if graph.image_id is not None:
+                seen.add(graph.image_id)
+            for row in np.flatnonzero((graph.boxes[:, 2:] == graph.boxes[:, :2]).any(axis=1)).tolist():
+                self.report.warning(graph.image_id, f"objects[{row}].box", f"{graph.boxes[row].tolist()} has no area")
+            rows.append((i, len(graph), len(graph.relations), SPLITS.get(str(data.get("split")), NO_SPLIT)))
+        table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+        good = table[:, 0]
+        self.starts, self.lengths, self.numbers = self.starts[good], self.lengths[good], self.numbers[good]
+        self._checked = table[:, 1], table[:, 2], table[:, 3].astype(np.int8)
+        return self._checked
+
+    def _scan(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        rows: list[tuple[int, int, int]] = []
+        try:
+            with self.path.open("rb") as handle:
+                position = number = 0
+                while line := handle.readline(MAX_LINE + 1):
+                    number += 1
+                    if len(line) > MAX_LINE:
+                        raise DataError(self.path, f"line {number}: longer than {MAX_LINE:,} bytes")
+                    if line.strip():
+                        rows.append((position, len(line), number))
+                        if DEFINITION.search(line):
+                            self._define(line, number)
+                    position += len(line)
+        except OSError as error:
+            raise DataError(self.path, f"cannot be read ({reason(error)})") from None
+        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        return table[:, 0], table[:, 1], table[:, 2]
+
+    def _define(self, line: bytes, number: int) -> None:
+        try:
+            data = parse_json(line)
+            found = data.get("vocabulary") if isinstance(data, dict) else None
+            if isinstance(found, dict):
+                vocabulary = Vocabulary.from_dict(found)
+                self.defined.setdefault(vocabulary.reference, vocabulary)
+        except ValueError:
+            return  # the line is reported when it is read
+
+
+def write_jsonl(
+    target: Path, graphs: Iterable[SceneGraph], splits: Iterable[int] | None = None, overwrite: bool = True
+) -> int:
+    """Writes graphs one after the other and returns their number; the file appears whole or not at all."""
+    count = 0
+    with whole_file(target, overwrite) as part, part.open("w", encoding="utf-8") as handle:
+        for line in json_lines(graphs, splits):
+            handle.write(line)
+            count += 1
+    return count
+
+
+def json_lines(graphs: Iterable[SceneGraph], splits: Iterable[int] | None = None) -> Iterator[str]:
+    """The lines of a file, each with its newline."""
+    written: set[str] = set()
+    codes = iter(splits) if splits is not None else None
+    for graph in graphs:
+        reference = graph.vocabulary.reference
+        data = to_dict(graph, vocabulary=reference not in written)
+        written.add(reference)
+        split = SPLIT_NAMES.get(next(codes)) if codes is not None else None
+        if split:
+            data["split"] = split
+        yield json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"

@@ -1,0 +1,183 @@
+"""open_dataset: whatever file or folder of the field it is, a Dataset."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from scenegpi.data.coco import read_coco, read_coco_folder
+from scenegpi.data.columns import Columns
+from scenegpi.data.dataset import Dataset, Duplicates
+from scenegpi.data.detections import Names, read_coco_results, read_names_file, read_yolo
+from scenegpi.data.errors import DataError, Report
+from scenegpi.data.files import check_file, reason
+from scenegpi.data.images import ImageFolders
+from scenegpi.data.jsonl import JsonLines
+from scenegpi.data.open_images import read_open_images
+from scenegpi.data.vrd import read_vrd
+from scenegpi.vocabulary import Vocabulary
+
+FORMATS = {
+    "visual-genome": "VG-SGG.h5 with VG-SGG-dicts.json and image_data.json",
+    "vrd": "annotations_train.json / annotations_test.json, objects.json, predicates.json",
+    "coco": "COCO JSON, with rel_annotations or without",
+    "coco-folder": "COCO train.json / val.json / test.json with rel.json",
+    "open-images": "Open Images relationship CSV",
+    "coco-results": "COCO results JSON, boxes only",
+    "yolo": "YOLO txt files, boxes only",
+    "jsonl": "scenegpi JSON lines",
+}
+log = logging.getLogger("scenegpi")
+
+
+def open_dataset(
+    path: str | Path,
+    split: str | None = None,
+    *,
+    format: str | None = None,
+    validation: int = 0,
+    validation_seed: int | None = None,
+    drop_empty: bool = False,
+    overlap: bool = False,
+    duplicates: Duplicates = "keep",
+    seed: int | None = None,
+    images: str | Path | None = None,
+    names: str | Path | Iterable[str] | Mapping[int, str] | None = None,
+    sizes: str | Path | None = None,
+    vocabulary: Vocabulary | None = None,
+    strict: bool = False,
+    trust: bool = False,
+) -> Dataset:
+    """Opens a data set of any known format; raises DataError with one clear line if it can't.
+
+    An image that makes no sense is noted in `dataset.report`, logged and left out, unless `strict`.
+
+    Args:
+        path: a file or a folder.
+        split: "train", "val" or "test"; None gives all images.
+        format: one of FORMATS; None looks at the path.
+        validation: how many training images with a box and a relation become "val" (see Dataset.split).
+        validation_seed: draws them at random instead of taking the first.
+        drop_empty: leave out images without a box or without a relation.
+        overlap: keep only relations whose boxes overlap, and only images that have one.
+        duplicates, seed: what happens to repeated relations (see Dataset.duplicates).
+        images: the folder of the photos, where it is not beside the data.
+        names: class names for detector output: a file, a list, or number -> name.
+        sizes: JSON file of image sizes, for boxes in fractions.
+        vocabulary: for JSON lines that hold none.
+        strict: the first defect raises DataError.
+        trust: open JSON lines without reading them all; a bad line raises DataError when it is reached.
+    """
+    path = Path(path)
+    format = format or detect_format(path)
+    if format not in FORMATS:
+        raise DataError(path, f"format {format!r}: expected one of {', '.join(FORMATS)}")
+    report = Report(str(path), strict)
+    root = path if path.is_dir() else path.parent
+    folders = ImageFolders.beside(root, images)
+    source = _read(path, format, report, folders, names, Path(sizes) if sizes else None, vocabulary, trust)
+    if report.skipped:
+        log.warning("%s: %d images left out, the first because of %s", path, report.skipped, report.defects[0])
+    dataset = Dataset(source, path, format, report, folders)
+    if split is not None:
+        dataset = dataset.split(split, validation, validation_seed)
+    if overlap:
+        dataset = dataset.only_overlapping()
+    if drop_empty:
+        dataset = dataset.drop_empty()
+    return dataset.duplicates(duplicates, seed)
+
+
+def detect_format(path: Path) -> str:
+    """The format of a file or folder by its name and first bytes; DataError if it is none of ours."""
+    try:
+        if not path.exists():
+            raise DataError(path, "no such file or folder")
+        if path.is_dir():
+            return _folder_format(path)
+        suffix = path.suffix.lower()
+        simple = {".h5": "visual-genome", ".hdf5": "visual-genome", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+        simple |= {".csv": "open-images", ".txt": "yolo"}
+        if suffix in simple:
+            return simple[suffix]
+        if suffix == ".json":
+            check_file(path)
+            with path.open("rb") as handle:
+                head = handle.read(4096).lstrip()
+            if head[:1] == b"[":
+                return "coco-results"
+            return "jsonl" if b'"scenegpi"' in head and b'"categories"' not in head else "coco"
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+    raise DataError(path, f"not a known kind of file; say which with a format: {', '.join(FORMATS)}")
+
+
+def _folder_format(path: Path) -> str:
+    names = {entry.name for entry in path.iterdir()}
+    if any(name.endswith((".h5", ".hdf5")) for name in names):
+        return "visual-genome"
+    if "objects.json" in names and any(name.startswith("annotations_") for name in names):
+        return "vrd"
+    if "rel.json" in names:
+        return "coco-folder"
+    if any(name.endswith(".txt") for name in names):
+        return "yolo"
+    raise DataError(path, "the folder holds no known data set (VG-SGG.h5, VRD, COCO with rel.json, YOLO txt)")
+
+
+def _read(
+    path: Path,
+    format: str,
+    report: Report,
+    images: ImageFolders,
+    names: str | Path | Iterable[str] | Mapping[int, str] | None,
+    sizes: Path | None,
+    vocabulary: Vocabulary | None,
+    trust: bool,
+) -> Columns | JsonLines:
+    if format == "visual-genome":
+        from scenegpi.data.visual_genome import read_visual_genome
+
+        return read_visual_genome(*visual_genome_files(path), report)
+    if format == "vrd":
+        return read_vrd(path, report)
+    if format == "coco":
+        return read_coco(path, report)
+    if format == "coco-folder":
+        return read_coco_folder(path, report)
+    if format == "open-images":
+        return read_open_images(path, report, images, sizes)
+    if format == "coco-results":
+        return read_coco_results(path, report, _names(names))
+    if format == "yolo":
+        return read_yolo(path, report, images, _names(names), sizes)
+    return JsonLines(path, report, vocabulary, trust)
+
+
+def visual_genome_files(path: Path) -> tuple[Path, Path, Path]:
+    """The h5 file, the dictionaries and image_data.json of a folder, or beside an h5 file."""
+    folder = path if path.is_dir() else path.parent
+
+    def one(kind: str, usual: str, pattern: str) -> Path:
+        if (folder / usual).exists():
+            return folder / usual
+        found = sorted(folder.glob(pattern))
+        if len(found) != 1:
+            raise DataError(folder / usual, f"no such file ({kind})" if not found else f"which {kind} of {len(found)}?")
+        return found[0]
+
+    h5 = path if path.is_file() else one("h5 file", "VG-SGG.h5", "*.h5")
+    return (
+        h5,
+        one("dictionaries", "VG-SGG-dicts.json", "*dicts*.json"),
+        one("image sizes", "image_data.json", "image_data*.json"),
+    )
+
+
+def _names(names: str | Path | Iterable[str] | Mapping[int, str] | None) -> Names | None:
+    if names is None or isinstance(names, Mapping):
+        return names
+    if isinstance(names, str | Path):
+        return read_names_file(Path(names))
+    return dict(enumerate(names))

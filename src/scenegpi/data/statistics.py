@@ -1,0 +1,104 @@
+"""Counts of a data set: images, boxes, relations, classes, predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
+from scenegpi.data.dataset import Dataset
+from scenegpi.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What is in a data set.
+
+    `object_counts` (C,) and `predicate_counts` (P,) follow the vocabulary; `boxes_per_image` and
+    `relations_per_image` are (N,); `splits` counts the images of each split.
+    """
+
+    vocabulary: Vocabulary
+    images: int
+    boxes: int
+    relations: int
+    duplicate_relations: int
+    images_with_relations: int
+    splits: dict[str, int]
+    object_counts: NDArray[np.int64]
+    predicate_counts: NDArray[np.int64]
+    boxes_per_image: NDArray[np.int64]
+    relations_per_image: NDArray[np.int64]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready figures; histograms by name, most frequent first."""
+        return {
+            "images": self.images,
+            "images_with_relations": self.images_with_relations,
+            "splits": self.splits,
+            "boxes": self.boxes,
+            "relations": self.relations,
+            "duplicate_relations": self.duplicate_relations,
+            "boxes_per_image": summary(self.boxes_per_image),
+            "relations_per_image": summary(self.relations_per_image),
+            "objects": ranked(self.vocabulary.objects, self.object_counts),
+            "predicates": ranked(self.vocabulary.predicates, self.predicate_counts),
+        }
+
+
+def statistics(dataset: Dataset) -> Statistics:
+    """Counts over a data set as it is filtered now."""
+    vocabulary = dataset.vocabulary
+    objects = np.zeros(len(vocabulary.objects), np.int64)
+    predicates = np.zeros(len(vocabulary.predicates), np.int64)
+    duplicates = 0
+    codes = dataset.split_codes()
+    if isinstance(dataset.source, Columns) and len(dataset) == len(dataset.source):
+        columns = dataset.source
+        objects += np.bincount(columns.labels, minlength=len(objects))
+        predicates += np.bincount(columns.relations[:, 2], minlength=len(predicates))
+        duplicates = int((~columns.first_of_duplicates()).sum())
+    else:
+        for graph in dataset:
+            objects += np.bincount(graph.labels, minlength=len(objects))
+            predicates += np.bincount(graph.relations[:, 2], minlength=len(predicates))
+            duplicates += len(graph.relations) - len(set(map(tuple, graph.relations.tolist())))
+    boxes, relations = dataset.counts()
+    return Statistics(
+        vocabulary=vocabulary,
+        images=len(dataset),
+        boxes=int(boxes.sum()),
+        relations=int(relations.sum()),
+        duplicate_relations=duplicates,
+        images_with_relations=int(((boxes > 0) & (relations > 0)).sum()),
+        splits={
+            name: int((codes == code).sum())
+            for name, code in (*SPLITS.items(), ("unsplit", NO_SPLIT))
+            if (codes == code).any()
+        },
+        object_counts=objects,
+        predicate_counts=predicates,
+        boxes_per_image=boxes,
+        relations_per_image=relations,
+    )
+
+
+def summary(values: NDArray[np.int64]) -> dict[str, float]:
+    """Mean, median and extremes of counts."""
+    if not len(values):
+        return {"mean": 0.0, "median": 0.0, "min": 0, "max": 0}
+    return {
+        "mean": round(float(values.mean()), 3),
+        "median": float(np.median(values)),
+        "min": int(values.min()),
+        "max": int(values.max()),
+    }
+
+
+def ranked(names: Iterable[str], counts: NDArray[np.int64]) -> dict[str, int]:
+    """Name -> count, most frequent first, ties by name."""
+    return dict(sorted(zip(names, counts.tolist(), strict=True), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,215 @@
+"""The defects of a whole Visual Genome file, found with a few array operations; then the images without any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.data.columns import NO_SPLIT, Columns
+from scenegpi.data.errors import DataError, Report
+from scenegpi.vocabulary import Vocabulary
+
+
+class CheckedFile:
+    """Finds the defects of a whole file with a few array operations, then keeps the images without any."""
+
+    def __init__(
+        self,
+        raw: dict[str, NDArray[Any]],
+        vocabulary: Vocabulary,
+        image_ids: list[Any],
+        files: list[Any],
+        sizes: NDArray[np.int64],
+        report: Report,
+        h5: Path,
+        image_data: Path,
+    ) -> None:
+        self.raw, self.vocabulary, self.report = raw, vocabulary, report
+        self.image_ids, self.files, self.sizes = image_ids, files, sizes
+        self.h5, self.image_data = str(h5), str(image_data)
+        self.good = np.ones(len(image_ids), dtype=bool)
+
+    def columns(self) -> Columns:
+        self._check_images()
+        n_boxes, n_relations = len(self.raw["labels"]), len(self.raw["predicates"])
+        box_first, box_count = self._ranges("box", n_boxes)
+        relation_first, relation_count = self._ranges("rel", n_relations)
+        box_image = self._owners(box_first, box_count, n_boxes, "boxes")
+        relation_image = self._owners(relation_first, relation_count, n_relations, "relations")
+        labels = self._integers("labels")
+        self._rows(box_image, "labels", (labels < 1) | (labels > len(self.vocabulary.objects)), labels, "is no label")
+        boxes = self._boxes(box_image)
+        relations = self._relations(relation_image, box_first, box_count)
+        return self._assemble(labels, boxes, relations, box_first, box_count, relation_first, relation_count)
+
+    def _check_images(self) -> None:
+        seen: set[Any] = set()
+        for i, image_id in enumerate(self.image_ids):
+            known = isinstance(image_id, int | str) and not isinstance(image_id, bool)
+            if not known or image_id in seen:
+                message = "stands twice" if known else f"expected a number, found {image_id!r:.40}"
+                self._bad(i, f"[{i}].image_id", message, self.image_data)
+            elif not isinstance(self.files[i], str | None):
+                self._bad(i, f"[{i}].file_name", "expected a string", self.image_data)
+            else:
+                seen.add(image_id)
+        for i in np.flatnonzero((self.sizes <= 0).any(axis=1)).tolist():
+            self._bad(i, f"[{i}].width, height", "expected positive whole numbers", self.image_data)
+
+    def _ranges(self, kind: str, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(N,) first row and (N,) number of rows of each image; an image without any has 0 and 0."""
+        first, last = (self._integers(f"img_to_{end}_{kind}") for end in ("first", "last"))
+        none = (first < 0) & (last < 0)
+        bad = ~none & ((first < 0) | (last < first) | (last >= rows))
+        for i in np.flatnonzero(bad).tolist():
+            message = f"rows {first[i]}..{last[i]} of {rows:,} make no range"
+            self._bad(i, f"img_to_first_{kind}, img_to_last_{kind}", message)
+        off = none | bad
+        return np.where(off, 0, first), np.where(off, 0, last - first + 1)
+
+    def _owners(self, first: NDArray[Any], count: NDArray[Any], rows: int, what: str) -> NDArray[np.int64]:
+        """(rows,) which image owns each row, -1 for none. Rows claimed twice cost the later image."""
+        owner = np.full(rows, -1, dtype=np.int64)
+        order = np.argsort(first, kind="stable")
+        order = order[count[order] > 0]
+        ends = np.maximum.accumulate(first[order] + count[order]) if len(order) else order
+        for at in (np.flatnonzero(first[order[1:]] < ends[:-1]) + 1).tolist():
+            self._bad(int(order[at]), f"img_to_first_{what[:3]}", f"its {what} belong to another image too")
+            count[order[at]] = 0
+        order = order[count[order] > 0]
+        index = np.repeat(first[order] - np.cumsum(count[order]) + count[order], count[order]) + np.arange(count.sum())
+        owner[index] = np.repeat(order, count[order])
+        orphans = int((owner < 0).sum())
+        if orphans:
+            self.report.warning(None, what, f"{orphans:,} rows belong to no image", self.h5)
+        return owner
+
+    def _boxes(self, image: NDArray[np.int64]) -> NDArray[np.float64]:
+        box = self.raw["boxes"].astype(np.float64)
+        self._rows(image, "boxes", ~np.isfinite(box).all(axis=1), box, "is not finite")
+        self._rows(image, "boxes", (box[:, 2:] < 0).any(axis=1), box, "has a negative width or height")
+        flat = (image >= 0) & (box[:, 2:] == 0).any(axis=1)
+        for row in np.flatnonzero(flat).tolist():
+            self.report.warning(
+                self.image_ids[image[row]], f"boxes[{row}]", f"{box[row].tolist()} has no area", self.h5
+            )
+        if "boxes_pixel" in self.raw:
+            pixel = self.raw["boxes_pixel"].astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                odd = ~np.isfinite(pixel).all(axis=1) | (pixel[:, 2:] < pixel[:, :2]).any(axis=1)
+            self._rows(image, "boxes_pixel", odd, pixel, "is no box")
+            return pixel
+        scale = np.where(image >= 0, self.sizes.max(axis=1)[image], 0) / float(self.raw["scale"])
+        with np.errstate(invalid="ignore", over="ignore"):
+            half = box[:, 2:] / 2
+            pixel = np.concatenate([box[:, :2] - half, box[:, :2] + half], axis=1) * scale[:, None]
+        self._rows(image, "boxes", np.isfinite(box).all(axis=1) & ~np.isfinite(pixel).all(axis=1), box, "is too large")
+        return np.asarray(pixel)
+
+    def _relations(self, image: NDArray[Any], box_first: NDArray[Any], box_count: NDArray[Any]) -> NDArray[np.int32]:
+        ends, predicates = self._integers("relationships"), self._integers("predicates")
+        outside = (predicates < 1) | (predicates > len(self.vocabulary.predicates))
+        self._rows(image, "predicates", outside, predicates, "is no predicate")
+        local = ends - box_first[image][:, None]
+        crossing = ((local < 0) | (local >= box_count[image][:, None])).any(axis=1)
+        self._rows(image, "relationships", crossing, ends, "leads to a box of another image")
+        clipped = np.clip(local, -1, 2**31 - 1)
+        return np.column_stack([clipped, np.clip(predicates - 1, -1, 2**31 - 1)]).astype(np.int32)
+
+    def _assemble(
+        self,
+        labels: NDArray[np.int64],
+        boxes: NDArray[np.float64],
+        relations: NDArray[np.int32],
+        box_first: NDArray[np.int64],
+        box_count: NDArray[np.int64],
+        relation_first: NDArray[np.int64],
+        relation_count: NDArray[np.int64],
+    ) -> Columns:
+        kept = np.flatnonzero(self.good)
+        self.report.skipped += len(self.good) - len(kept)
+        box_rows, box_ptr = _gather(box_first[kept], box_count[kept])
+        relation_rows, relation_ptr = _gather(relation_first[kept], relation_count[kept])
+        extras: dict[str, Any] = {}
+        for name, target, rows in (
+            ("scores", "scores", box_rows),
+            ("label_dist", "label_dist", box_rows),
+            ("predicate_scores", "relation_scores", relation_rows),
+        ):
+            if name in self.raw:
+                extras[target] = self._finite(name)[rows]
+        extras |= self._pairs(kept, box_count)
+        split = self._integers("split") if "split" in self.raw else np.full(len(self.good), NO_SPLIT)
+        return Columns(
+            vocabulary=self.vocabulary,
+            image_ids=[self.image_ids[i] for i in kept.tolist()],
+            files=[self.files[i] for i in kept.tolist()],
+            widths=self.sizes[kept, 0].astype(np.int32),
+            heights=self.sizes[kept, 1].astype(np.int32),
+            splits=np.where((split >= 0) & (split <= 2), split, NO_SPLIT)[kept].astype(np.int8),
+            boxes=boxes[box_rows],
+            labels=(labels[box_rows] - 1).astype(np.int32),
+            box_ptr=box_ptr,
+            relations=relations[relation_rows],
+            relation_ptr=relation_ptr,
+            **extras,
+        )
+
+    def _pairs(self, kept: NDArray[np.int64], box_count: NDArray[np.int64]) -> dict[str, Any]:
+        names = ("pairs", "pair_dist", "img_to_first_pair")
+        if not all(name in self.raw for name in names):
+            return {}
+        pairs, pointers = self._integers("pairs"), self._integers("img_to_first_pair")
+        whole = len(pointers) == len(self.good) + 1 and (np.diff(pointers) >= 0).all() and pointers[0] == 0
+        if not whole or pointers[-1] != len(pairs) or len(pairs) != len(self.raw["pair_dist"]):
+            raise DataError(self.h5, "img_to_first_pair: does not fit pairs and pair_dist")
+        image = np.repeat(np.arange(len(self.good)), np.diff(pointers))
+        if len(pairs) and ((pairs < 0) | (pairs >= box_count[image][:, None])).any():
+            raise DataError(self.h5, "pairs: an index outside its image")
+        rows, pair_ptr = _gather(pointers[kept], np.diff(pointers)[kept])
+        return {
+            "pairs": pairs[rows].astype(np.int32),
+            "pair_dist": self._finite("pair_dist")[rows],
+            "pair_ptr": pair_ptr,
+        }
+
+    def _finite(self, name: str) -> NDArray[np.floating]:
+        value = self.raw[name]
+        widths = {"label_dist": len(self.vocabulary.objects), "pair_dist": 1 + len(self.vocabulary.predicates)}
+        if name in widths and value.shape[1] != widths[name]:
+            raise DataError(self.h5, f"{name}: {value.shape[1]} columns, expected {widths[name]}")
+        value = value if value.dtype in (np.float32, np.float64) else value.astype(np.float64)
+        if not np.isfinite(value).all():
+            raise DataError(self.h5, f"{name}: not finite")
+        return value
+
+    def _integers(self, name: str) -> NDArray[np.int64]:
+        value = self.raw[name]
+        if value.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                whole = np.isfinite(value) & (np.floor(value) == value) & (np.abs(value) < 2**53)
+            value = np.where(whole, value, -(2**40))
+        elif value.dtype == np.uint64:
+            value = np.minimum(value, 2**62)
+        return value.astype(np.int64)
+
+    def _rows(self, image: NDArray[np.int64], field: str, bad: Any, values: NDArray[Any], what: str) -> None:
+        for row in np.flatnonzero(bad & (image >= 0)).tolist():
+            value = values[row].tolist()
+            self._bad(int(image[row]), f"{field}[{row}]", f"{value} {what}")
+
+    def _bad(self, i: int, field: str, message: str, file: str | None = None) -> None:
+        self.good[i] = False
+        image_id = self.image_ids[i]
+        known = isinstance(image_id, int | str) and not isinstance(image_id, bool)
+        self.report.error(image_id if known else f"#{i}", field, message, file or self.h5)
+
+
+def _gather(first: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of ranges one after the other, and the pointers to where each range starts."""
+    pointers = np.concatenate([[0], np.cumsum(count, dtype=np.int64)])
+    rows = np.repeat(first - pointers[:-1], count) + np.arange(pointers[-1])
+    return rows, pointers

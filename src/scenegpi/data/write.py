@@ -1,0 +1,206 @@
+"""Graphs -> Visual Genome's three files, or one COCO file with relations. What a layout can't hold goes into extra
+datasets or keys that other tools ignore, so that reading back loses nothing (docs/formats.md)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.arrays import GraphError
+from scenegpi.data.builder import ColumnsBuilder
+from scenegpi.data.columns import Columns
+from scenegpi.data.errors import DataError, Report
+from scenegpi.data.files import whole_file, whole_folder
+from scenegpi.data.jsonl import SPLIT_NAMES
+from scenegpi.graph import SceneGraph
+from scenegpi.vocabulary import Vocabulary
+
+
+def write_visual_genome(
+    target: Path, graphs: Iterable[SceneGraph], splits: Iterable[int], vocabulary: Vocabulary, overwrite: bool = False
+) -> int:
+    """A folder with VG-SGG.h5, VG-SGG-dicts.json, image_data.json; returns the number of images."""
+    builder = ColumnsBuilder(vocabulary, Report(str(target)))
+    for graph, split in zip(graphs, splits, strict=False):
+        if graph.width is None or graph.height is None:
+            raise DataError(target, f"image {graph.image_id}: the Visual Genome layout needs width and height")
+        if graph.image_id is None:
+            raise DataError(target, f"image {graph.file}: the Visual Genome layout needs an image id")
+        try:
+            builder.add_graph(graph, split)
+        except GraphError as error:
+            raise DataError(target, str(error)) from None
+    columns = builder.build()
+    with whole_folder(target, overwrite) as part:
+        (part / "VG-SGG.h5").write_bytes(_h5(columns))
+        (part / "VG-SGG-dicts.json").write_text(_dump(_dicts(columns)), encoding="utf-8")
+        (part / "image_data.json").write_text(_dump(_image_data(columns)), encoding="utf-8")
+    return len(columns)
+
+
+def _h5(columns: Columns) -> bytes:
+    """The h5 file as bytes: made in memory, so that a full disk can only hit the one write that follows."""
+    sides = np.maximum(columns.widths, columns.heights).astype(np.float64)
+    boxes_1024, exact = _centred(columns, sides)
+    first_box = np.repeat(columns.box_ptr[:-1], np.diff(columns.relation_ptr))
+    arrays: dict[str, NDArray[Any]] = {
+        "labels": columns.labels[:, None].astype(np.int64) + 1,
+        "boxes_1024": boxes_1024,
+        "boxes_512": np.round(boxes_1024 / 2).astype(np.int32) if exact else boxes_1024 / 2,
+        "predicates": columns.relations[:, 2:].astype(np.int64) + 1,
+        "relationships": (columns.relations[:, :2] + first_box[:, None]).astype(np.int32),
+        "split": columns.splits.astype(np.int32),
+    }
+    for kind, pointers in (("box", columns.box_ptr), ("rel", columns.relation_ptr)):
+        empty = np.diff(pointers) == 0
+        arrays[f"img_to_first_{kind}"] = np.where(empty, -1, pointers[:-1]).astype(np.int32)
+        arrays[f"img_to_last_{kind}"] = np.where(empty, -1, pointers[1:] - 1).astype(np.int32)
+    if not exact:
+        arrays["boxes_pixel"] = columns.boxes
+    extras: dict[str, Any] = {
+        "scores": columns.scores,
+        "label_dist": columns.label_dist,
+        "predicate_scores": columns.relation_scores,
+    }
+    extras |= {"pairs": columns.pairs, "pair_dist": columns.pair_dist, "img_to_first_pair": columns.pair_ptr}
+    arrays |= {name: value for name, value in extras.items() if value is not None}
+    memory = BytesIO()
+    with h5py.File(memory, "w") as file:
+        for name, value in arrays.items():
+            compression = {"compression": "gzip", "compression_opts": 1} if value.size else {}
+            file.create_dataset(name, data=value, **compression)
+    return memory.getvalue()
+
+
+def _centred(columns: Columns, sides: NDArray[np.float64]) -> tuple[NDArray[Any], bool]:
+    """(B, 4) xc, yc, w, h with the longer side scaled to 1024: whole numbers if they give the boxes back exactly."""
+    side = np.repeat(sides, np.diff(columns.box_ptr))[:, None]
+    boxes = columns.boxes
+    size = (boxes[:, 2:] - boxes[:, :2]) * 1024 / side
+    centre = (boxes[:, :2] + boxes[:, 2:]) / 2 * 1024 / side
+    centred = np.concatenate([centre, size], axis=1)
+    whole = np.round(centred)
+    if np.abs(whole).max(initial=0) < 2**31:
+        half = whole[:, 2:] / 2
+        back = np.concatenate([whole[:, :2] - half, whole[:, :2] + half], axis=1) * (side / 1024)
+        if np.array_equal(back, boxes):
+            return whole.astype(np.int32), True
+    return centred, False
+
+
+def _dicts(columns: Columns) -> dict[str, Any]:
+    objects, predicates = columns.vocabulary.objects, columns.vocabulary.predicates
+    object_count = Counter(columns.labels.tolist())
+    predicate_count = Counter(columns.relations[:, 2].tolist())
+    return {
+        "label_to_idx": {name: i for i, name in enumerate(objects, 1)},
+        "idx_to_label": {str(i): name for i, name in enumerate(objects, 1)},
+        "predicate_to_idx": {name: i for i, name in enumerate(predicates, 1)},
+        "idx_to_predicate": {str(i): name for i, name in enumerate(predicates, 1)},
+        "object_count": {name: object_count[i] for i, name in enumerate(objects)},
+        "predicate_count": {name: predicate_count[i] for i, name in enumerate(predicates)},
+        "name": columns.vocabulary.name,
+    }
+
+
+def _image_data(columns: Columns) -> list[dict[str, Any]]:
+    rows = []
+    for i, (image_id, file) in enumerate(zip(columns.image_ids, columns.files, strict=True)):
+        row = {"image_id": image_id, "width": columns.widths.item(i), "height": columns.heights.item(i)}
+        if file != f"{image_id}.jpg":
+            row["file_name"] = file
+        rows.append(row)
+    return rows
+
+
+def write_coco(
+    target: Path, graphs: Iterable[SceneGraph], splits: Iterable[int], vocabulary: Vocabulary, overwrite: bool = True
+) -> int:
+    """One COCO JSON file with `rel_annotations` and `rel_categories`; returns the number of images."""
+    images: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    relations: list[dict[str, Any]] = []
+    for number, (graph, split) in enumerate(zip(graphs, splits, strict=False)):
+        if graph.vocabulary != vocabulary:
+            raise DataError(target, f"image {graph.image_id}: its vocabulary differs from that of the images before it")
+        image_id = graph.image_id if graph.image_id is not None else number
+        images.append(_coco_image(graph, image_id, split))
+        first = len(annotations) + 1
+        annotations += _coco_annotations(graph, image_id, first)
+        relations += _coco_relations(graph, image_id, first, len(relations) + 1)
+    sections: dict[str, list[dict[str, Any]]] = {
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": i, "name": name} for i, name in enumerate(vocabulary.objects, 1)],
+        "rel_annotations": relations,
+        "rel_categories": [{"id": i, "name": name} for i, name in enumerate(vocabulary.predicates, 1)],
+    }
+    with whole_file(target, overwrite) as part, part.open("w", encoding="utf-8") as handle:
+        handle.write('{"info":' + _dump({"description": "scene graphs", "vocabulary": vocabulary.name}))
+        for name, rows in sections.items():  # row by row: the text of all rows at once would double the memory
+            handle.write(f',\n"{name}":[')
+            for i, row in enumerate(rows):
+                handle.write((",\n" if i else "\n") + _dump(row))
+            handle.write("]")
+        handle.write("}\n")
+    return len(images)
+
+
+def _coco_image(graph: SceneGraph, image_id: int | str, split: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": image_id, "file_name": graph.file, "width": graph.width, "height": graph.height}
+    if graph.image_id is None:
+        row["no_id"] = True
+    if split in SPLIT_NAMES:
+        row["split"] = SPLIT_NAMES[split]
+    if graph.pairs is not None and graph.pair_dist is not None:
+        row |= {"pairs": graph.pairs.tolist(), "pair_dist": graph.pair_dist.tolist()}
+    single = [
+        name
+        for name in ("scores", "label_dist", "relation_scores", "pair_dist")
+        if getattr(graph, name) is not None and getattr(graph, name).dtype == np.float32
+    ]
+    if single:
+        row["float32"] = single
+    return {key: value for key, value in row.items() if value is not None}
+
+
+def _coco_annotations(graph: SceneGraph, image_id: int | str, first: int) -> list[dict[str, Any]]:
+    sizes = graph.boxes[:, 2:] - graph.boxes[:, :2]
+    exact = (graph.boxes[:, :2] + sizes == graph.boxes[:, 2:]).all(axis=1)
+    rows = []
+    for i, (box, size, label) in enumerate(
+        zip(graph.boxes.tolist(), sizes.tolist(), graph.labels.tolist(), strict=True)
+    ):
+        row = {"id": first + i, "image_id": image_id, "category_id": label + 1, "bbox": box[:2] + size}
+        row |= {"area": size[0] * size[1], "iscrowd": 0}
+        if not exact[i]:
+            row["bbox_xyxy"] = box
+        if graph.scores is not None:
+            row["score"] = graph.scores.item(i)
+        if graph.label_dist is not None:
+            row["distribution"] = graph.label_dist[i].tolist()
+        rows.append(row)
+    return rows
+
+
+def _coco_relations(graph: SceneGraph, image_id: int | str, first: int, number: int) -> list[dict[str, Any]]:
+    rows = []
+    for i, (s, o, p) in enumerate(graph.relations.tolist()):
+        row = {"id": number + i, "image_id": image_id, "subject_id": first + s, "object_id": first + o}
+        row["predicate_id"] = p + 1
+        if graph.relation_scores is not None:
+            row["score"] = graph.relation_scores.item(i)
+        rows.append(row)
+    return rows
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
