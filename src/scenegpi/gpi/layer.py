@@ -19,10 +19,17 @@ import torch
 from torch import Tensor, nn
 
 from scenegpi.gpi.aggregate import Aggregation, aggregate, score_width
+from scenegpi.gpi.features import Features
 from scenegpi.gpi.flat import FlatGraph
+from scenegpi.gpi.fused import fused_edge_labels, fused_neighbourhood
 from scenegpi.gpi.networks import MLP, Activation, Dense
+from scenegpi.gpi.plain import plain_edge_labels, plain_neighbourhood
+from scenegpi.gpi.plan import EdgePlan
 
 __all__ = ["GPILayer", "GPIOutput"]
+
+# Edges walked at a time: few enough to stay in the cache, enough for full-speed products.
+CACHE_EDGES = 1024
 
 
 class GPIOutput(NamedTuple):
@@ -47,7 +54,8 @@ class GPILayer(nn.Module):
     """Labels the nodes, and with ``edge_out`` also the edges, of a batch of graphs.
 
     Networks left out are the paper's: phi, alpha and the attention networks one fully-connected layer, rho
-    ``rho_hidden`` hidden layers. A module given instead reads one concatenated tensor ``(M, sum of parts)`` and gives ``(M, width)``:
+    ``rho_hidden`` hidden layers. A module given instead reads one concatenated tensor ``(M, sum of parts)`` and gives
+    ``(M, width)``:
 
     ============  ===================================  ==========
     network       reads                                gives
@@ -86,6 +94,8 @@ class GPILayer(nn.Module):
         gate: bool = False,
         dropout: float = 0.0,
         flow: Literal["source_to_target", "target_to_source"] = "source_to_target",
+        chunk_edges: int | None = None,
+        fused: bool = True,
         x_table: Tensor | None = None,
         edge_table: Tensor | None = None,
         phi: nn.Module | None = None,
@@ -104,7 +114,8 @@ class GPILayer(nn.Module):
         e = edge_dim + (0 if edge_table is None else edge_table.shape[1])
         s, g = phi_dim or hidden, alpha_dim or hidden
         widths = (hidden,) * 3 if rho_hidden is None else rho_hidden
-        self.edge_dim, self.strict, self.flow, self.dropout = edge_dim, strict, flow, dropout
+        self.strict, self.flow, self.dropout = strict, flow, dropout
+        self.chunk_edges, self.fused = chunk_edges, fused
         self.aggregation: Aggregation = aggregation
         self.node_aggregation: Aggregation = node_aggregation or aggregation
         pair, near = (d, e, d), (d, s)
@@ -130,6 +141,7 @@ class GPILayer(nn.Module):
         x_class: Tensor | None = None,
         edge_class: Tensor | None = None,
         num_graphs: int | None = None,
+        plan: EdgePlan | None = None,
         return_attention: bool = False,
     ) -> GPIOutput:
         """x ``(N, node_dim)``, edge_index ``(2, E)``, edge_attr ``(E, edge_dim)``, batch ``(N,)``.
@@ -139,7 +151,7 @@ class GPILayer(nn.Module):
         """
         if not isinstance(x, Tensor):
             flat = FlatGraph.of(x)
-            return self(**flat.tensors(), num_graphs=num_graphs, return_attention=return_attention)
+            return self(**flat.tensors(), num_graphs=num_graphs, plan=plan, return_attention=return_attention)
         if edge_index is None:
             raise TypeError("edge_index is missing: give (x, edge_index, ...) or one graph object")
         if edge_attr is None:
@@ -150,36 +162,73 @@ class GPILayer(nn.Module):
             num_graphs = int(batch.max()) + 1 if batch.numel() else 0
         if self.dropout and self.training:
             x, edge_attr = torch.dropout(x, self.dropout, True), torch.dropout(edge_attr, self.dropout, True)
-        z = _with_words(x, x_class, self.x_table, "x_class")
-        z_edge = _with_words(edge_attr, edge_class, self.edge_table, "edge_class")
+        z = Features.of(x, x_class, self.x_table, "x_class")
+        z_edge = Features.of(edge_attr, edge_class, self.edge_table, "edge_class")
         i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
+        if plan is None and (self.chunk_edges or self._can_fuse(x)):
+            plan = self.plan(edge_index, x.shape[0])
 
-        pair = torch.cat([z[i], z_edge, z[j]], 1)
-        scores = None if self.beta is None else self.beta(pair)
-        s, edge_weights = aggregate(self.aggregation, self.phi(pair), scores, i, x.shape[0])
-        near = torch.cat([z, s], 1)
+        s, edge_weights = self._neighbourhood(z, z_edge, i, j, plan, return_attention)
+        near = torch.cat([z.full(), s], 1)
         scores = None if self.gamma is None else self.gamma(near)
         g, node_weights = aggregate(self.node_aggregation, self.alpha(near), scores, batch, num_graphs)
 
-        context = g[batch]
-        node_input = torch.cat([z, context] if self.strict else [z, s, context], 1)
-        nodes, node_gate = self.rho(node_input), _sigmoid(self.node_gate, node_input)
-        edges = edge_gate = None
-        if self.edge_rho is not None:
-            middle = [] if self.strict else [s[i], s[j]]
-            edge_input = torch.cat([z[i], z[j], *middle, z_edge, context[i]], 1)
-            edges, edge_gate = self.edge_rho(edge_input), _sigmoid(self.edge_gate, edge_input)
+        context = g.index_select(0, batch)
+        node_input = torch.cat([z.full(), context] if self.strict else [near, context], 1)
+        nodes = self.rho(node_input)
+        node_gate = None if self.node_gate is None else torch.sigmoid(self.node_gate(node_input))
+        edges, edge_gate = self._edge_labels(z, None if self.strict else s, g, batch, z_edge, i, j, plan)
+        if edge_gate is not None:
+            edge_gate = torch.sigmoid(edge_gate)
         attention = (edge_weights, node_weights) if return_attention else (None, None)
         return GPIOutput(nodes, edges, g, s, node_gate, edge_gate, *attention)
 
+    def plan(self, edge_index: Tensor, num_nodes: int) -> EdgePlan:
+        """The order in which edges are walked; made once, it serves every call with this ``edge_index``."""
+        i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
+        return EdgePlan.build(i, j, num_nodes, self.chunk_edges or CACHE_EDGES)
 
-def _with_words(values: Tensor, index: Tensor | None, table: Tensor | None, name: str) -> Tensor:
-    if (index is None) != (table is None):
-        raise ValueError(f"{name} and its word table must be given together")
-    if index is None or table is None:
-        return values
-    return torch.cat([values, table[index].to(values.dtype)], 1)
+    def _can_fuse(self, x: Tensor) -> bool:
+        # Tracers need plain operations; autocast picks types by operation; on a GPU the chunks would be too small.
+        traced = torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type)
+        return self.fused and not traced and x.device.type == "cpu"
 
+    def _recompute(self) -> bool:
+        return self.chunk_edges is not None or not torch.is_grad_enabled()
 
-def _sigmoid(gate: nn.Module | None, inputs: Tensor) -> Tensor | None:
-    return None if gate is None else torch.sigmoid(gate(inputs))
+    def _neighbourhood(
+        self, z: Features, z_edge: Features, i: Tensor, j: Tensor, plan: EdgePlan | None, weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        phi, beta, kind = self.phi, self.beta, self.aggregation
+        if plan is not None and isinstance(phi, Dense) and isinstance(beta, Dense | None):
+            # An activation on the scores would keep the part of node i from cancelling.
+            linear = beta is None or beta.activation == "none"
+            if linear and kind != "max" and not weights and self._can_fuse(z.dense):
+                edges = z_edge if plan.edge_order is None else z_edge.take(plan.edge_order)
+                return fused_neighbourhood(phi, beta, kind, z, edges, plan, self._recompute()), None
+        chunks = plan if self.chunk_edges else None
+        return plain_neighbourhood(phi, beta, kind, z.full(), z_edge.full(), i, j, chunks)
+
+    def _edge_labels(
+        self,
+        z: Features,
+        s: Tensor | None,
+        g: Tensor,
+        batch: Tensor,
+        z_edge: Features,
+        i: Tensor,
+        j: Tensor,
+        plan: EdgePlan | None,
+    ) -> tuple[Tensor | None, Tensor | None]:
+        rho, gate = self.edge_rho, self.edge_gate
+        if rho is None:
+            return None, None
+        if plan is not None and isinstance(rho, MLP) and len(rho.layers) > 1 and self._can_fuse(z.dense):
+            edges = z_edge if plan.edge_order is None else z_edge.take(plan.edge_order)
+            labels, gates = fused_edge_labels(rho, gate, z, s, g, batch, edges, plan, self._recompute())
+            return plan.edges_out(labels), None if gates is None else plan.edges_out(gates)
+        networks = [rho] if gate is None else [rho, gate]
+        chunks = plan if self.chunk_edges else None
+        context = g.index_select(0, batch)
+        labels, *rest = plain_edge_labels(networks, z.full(), s, context, z_edge.full(), i, j, chunks)
+        return labels, rest[0] if rest else None

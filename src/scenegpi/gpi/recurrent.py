@@ -19,7 +19,7 @@ Feedback = Literal["log_softmax", "softmax", "none"]
 
 
 class RecurrentOutput(NamedTuple):
-    """Logits after every step, first to last: ``nodes[t] (N, C)``, ``edges[t] (E, R)``; ``last`` is the last layer call."""
+    """Logits after every step, first to last: ``nodes[t] (N, C)``, ``edges[t] (E, R)``; and the last layer call."""
 
     nodes: list[Tensor]
     edges: list[Tensor]
@@ -59,7 +59,7 @@ class Recurrent(nn.Module):
         num_graphs: int | None = None,
         return_attention: bool = False,
     ) -> RecurrentOutput:
-        """node_logits ``(N, C)``, edge_index ``(2, E)``, edge_logits ``(E, R)``, static features ``(N, a)``, ``(E, b)``."""
+        """node_logits ``(N, C)``, edge_index ``(2, E)``, edge_logits ``(E, R)``, static ``(N, a)`` and ``(E, b)``."""
         layer, nodes, edges = self.layer, [node_logits], [edge_logits]
         for _ in range(self.steps):
             out = layer(
