@@ -1,0 +1,268 @@
+"""One npz file that holds ground truth and predictions, flat over images: how evaluators exchange test cases.
+
+    gt_boxes (B, 4) x1 y1 x2 y2; gt_classes (B,) 1..C; gt_rels (R, 3) subject, object, predicate 1..P
+    pred_boxes (N, 4); pred_classes (N,); obj_scores (N,); rel_pairs (E, 2); rel_scores (E, 1 + P), column 0: no relation
+    gt_box_ptr, gt_rel_ptr, pred_box_ptr, rel_ptr: (images + 1,) where each image's rows start
+    zeroshot (Z, 3) subject class, object class, predicate: may be absent
+
+Box indices are local to the image. PredCls and SGCls use the ground-truth boxes in place of the predicted ones (a file
+for PredCls alone may lack pred_*). Nothing in the file is trusted: no pickles, no array larger than it may be, all
+offsets and indices checked before use.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.arrays import GraphError, box_array, integer_array
+from scenegpi.data.errors import DataError
+from scenegpi.data.files import check_file, reason
+from scenegpi.graph import SceneGraph
+from scenegpi.vocabulary import Vocabulary
+
+MAX_CLASSES = 100_000
+FREE_BYTES = 2**30
+MAX_RATIO = 50
+"""An array set may take FREE_BYTES in memory, or MAX_RATIO times the size of its file, whichever is more."""
+
+POINTERS = {"gt_box_ptr": "gt_boxes", "gt_rel_ptr": "gt_rels", "rel_ptr": "rel_pairs"}
+PREDICTED = ("pred_boxes", "pred_classes", "obj_scores", "pred_box_ptr")
+REQUIRED = ("gt_boxes", "gt_classes", "gt_rels", "rel_pairs", "rel_scores", *POINTERS)
+
+
+class EvaluationNpz:
+    """The file, read and checked whole. Image i is called i.
+
+    Args:
+        path: the npz file; DataError with one line if anything about it is wrong.
+        task: "predcls", "sgcls" or "sgdet": decides which boxes, labels and scores make a prediction.
+    """
+
+    def __init__(self, path: str | Path, task: str) -> None:
+        self.path = Path(path)
+        self.task = task
+        arrays = _load(self.path)
+        try:
+            self._take(arrays)
+        except GraphError as error:
+            raise DataError(self.path, str(error)) from None
+
+    def __len__(self) -> int:
+        return len(self.gt_box_ptr) - 1
+
+    def target(self, i: int) -> SceneGraph:
+        """Image i's ground truth."""
+        boxes = slice(self.gt_box_ptr[i], self.gt_box_ptr[i + 1])
+        return SceneGraph.trusted(
+            image_id=i,
+            boxes=self.gt_boxes[boxes],
+            labels=self.gt_labels[boxes],
+            relations=self.gt_rels[self.gt_rel_ptr[i] : self.gt_rel_ptr[i + 1]],
+            vocabulary=self.vocabulary,
+        )
+
+    def prediction(self, i: int) -> SceneGraph:
+        """Image i's prediction, with what the task gives put in."""
+        boxes = slice(self.pred_box_ptr[i], self.pred_box_ptr[i + 1])
+        pairs = slice(self.rel_ptr[i], self.rel_ptr[i + 1])
+        return SceneGraph.trusted(
+            image_id=i,
+            boxes=self.pred_boxes[boxes],
+            labels=self.pred_labels[boxes],
+            scores=None if self.obj_scores is None else self.obj_scores[boxes],
+            relations=_NO_RELATIONS,
+            pairs=self.rel_pairs[pairs],
+            pair_dist=self.rel_scores[pairs],
+            vocabulary=self.vocabulary,
+        )
+
+    def _take(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.gt_boxes = _boxes(arrays["gt_boxes"], "gt_boxes")
+        n = len(self.gt_boxes)
+        self.gt_labels = _classes(arrays["gt_classes"], n, "gt_classes")
+        gt_rels = integer_array(arrays["gt_rels"], (-1, 3), "gt_rels")
+        self.rel_pairs = integer_array(arrays["rel_pairs"], (-1, 2), "rel_pairs")
+        self.rel_scores = _reals(arrays["rel_scores"], len(self.rel_pairs), 2, "rel_scores")
+        predicates = self.rel_scores.shape[1] - 1
+        if predicates < 1:
+            raise GraphError(f"rel_scores: {predicates + 1} columns, expected no relation and at least one predicate")
+        lengths = {name: len(arrays[array]) for name, array in POINTERS.items()}
+        self.gt_box_ptr = _pointer(arrays["gt_box_ptr"], n, None, "gt_box_ptr")
+        images = len(self.gt_box_ptr) - 1
+        self.gt_rel_ptr = _pointer(arrays["gt_rel_ptr"], lengths["gt_rel_ptr"], images, "gt_rel_ptr")
+        self.rel_ptr = _pointer(arrays["rel_ptr"], lengths["rel_ptr"], images, "rel_ptr")
+        _check_local(gt_rels[:, :2], self.gt_rel_ptr, self.gt_box_ptr, "gt_rels")
+        _check_predicates(gt_rels[:, 2], predicates, "gt_rels")
+        self.gt_rels = _frozen(gt_rels - np.array([0, 0, 1], dtype=np.int32))
+        self._take_predicted(arrays, images)
+        _check_local(self.rel_pairs, self.rel_ptr, self.pred_box_ptr, "rel_pairs")
+        classes = max([int(labels.max()) + 1 for labels in (self.gt_labels, self.pred_labels) if len(labels)], default=1)
+        self.zero_shot: NDArray[np.int64] | None = None
+        if "zeroshot" in arrays:
+            rows = integer_array(arrays["zeroshot"], (-1, 3), "zeroshot")
+            if len(rows):
+                _classes(rows[:, :2].ravel(), 2 * len(rows), "zeroshot")
+                _check_predicates(rows[:, 2], predicates, "zeroshot")
+            self.zero_shot = rows.astype(np.int64) - 1
+        self.vocabulary = Vocabulary(
+            [f"class {i + 1}" for i in range(classes)], [f"predicate {i + 1}" for i in range(predicates)]
+        )
+
+    def _take_predicted(self, arrays: dict[str, NDArray[Any]], images: int) -> None:
+        """Boxes, labels and scores of the predictions, by the task."""
+        absent = "pred_box_ptr" not in arrays or not len(arrays.get("pred_classes", arrays.get("pred_boxes", ())))
+        if self.task != "predcls" or not absent:
+            needed = PREDICTED if self.task == "sgdet" else ("pred_classes", "obj_scores", "pred_box_ptr")
+            for name in needed:
+                if name not in arrays:
+                    raise GraphError(f"{name}: missing, {self.task} needs it")
+            labels = _classes(arrays["pred_classes"], len(arrays["pred_classes"]), "pred_classes")
+            n = len(labels)
+            self.pred_box_ptr = _pointer(arrays["pred_box_ptr"], n, images, "pred_box_ptr")
+            scores = _reals(arrays["obj_scores"], n, 1, "obj_scores")
+        if self.task == "sgdet":
+            self.pred_boxes = _boxes(arrays["pred_boxes"], "pred_boxes")
+            if len(self.pred_boxes) != n:
+                raise GraphError(f"pred_boxes: {len(self.pred_boxes)} rows, but {n} pred_classes")
+            self.pred_labels, self.obj_scores = labels, scores
+            return
+        self.pred_boxes = self.gt_boxes
+        self.pred_labels: NDArray[np.int32] = self.gt_labels
+        self.obj_scores: NDArray[np.floating] | None = None
+        if not (self.task == "predcls" and absent):
+            given, found = np.diff(self.gt_box_ptr), np.diff(self.pred_box_ptr)
+            wrong = np.flatnonzero((given != found) & (np.diff(self.rel_ptr) > 0))
+            if len(wrong):
+                i = int(wrong[0])
+                raise GraphError(f"pred_box_ptr: image {i}: {self.task} gives {given[i]} boxes, found {found[i]}")
+            if self.task == "sgcls":
+                self.pred_labels, self.obj_scores = self._on_given_boxes(labels, scores, given == found)
+        self.pred_box_ptr = self.gt_box_ptr
+
+    def _on_given_boxes(
+        self, labels: NDArray[np.int32], scores: NDArray[np.floating], same: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
+        """Predicted labels and scores, row by row with the given boxes; images without predictions keep score 0."""
+        if same.all():
+            return labels, scores
+        into = np.repeat(same, np.diff(self.gt_box_ptr))
+        out_of = np.repeat(same, np.diff(self.pred_box_ptr))
+        all_labels, all_scores = self.gt_labels.copy(), np.zeros(len(into), dtype=scores.dtype)
+        all_labels[into], all_scores[into] = labels[out_of], scores[out_of]
+        return _frozen(all_labels), _frozen(all_scores)
+
+
+def _load(path: Path) -> dict[str, NDArray[Any]]:
+    check_file(path)
+    known = {*REQUIRED, *PREDICTED, "zeroshot"}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            declared = sum(_declared_bytes(archive, member, path) for member in archive.namelist())
+        allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
+        if declared > allowed:
+            raise DataError(path, f"declares {declared:,} bytes of arrays, more than the {allowed:,} this reader takes")
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files if name in known}
+    except zipfile.BadZipFile:
+        raise DataError(path, "not an npz file, or a truncated one") from None
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+    except (ValueError, EOFError, KeyError, MemoryError, RuntimeError, NotImplementedError, zipfile.zlib.error) as error:
+        raise DataError(path, f"cannot be read ({error})") from None
+    for name in REQUIRED:
+        if name not in arrays:
+            raise DataError(path, f"{name}: no such array in the file")
+    return arrays
+
+
+def _declared_bytes(archive: zipfile.ZipFile, member: str, path: Path) -> int:
+    """What an array will take in memory by its own header, or its stored size if that is more."""
+    info = archive.getinfo(member)
+    with archive.open(info) as stream:
+        try:
+            version = np.lib.format.read_magic(stream)
+            if version == (1, 0):
+                shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+            else:
+                shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+        except ValueError:
+            raise DataError(path, f"{member}: not an array") from None
+    if dtype.hasobject:
+        raise DataError(path, f"{member.removesuffix('.npy')}: holds Python objects, expected numbers")
+    return max(prod(shape) * dtype.itemsize, info.file_size)
+
+
+_NO_RELATIONS = np.zeros((0, 3), dtype=np.int32)
+_NO_RELATIONS.flags.writeable = False
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def _boxes(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+    try:
+        return box_array(array)
+    except GraphError as error:
+        raise GraphError(str(error).replace("boxes", name, 1)) from None
+
+
+def _classes(array: NDArray[Any], n: int, name: str) -> NDArray[np.int32]:
+    """(n,) classes 1..C -> 0..C-1."""
+    labels = integer_array(array, (n,), name)
+    if n and (labels.min() < 1 or labels.max() > MAX_CLASSES):
+        row = int(np.flatnonzero((labels < 1) | (labels > MAX_CLASSES))[0])
+        raise GraphError(f"{name}[{row}]: {int(labels[row])} is outside 1..{MAX_CLASSES}")
+    return _frozen(labels - np.int32(1))
+
+
+def _reals(array: NDArray[Any], n: int, ndim: int, name: str) -> NDArray[np.floating]:
+    """Finite numbers, n rows; float32 and float64 as they are, without a copy."""
+    if array.dtype.kind not in "fiu":
+        raise GraphError(f"{name}: expected numbers, found {array.dtype}")
+    if array.ndim != ndim or len(array) != n:
+        raise GraphError(f"{name}: shape {array.shape}, expected {n} rows{' and 1 + P columns' if ndim == 2 else ''}")
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise GraphError(f"{name}[{row}]: not finite")
+    return _frozen(array)
+
+
+def _pointer(array: NDArray[Any], n: int, images: int | None, name: str) -> NDArray[np.int64]:
+    if array.dtype.kind not in "iu" or array.ndim != 1 or not len(array):
+        raise GraphError(f"{name}: expected whole numbers, one more than images; found {array.dtype} {array.shape}")
+    if images is not None and len(array) != images + 1:
+        raise GraphError(f"{name}: {len(array)} offsets, expected {images + 1} as in gt_box_ptr")
+    if int(array[0]) != 0 or int(array[-1]) != n:
+        raise GraphError(f"{name}: runs from {int(array[0])} to {int(array[-1])}, expected 0 to {n}")
+    if (array[1:] < array[:-1]).any():
+        raise GraphError(f"{name}[{int(np.flatnonzero(array[1:] < array[:-1])[0]) + 1}]: offsets decrease")
+    return array.astype(np.int64)
+
+
+def _check_local(
+    rows: NDArray[np.int32], pointer: NDArray[np.int64], boxes: NDArray[np.int64], name: str
+) -> None:
+    """Indices into the boxes of the row's own image."""
+    stop = np.repeat(np.diff(boxes), np.diff(pointer))[:, None]
+    bad = ((rows < 0) | (rows >= stop)).any(axis=1)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        image = int(np.searchsorted(pointer, row, side="right")) - 1
+        raise GraphError(f"{name}[{row}]: image {image} has {int(stop[row, 0])} boxes, found {rows[row].tolist()}")
+
+
+def _check_predicates(predicate: NDArray[np.int32], predicates: int, name: str) -> None:
+    bad = (predicate < 1) | (predicate > predicates)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise GraphError(f"{name}[{row}]: predicate {int(predicate[row])} is outside 1..{predicates}")

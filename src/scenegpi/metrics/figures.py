@@ -1,0 +1,128 @@
+"""Sums -> figures, keyed as the field writes them.
+
+    R@K, ngR@K        mean over images of matched rows / rows
+    mR@K, ngmR@K      mean over the images that contain a predicate, then over all P predicates, absent ones counting 0
+    zR@K, ngzR@K      R@K over zero-shot rows only
+    A@K               pooled, triplets of ground-truth pairs only (PredCls, SGCls)
+    occurring-mR@K    mR@K over the predicates that occur;  head-mR@K, ...: over the predicates of a group
+    pooled-R@K        matched rows / rows of the whole data set; pooled-zR@K, and with ng
+    detection-R@K,k=1 pooled, with the k best predicates of each pair: predicate detection as on VRD
+    pair-R@5          pooled: is the true predicate among the 5 best of its own pair (PredCls)
+
+A figure with nothing to count is NaN. Arrays may have leading axes, as bootstrap replicates do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.metrics.counts import Layout
+from scenegpi.metrics.protocol import Empty
+
+Groups = Mapping[str, Sequence[int]]
+Array = NDArray[np.float64]
+
+
+class Sums:
+    """Named access to the counts, with the denominators of one convention for images without predictions."""
+
+    def __init__(self, sums: Array, layout: Layout, empty: Empty) -> None:
+        self.sums, self.layout, self.empty = sums, layout, empty
+
+    def __getitem__(self, name: str) -> Array:
+        """The block of this name: (...,), or (..., P)."""
+        where = self.layout.blocks[name]
+        block = self.sums[..., where]
+        return block if name.lstrip("ng").startswith("predicate") else block[..., 0]
+
+    def total(self, name: str, recall: bool = False) -> Array:
+        """What to divide by; `recall` marks the figures, R and its pooled form, that "field" counts as 0."""
+        skip = self.empty == "skip" or (self.empty == "field" and not recall)
+        return self[name] - self[f"{name}_empty"] if skip else self[name]
+
+
+def figures(
+    sums: Array,
+    layout: Layout,
+    empty: Empty,
+    zero_shot: bool,
+    groups: Groups | None = None,
+    reference: Array | None = None,
+) -> dict[str, Array]:
+    """Every figure of the protocol.
+
+    Args:
+        sums: (..., layout.size), or the first `layout.replicated` columns of it.
+        empty: the convention for images without predictions, in place of the protocol's own.
+        zero_shot: whether zero-shot triplets are known; without them there is no zR@K.
+        groups: predicates of each named group.
+        reference: (layout.size,) for replicates, the sums of the whole data set: a predicate that it holds and a
+            replicate did not draw says nothing about recall, so it is left out of that replicate's mean.
+    """
+    protocol, counted = layout.protocol, Sums(sums, layout, empty)
+    whole = counted if reference is None else Sums(reference, layout, empty)
+    ks, prefixes = protocol.ks, protocol.prefixes
+    images = counted.total("predicate_images")
+    everything = np.arange(layout.predicates)
+    found: dict[str, Array] = {}
+    for x in prefixes:
+        for k in ks:
+            found[f"{x}R@{k}"] = _ratio(counted[f"{x}R@{k}"], counted.total("images", recall=True))
+
+    def mean_recall(x: str, k: int, members: NDArray[np.integer]) -> tuple[Array, Array]:
+        """Mean over the occurring predicates among `members`, and the share of `members` that occur."""
+        drawn = images[..., members] > 0
+        recall = _ratio(counted[f"{x}predicate@{k}"][..., members], images[..., members])
+        mean = _ratio(np.where(drawn, recall, 0.0).sum(axis=-1), drawn.sum(axis=-1))
+        return mean, (whole.total("predicate_images")[members] > 0).sum(axis=-1) / max(len(members), 1)
+
+    for x in prefixes:
+        for k in ks:
+            mean, share = mean_recall(x, k, everything)
+            found[f"{x}mR@{k}"] = mean * share
+    if zero_shot:
+        found |= {f"{x}zR@{k}": _ratio(counted[f"{x}zR@{k}"], counted.total("z_images")) for x in prefixes for k in ks}
+    if protocol.given_boxes and "" in prefixes:
+        found |= {f"A@{k}": _ratio(counted[f"A@{k}"], counted.total("rows")) for k in ks}
+    for x in prefixes:
+        for k in ks:
+            found[f"occurring-{x}mR@{k}"] = mean_recall(x, k, everything)[0]
+    for name, group in (groups or {}).items():
+        for x in prefixes:
+            for k in ks:
+                mean, share = mean_recall(x, k, np.asarray(group, dtype=np.intp))
+                found[f"{name}-{x}mR@{k}"] = mean * share
+    for x in prefixes:
+        for k in ks:
+            found[f"pooled-{x}R@{k}"] = _ratio(counted[f"{x}rows@{k}"], counted.total("rows", recall=True))
+            if zero_shot:
+                found[f"pooled-{x}zR@{k}"] = _ratio(counted[f"{x}zrows@{k}"], counted.total("z_rows"))
+    for per in protocol.per_pair:
+        for k in ks:
+            rows = counted.total("rows", recall=True)
+            found[f"detection-R@{k},k={per}"] = _ratio(counted[f"k={per}@{k}"], rows)
+    if protocol.task == "predcls":
+        found[f"pair-R@{protocol.pair_k}"] = _ratio(counted["pair"], counted.total("pair_rows", recall=True))
+    return found
+
+
+def per_predicate(sums: Array, layout: Layout, empty: Empty) -> dict[str, Array]:
+    """(P,) for each predicate: recall as averaged in mR@K, pooled recall, recall@5 in its own pair, and how many."""
+    protocol, counted = layout.protocol, Sums(sums, layout, empty)
+    images, rows = counted.total("predicate_images"), counted.total("predicate_rows")
+    found = {"images": counted["predicate_images"], "relations": counted["predicate_rows"]}
+    for x in protocol.prefixes:
+        for k in protocol.ks:
+            found[f"{x}R@{k}"] = _ratio(counted[f"{x}predicate@{k}"], images)
+            found[f"pooled-{x}R@{k}"] = _ratio(counted[f"{x}predicate_rows@{k}"], rows)
+    if protocol.task == "predcls":
+        all_rows = counted.total("predicate_rows", recall=True)
+        found[f"pair-R@{protocol.pair_k}"] = _ratio(counted["predicate_pair"], all_rows)
+    return found
+
+
+def _ratio(numerator: Array, denominator: Array) -> Array:
+    return np.divide(numerator, denominator, out=np.full(np.shape(numerator), np.nan), where=np.asarray(denominator) > 0)

@@ -1,0 +1,203 @@
+"""What comes in, SceneGraphs or dicts of arrays, brought to one form; the only place where 1-based numbers are changed.
+
+A dict speaks the field's language: classes are 1..C and predicates 1..P (0 is background and "no relation"), so that
+predicate p is column p of `rel_scores`. A SceneGraph counts both from 0. Inside this room everything counts from 0.
+
+    target      boxes (M, 4) x1 y1 x2 y2, labels (M,), relations (G, 3) subject, object, predicate; image_id if known
+    prediction  boxes (N, 4), labels (N,), scores (N,), and either pairs (E, 2) with rel_scores (E, 1 + P),
+                or relations (R, 3) with relation_scores (R,): a chosen list of triplets.
+                PredCls takes boxes and labels from the target, SGCls the boxes; they need not be given again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.arrays import GraphError, box_array, check_range, integer_array, real_array
+from scenegpi.graph import SceneGraph
+from scenegpi.metrics.boxes import paired_iou
+from scenegpi.metrics.protocol import TASK_NAMES, MetricError, Protocol
+
+LABEL_LIMIT = 2**21
+"""Labels and predicates lie below this, so that a triplet packs into one 63-bit number."""
+
+TARGET_KEYS = ("boxes", "labels", "relations", "image_id")
+PREDICTION_KEYS = ("boxes", "labels", "scores", "pairs", "rel_scores", "relations", "relation_scores", "image_id")
+
+
+class Truth(NamedTuple):
+    """Ground truth of one image: boxes (M, 4), labels (M,), relations (G, 3), counted from 0."""
+
+    boxes: NDArray[np.float64]
+    labels: NDArray[np.integer]
+    relations: NDArray[np.integer]
+    image: int | str | None
+
+    def key(self) -> int:
+        """64 bits that name this image, the same in every process: its id and its ground truth."""
+        digest = hashlib.blake2b(repr(self.image).encode(), digest_size=8)
+        for array, kind in ((self.boxes, np.float64), (self.labels, np.int64), (self.relations, np.int64)):
+            digest.update(np.ascontiguousarray(array, dtype=kind))
+        return int.from_bytes(digest.digest(), "little")
+
+
+class Prediction(NamedTuple):
+    """A system's output for one image; `pairs` with `pair_dist`, or `relations` with `relation_scores`."""
+
+    boxes: NDArray[np.float64]
+    labels: NDArray[np.integer]
+    scores: NDArray[np.floating] | None
+    pairs: NDArray[np.integer] | None
+    pair_dist: NDArray[np.floating] | None
+    relations: NDArray[np.integer]
+    relation_scores: NDArray[np.floating] | None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no pair to rank."""
+        return not (len(self.relations) or (self.pairs is not None and len(self.pairs)))
+
+
+def read_truth(target: SceneGraph | Mapping[str, Any], predicates: int) -> Truth:
+    """The ground truth of one image; MetricError that names the field on anything that makes no sense."""
+    if isinstance(target, SceneGraph):
+        _same_size(len(target.vocabulary.predicates), predicates, "target")
+        image = target.file if target.image_id is None else target.image_id
+        return Truth(target.boxes, target.labels, target.relations, image)
+    _check_keys(target, TARGET_KEYS, "target")
+    try:
+        boxes = box_array(target.get("boxes", ()) if len(target.get("boxes", ())) else np.zeros((0, 4)))
+        labels = _from_one(target.get("labels", ()), (len(boxes),), "labels")
+        relations = _triplet_rows(target.get("relations", ()), len(boxes), predicates)
+    except GraphError as error:
+        raise MetricError(f"target: {error}") from None
+    return Truth(boxes, labels, relations, target.get("image_id"))
+
+
+def read_prediction(
+    prediction: SceneGraph | Mapping[str, Any], truth: Truth, predicates: int, protocol: Protocol
+) -> Prediction:
+    """The prediction of one image, with the boxes and labels that the task gives put in."""
+    if isinstance(prediction, SceneGraph):
+        _same_size(len(prediction.vocabulary.predicates), predicates, "prediction")
+        found = _from_graph(prediction)
+    else:
+        _check_keys(prediction, PREDICTION_KEYS, "prediction")
+        try:
+            found = _from_dict(prediction, truth, predicates, protocol)
+        except GraphError as error:
+            raise MetricError(f"prediction: {error}") from None
+    return _given(found, truth, protocol) if protocol.given_boxes else found
+
+
+def _given(found: Prediction, truth: Truth, protocol: Protocol) -> Prediction:
+    """Ground-truth boxes (and labels) in place of the predicted ones, which must be the same boxes in the same order."""
+    task = TASK_NAMES[protocol.task]
+    if found.empty:
+        return found._replace(boxes=truth.boxes, labels=truth.labels, scores=None)
+    if len(found.boxes) != len(truth.boxes):
+        raise MetricError(
+            f"boxes: {task} gives {len(truth.boxes)} boxes, the prediction has {len(found.boxes)} (made for sgdet?)"
+        )
+    if found.boxes is not truth.boxes and not np.array_equal(found.boxes, truth.boxes):
+        overlap = paired_iou(found.boxes, truth.boxes)
+        if not (overlap >= 0.5).all():
+            row = int(np.argmin(overlap))
+            raise MetricError(
+                f"boxes[{row}]: IoU {overlap[row]:.2f} with the box that {task} gives; is the order, and the scale, "
+                "that of the ground truth?"
+            )
+    if protocol.task == "sgcls":
+        return found._replace(boxes=truth.boxes)
+    if found.labels is not truth.labels and not np.array_equal(found.labels, truth.labels):
+        row = int(np.flatnonzero(found.labels != truth.labels)[0])
+        raise MetricError(f"labels[{row}]: differs from the label that PredCls gives (made for sgcls?)")
+    return found._replace(boxes=truth.boxes, labels=truth.labels, scores=None)
+
+
+def _from_graph(graph: SceneGraph) -> Prediction:
+    return Prediction(
+        graph.boxes,
+        graph.labels,
+        graph.scores,
+        graph.pairs,
+        graph.pair_dist,
+        graph.relations,
+        graph.relation_scores,
+    )
+
+
+def _from_dict(data: Mapping[str, Any], truth: Truth, predicates: int, protocol: Protocol) -> Prediction:
+    boxes = _optional_boxes(data, truth, protocol)
+    n = len(boxes)
+    if "labels" not in data and protocol.task == "predcls":
+        labels: NDArray[np.integer] = truth.labels
+    else:
+        labels = _from_one(data.get("labels", ()), (n,), "labels")
+    pairs = dist = None
+    if data.get("pairs") is not None or data.get("rel_scores") is not None:
+        pairs = integer_array(data.get("pairs", ()) if _rows(data, "pairs") else np.zeros((0, 2)), (-1, 2), "pairs")
+        check_range(pairs, n, "pairs")
+        dist = real_array(data.get("rel_scores", ()), (len(pairs), 1 + predicates), "rel_scores")
+        if dist is None:
+            dist = np.zeros((0, 1 + predicates))
+    relations = _triplet_rows(data.get("relations", ()), n, predicates)
+    return Prediction(
+        boxes,
+        labels,
+        real_array(data.get("scores"), (n,), "scores"),
+        pairs,
+        dist,
+        relations,
+        real_array(data.get("relation_scores"), (len(relations),), "relation_scores"),
+    )
+
+
+def _optional_boxes(data: Mapping[str, Any], truth: Truth, protocol: Protocol) -> NDArray[np.float64]:
+    if "boxes" not in data and protocol.given_boxes:
+        return truth.boxes
+    return box_array(data["boxes"] if _rows(data, "boxes") else np.zeros((0, 4)))
+
+
+def _rows(data: Mapping[str, Any], key: str) -> int:
+    try:
+        return len(data.get(key, ()))
+    except TypeError:
+        raise GraphError(f"{key}: expected an array") from None
+
+
+def _from_one(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.int32]:
+    """Classes 1..C as the field writes them -> 0..C-1."""
+    array = integer_array(value, shape, field)
+    if array.size and (array.min() < 1 or array.max() > LABEL_LIMIT):
+        row = int(np.flatnonzero((array < 1) | (array > LABEL_LIMIT))[0])
+        raise GraphError(f"{field}[{row}]: {int(array[row])} is not a class; dicts count classes from 1")
+    return array - np.int32(1)
+
+
+def _triplet_rows(value: Any, boxes: int, predicates: int) -> NDArray[np.int32]:
+    """(R, 3) subject, object, predicate 1..P -> predicate 0..P-1."""
+    rows = integer_array(value if len(value) else np.zeros((0, 3)), (-1, 3), "relations")
+    check_range(rows[:, :2], boxes, "relations")
+    if len(rows) and (rows[:, 2].min() < 1 or rows[:, 2].max() > predicates):
+        row = int(np.flatnonzero((rows[:, 2] < 1) | (rows[:, 2] > predicates))[0])
+        raise GraphError(f"relations[{row}]: predicate {int(rows[row, 2])} is outside 1..{predicates}")
+    return rows - np.array([0, 0, 1], dtype=np.int32)
+
+
+def _same_size(found: int, expected: int, what: str) -> None:
+    if found != expected:
+        raise MetricError(f"{what}: a vocabulary of {found} predicates, expected {expected}")
+
+
+def _check_keys(data: Any, known: tuple[str, ...], what: str) -> None:
+    if not isinstance(data, Mapping):
+        raise MetricError(f"{what}: expected a SceneGraph or a dict of arrays, found {type(data).__name__}")
+    unknown = set(data) - set(known)
+    if unknown:
+        raise MetricError(f"{what}: unknown key {sorted(map(str, unknown))[0]!r} (known: {', '.join(known)})")

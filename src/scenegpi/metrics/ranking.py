@@ -1,0 +1,229 @@
+"""Triplets in the order of their scores, P(subject) P(object) P(predicate).
+
+Equal scores stand in the order of their pairs in the input, and within a pair in the order of the predicates; chosen
+lists of triplets keep their own order. The first `limit` triplets need no sort of all of them: a triplet among the best
+`limit` belongs to one of the `limit` pairs whose best predicate ranks highest, since each of those pairs
+has a triplet that stands before any triplet of the other pairs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.metrics.inputs import Prediction
+from scenegpi.metrics.protocol import MetricError, Protocol
+
+NEVER = np.iinfo(np.int64).max
+"""The rank of what is not in a ranking."""
+
+SUM_TOLERANCE = 1e-3
+ORDER_TOLERANCE = 1e-5
+
+Index = NDArray[np.integer]
+
+
+class Triplets(NamedTuple):
+    """T ranked triplets: subject, object (indices of boxes), predicate and score, each (T,), best first."""
+
+    subject: Index
+    object: Index
+    predicate: Index
+    score: NDArray[np.float64]
+
+
+def top(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
+    """Indices of the k largest of `scores` (n,), largest first; equal ones in the order of their indices."""
+    if len(scores) > 2 * k:
+        cut = np.partition(scores, len(scores) - k)[len(scores) - k]
+        above = np.flatnonzero(scores > cut)
+        level = np.flatnonzero(scores == cut)[: k - len(above)]
+        kept = np.sort(np.concatenate([above, level]))
+        return kept[np.argsort(-scores[kept], kind="stable")]
+    return np.argsort(-scores, kind="stable")[:k]
+
+
+class PairDistributions:
+    """Candidates given as a distribution over "no relation" and P predicates for each pair, (E, 1 + P)."""
+
+    def __init__(self, found: Prediction, limit: int, protocol: Protocol) -> None:
+        if found.pairs is None or found.pair_dist is None:
+            raise MetricError("pairs: missing")
+        self.pairs, self.dist, self.limit = found.pairs, found.pair_dist, limit
+        self._check(len(found.boxes))
+        rows = np.arange(len(self.pairs))
+        self.best = self.dist[:, 1:].argmax(axis=1)
+        self.weight = _box_weight(found.scores, self.pairs)
+        self.score = self.weight * self.dist[rows, self.best + 1]
+        if protocol.ranking == "given":
+            _check_order(self.score)
+            self.order = rows[:limit]
+        else:
+            self.order = top(self.score, limit)
+        self.as_given = protocol.ranking == "given"
+
+    def _check(self, boxes: int) -> None:
+        total = self.dist.sum(axis=1)
+        if not (np.abs(total - 1.0) <= SUM_TOLERANCE).all():  # a NaN fails here too
+            row = int(np.flatnonzero(~(np.abs(total - 1.0) <= SUM_TOLERANCE))[0])
+            raise MetricError(f"pair_dist[{row}]: sums to {total[row]:.6g}, a distribution sums to 1")
+        if self.dist.min(initial=0.0) < 0.0:
+            row = int(np.flatnonzero((self.dist < 0.0).any(axis=1))[0])
+            raise MetricError(f"pair_dist[{row}]: a negative probability")
+        subject, object_ = self.pairs[:, 0], self.pairs[:, 1]
+        self.boxes = boxes
+        self.code = subject.astype(np.int64) * boxes + object_
+        self.by_code = np.argsort(self.code)
+        ordered = self.code[self.by_code]
+        same = ordered[1:] == ordered[:-1]
+        if same.any():
+            row = int(self.by_code[np.flatnonzero(same)[0] + 1])
+            raise MetricError(f"pairs[{row}]: pair {self.pairs[row].tolist()} stands twice; a pair has one distribution")
+        if (subject == object_).any():
+            row = int(np.flatnonzero(subject == object_)[0])
+            raise MetricError(f"pairs[{row}]: box {int(subject[row])} paired with itself")
+
+    def ranked(self, per_pair: int | None) -> Triplets:
+        """The best triplets, at most `per_pair` of a pair (None: all of them)."""
+        if per_pair == 1:
+            return self._rows(self.order)
+        rows = np.sort(top(self.score, self.limit) if self.as_given else self.order)
+        dist = self.dist[rows, 1:]
+        scores = self.weight[rows, None] * dist
+        if per_pair is not None and per_pair < dist.shape[1]:
+            rest = np.argsort(-dist, axis=1, kind="stable")[:, per_pair:]
+            np.put_along_axis(scores, rest, -1.0, axis=1)
+        floor = self.score[rows].min() if len(rows) == self.limit else 0.0
+        flat = scores.ravel()
+        kept = np.flatnonzero(flat >= floor)
+        kept = kept[top(flat[kept], self.limit)]
+        row, predicate = np.divmod(kept, dist.shape[1])
+        chosen = self.pairs[rows[row]]
+        return Triplets(chosen[:, 0], chosen[:, 1], predicate, flat[kept])
+
+    def ranked_on(self, pairs: Index) -> Triplets:
+        """The best predicate of each of these (G, 2) pairs that is among the candidates."""
+        rows = np.unique(self._find(pairs))
+        rows = rows[rows >= 0]
+        return self._rows(rows[: self.limit] if self.as_given else rows[top(self.score[rows], self.limit)])
+
+    def place_in_pair(self, pairs: Index, predicate: Index) -> NDArray[np.int64]:
+        """(G,) how many predicates of its pair stand before each predicate; NEVER where the pair is no candidate."""
+        rows = self._find(pairs)
+        dist = self.dist[rows, 1:]
+        mine = dist[np.arange(len(rows)), predicate][:, None]
+        before = (dist > mine) | ((dist == mine) & (np.arange(dist.shape[1]) < predicate[:, None]))
+        return np.where(rows >= 0, before.sum(axis=1), NEVER)
+
+    def only(self, pairs: Index) -> bool:
+        """Whether every candidate is one of these (G, 2) pairs, though other pairs of the boxes exist."""
+        found = np.unique(self._find(pairs))
+        return int((found >= 0).sum()) == len(self.pairs) < self.boxes * (self.boxes - 1)
+
+    def _rows(self, rows: NDArray[np.intp]) -> Triplets:
+        chosen = self.pairs[rows]
+        return Triplets(chosen[:, 0], chosen[:, 1], self.best[rows], self.score[rows])
+
+    def _find(self, pairs: Index) -> NDArray[np.intp]:
+        code = pairs[:, 0].astype(np.int64) * self.boxes + pairs[:, 1]
+        place = np.minimum(np.searchsorted(self.code, code, sorter=self.by_code), len(self.code) - 1)
+        rows = self.by_code[place]
+        return np.where(self.code[rows] == code, rows, -1)
+
+
+class TripletList:
+    """Candidates given as a chosen list of triplets, (R, 3) with a score each; a triplet listed twice counts once."""
+
+    def __init__(self, found: Prediction, limit: int, protocol: Protocol) -> None:
+        self.limit = limit
+        relations = found.relations.astype(np.int64)
+        score = _box_weight(found.scores, relations)
+        if found.relation_scores is not None:
+            _check_probability(found.relation_scores, "relation_scores")
+            score = score * found.relation_scores
+        if (relations[:, 0] == relations[:, 1]).any():
+            row = int(np.flatnonzero(relations[:, 0] == relations[:, 1])[0])
+            raise MetricError(f"relations[{row}]: box {int(relations[row, 0])} related to itself")
+        if protocol.ranking == "given":
+            _check_order(score)
+        else:
+            order = np.argsort(-score, kind="stable")
+            relations, score = relations[order], score[order]
+        first = np.sort(np.unique(relations, axis=0, return_index=True)[1])
+        self.relations, self.score = relations[first], score[first]
+        self.number = _number_in_group(self.relations[:, 0] * len(found.boxes) + self.relations[:, 1])
+        if protocol.constraint != "none" and protocol.several == "refuse" and (self.number > 0).any():
+            s, o, _ = self.relations[int(np.flatnonzero(self.number)[0])].tolist()
+            raise MetricError(
+                f"relations: several predicates for the pair ({s}, {o}); the graph constraint allows one "
+                '(constraint="none" scores all of them, several="best" takes the best)'
+            )
+
+    def ranked(self, per_pair: int | None) -> Triplets:
+        """The best triplets, at most `per_pair` of a pair (None: all of them)."""
+        return self._rows(np.flatnonzero(self.number < (NEVER if per_pair is None else per_pair)))
+
+    def ranked_on(self, pairs: Index) -> Triplets:
+        """The best predicate of each of these (G, 2) pairs that is among the candidates."""
+        wanted = (self.relations[:, None, :2] == pairs[None, :, :]).all(axis=2).any(axis=1)
+        return self._rows(np.flatnonzero(wanted & (self.number == 0)))
+
+    def place_in_pair(self, pairs: Index, predicate: Index) -> NDArray[np.int64]:
+        """(G,) how many predicates of its pair stand before each predicate; NEVER where it is not listed."""
+        rows = np.column_stack([pairs, predicate])
+        same = (self.relations[:, None, :] == rows[None, :, :]).all(axis=2)
+        return np.where(same.any(axis=0), self.number[same.argmax(axis=0)], NEVER)
+
+    def only(self, pairs: Index) -> bool:
+        """A chosen list says nothing about the pairs that it chose from."""
+        return False
+
+    def _rows(self, rows: NDArray[np.intp]) -> Triplets:
+        rows = rows[: self.limit]
+        chosen = self.relations[rows]
+        return Triplets(chosen[:, 0], chosen[:, 1], chosen[:, 2], self.score[rows])
+
+
+def candidates(found: Prediction, limit: int, protocol: Protocol) -> PairDistributions | TripletList:
+    """The candidates of a prediction that has some: its pair distributions, or else its list of triplets."""
+    if found.scores is not None:
+        _check_probability(found.scores, "scores")
+    if found.pairs is not None and len(found.pairs):
+        return PairDistributions(found, limit, protocol)
+    return TripletList(found, limit, protocol)
+
+
+def _box_weight(scores: NDArray[np.floating] | None, rows: Index) -> NDArray[np.float64]:
+    if scores is None:
+        return np.ones(len(rows))
+    scores = scores.astype(np.float64)
+    product: NDArray[np.float64] = scores[rows[:, 0]] * scores[rows[:, 1]]
+    return product
+
+
+def _check_probability(values: NDArray[np.floating], field: str) -> None:
+    if not ((values >= 0.0) & (values <= 1.0 + SUM_TOLERANCE)).all():
+        row = int(np.flatnonzero(~((values >= 0.0) & (values <= 1.0 + SUM_TOLERANCE)))[0])
+        raise MetricError(f"{field}[{row}]: {values[row]:.6g} is not a probability")
+
+
+def _check_order(score: NDArray[np.float64]) -> None:
+    bad = np.flatnonzero(score[1:] > score[:-1] + ORDER_TOLERANCE)
+    if len(bad):
+        row = int(bad[0])
+        raise MetricError(
+            f"scores: not sorted, triplet {row + 1} ({score[row + 1]:.6g}) stands after triplet {row} ({score[row]:.6g})"
+        )
+
+
+def _number_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) how many equal entries of `group` stand before each entry."""
+    order = np.argsort(group, kind="stable")
+    ordered = group[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    number = np.arange(len(group)) - np.repeat(starts, np.diff(np.append(starts, len(group))))
+    result = np.empty(len(group), dtype=np.int64)
+    result[order] = number
+    return result

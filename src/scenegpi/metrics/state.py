@@ -1,0 +1,147 @@
+"""RecallState: the evaluation as it streams by. NumPy only; picklable; merges by addition.
+
+Its size depends on the number of predicates, K's and bootstrap replicates, never on the number of images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.graph import SceneGraph
+from scenegpi.metrics.counts import Layout, count
+from scenegpi.metrics.figures import Groups
+from scenegpi.metrics.intervals import poisson_weights
+from scenegpi.metrics.matching import ImageInput, ImageMatch, match_image
+from scenegpi.metrics.protocol import MetricError, Protocol
+from scenegpi.metrics.result import Result, make_result
+from scenegpi.metrics.zero_shot import ZeroShot
+from scenegpi.vocabulary import Vocabulary
+
+CHUNK = 256
+"""Images whose counts are held at once, before they are added up."""
+
+
+class Plan:
+    """What is asked of an evaluation: protocol, predicates, zero-shot triplets, groups, bootstrap. No data.
+
+    Args:
+        protocol: how to score.
+        predicates: a Vocabulary, the names of the P predicates, or just P.
+        zero_shot: which triplets are zero-shot; None leaves zR@K out.
+        groups: predicate indices of named groups, as `predicate_groups` makes them.
+        bootstrap: replicates for the 95% intervals; 0 for none.
+        seed: of the replicates; two systems are compared under the same seed.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        predicates: Vocabulary | Sequence[str] | int,
+        zero_shot: ZeroShot | None = None,
+        groups: Groups | None = None,
+        bootstrap: int = 0,
+        seed: int = 0,
+    ) -> None:
+        if isinstance(predicates, Vocabulary):
+            predicates = predicates.predicates
+        if isinstance(predicates, int):
+            predicates = [f"predicate {i + 1}" for i in range(predicates)]
+        self.names = tuple(predicates)
+        if not self.names:
+            raise MetricError("predicates: none, nothing to score")
+        if bootstrap < 0:
+            raise MetricError(f"bootstrap: {bootstrap} replicates")
+        self.protocol, self.zero_shot, self.bootstrap, self.seed = protocol, zero_shot, bootstrap, seed
+        self.groups = {name: tuple(map(int, members)) for name, members in (groups or {}).items()}
+        for name, members in self.groups.items():
+            if any(not 0 <= i < len(self.names) for i in members):
+                raise MetricError(f"groups.{name}: an index outside 0..{len(self.names) - 1}")
+        self.layout = Layout(protocol, len(self.names))
+
+    def match(self, predictions: Iterable[ImageInput], targets: Iterable[ImageInput]) -> Iterator[ImageMatch]:
+        """Match image by image; both sides must have the same length. Errors say which image."""
+        missing = object()
+        left, right = iter(predictions), iter(targets)
+        number = 0
+        while True:
+            prediction, target = next(left, missing), next(right, missing)
+            if prediction is missing and target is missing:
+                return
+            if prediction is missing or target is missing:
+                side = "predictions" if prediction is missing else "targets"
+                raise MetricError(f"{side}: only {number}, one for each image is needed")
+            try:
+                yield match_image(prediction, target, len(self.names), self.protocol)  # type: ignore[arg-type]
+            except MetricError as error:
+                raise MetricError(f"{_image_name(target, number)}: {error}") from None
+            number += 1
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Plan):
+            return NotImplemented
+        return all(
+            getattr(self, name) == getattr(other, name)
+            for name in ("protocol", "names", "zero_shot", "groups", "bootstrap", "seed")
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def chunks(matches: Iterable[ImageMatch], plan: Plan) -> Iterator[tuple[NDArray[np.float64], NDArray[np.uint64]]]:
+    """Counts (n, S) and keys (n,) of the images, at most CHUNK at a time."""
+    stream = iter(matches)
+    while some := list(islice(stream, CHUNK)):
+        yield count(some, plan.layout, plan.zero_shot), np.array([match.key for match in some], dtype=np.uint64)
+
+
+class RecallState:
+    """Sums over the images seen so far, and their bootstrap replicates.
+
+    `update` with predictions and targets, `+` or `merge` to join what was counted elsewhere, `result` for the figures.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.sums = np.zeros(plan.layout.size)
+        self.replicates = np.zeros((plan.bootstrap, plan.layout.replicated))
+        self.fingerprint = 0
+
+    def update(self, predictions: Iterable[ImageInput], targets: Iterable[ImageInput]) -> RecallState:
+        """Score images: SceneGraphs or dicts of arrays (see `inputs`), one prediction for each target."""
+        if isinstance(predictions, SceneGraph | dict) or isinstance(targets, SceneGraph | dict):
+            raise MetricError("update: expected lists, one entry for each image")
+        for counts, keys in chunks(self.plan.match(predictions, targets), self.plan):
+            self.sums += counts.sum(axis=0)
+            if self.plan.bootstrap:
+                weights = poisson_weights(keys, self.plan.bootstrap, self.plan.seed).astype(np.float64)
+                self.replicates += weights.T @ counts[:, : self.plan.layout.replicated]
+            self.fingerprint = (self.fingerprint + int(keys.sum(dtype=np.uint64))) % 2**64
+        return self
+
+    def merge(self, other: RecallState) -> RecallState:
+        """Add what another state has seen, in this process or in a pickled one."""
+        if self.plan != other.plan:
+            raise MetricError("merge: the two states were made for different evaluations (protocol, predicates, seed)")
+        self.sums += other.sums
+        self.replicates += other.replicates
+        self.fingerprint = (self.fingerprint + other.fingerprint) % 2**64
+        return self
+
+    def __add__(self, other: RecallState) -> RecallState:
+        return RecallState(self.plan).merge(self).merge(other)
+
+    def result(self) -> Result:
+        """The figures, with everything that says what they mean."""
+        return make_result(self.plan, self.sums, self.replicates, self.fingerprint)
+
+
+def _image_name(target: object, number: int) -> str:
+    if isinstance(target, SceneGraph):
+        name = target.file if target.image_id is None else target.image_id
+    else:
+        name = target.get("image_id") if isinstance(target, dict) else None
+    return f"image {number}" if name is None else f"image {name!r}"
