@@ -10,6 +10,7 @@ The score of a triplet is the product of its parts, P(subject) P(object) P(predi
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -261,6 +262,12 @@ class SceneGraph:
         from scenegpi.graph_json import parse_json
 
         return cls.from_dict(parse_json(text), vocabulary)
+
+    def draw(self, target: str | Path, photo: str | Path | None = None, top: int = 20) -> Path:
+        """Writes a picture (.png or .svg): the boxes, on the photo if there is one, and the graph beside them."""
+        from scenegpi.viz.picture import draw
+
+        return draw(self, target, photo, top)
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """Nodes are box indices (label, box, score), edges the relations (predicate, score)."""

@@ -10,6 +10,7 @@ from scenegpi.data.dataset import Dataset
 from scenegpi.data.errors import DataError, Defect, Report
 from scenegpi.data.jsonl import write_jsonl
 from scenegpi.data.open import FORMATS, open_dataset
+from scenegpi.data.sample import sample_path
 from scenegpi.data.statistics import Statistics, statistics
 from scenegpi.data.validate import validate
 
@@ -23,6 +24,7 @@ __all__ = [
     "Statistics",
     "convert",
     "open_dataset",
+    "sample_path",
     "statistics",
     "validate",
     "write_jsonl",

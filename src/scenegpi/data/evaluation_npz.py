@@ -1,7 +1,8 @@
 """One npz file that holds ground truth and predictions, flat over images: how evaluators exchange test cases.
 
     gt_boxes (B, 4) x1 y1 x2 y2; gt_classes (B,) 1..C; gt_rels (R, 3) subject, object, predicate 1..P
-    pred_boxes (N, 4); pred_classes (N,); obj_scores (N,); rel_pairs (E, 2); rel_scores (E, 1 + P), column 0: no relation
+    pred_boxes (N, 4); pred_classes (N,); obj_scores (N,)
+    rel_pairs (E, 2); rel_scores (E, 1 + P), column 0: no relation
     gt_box_ptr, gt_rel_ptr, pred_box_ptr, rel_ptr: (images + 1,) where each image's rows start
     zeroshot (Z, 3) subject class, object class, predicate: may be absent
 
@@ -13,6 +14,7 @@ offsets and indices checked before use.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -102,7 +104,9 @@ class EvaluationNpz:
         self.gt_rels = _frozen(gt_rels - np.array([0, 0, 1], dtype=np.int32))
         self._take_predicted(arrays, images)
         _check_local(self.rel_pairs, self.rel_ptr, self.pred_box_ptr, "rel_pairs")
-        classes = max([int(labels.max()) + 1 for labels in (self.gt_labels, self.pred_labels) if len(labels)], default=1)
+        classes = max(
+            [int(labels.max()) + 1 for labels in (self.gt_labels, self.pred_labels) if len(labels)], default=1
+        )
         self.zero_shot: NDArray[np.int64] | None = None
         if "zeroshot" in arrays:
             rows = integer_array(arrays["zeroshot"], (-1, 3), "zeroshot")
@@ -116,46 +120,33 @@ class EvaluationNpz:
 
     def _take_predicted(self, arrays: dict[str, NDArray[Any]], images: int) -> None:
         """Boxes, labels and scores of the predictions, by the task."""
-        absent = "pred_box_ptr" not in arrays or not len(arrays.get("pred_classes", arrays.get("pred_boxes", ())))
-        if self.task != "predcls" or not absent:
-            needed = PREDICTED if self.task == "sgdet" else ("pred_classes", "obj_scores", "pred_box_ptr")
-            for name in needed:
-                if name not in arrays:
-                    raise GraphError(f"{name}: missing, {self.task} needs it")
-            labels = _classes(arrays["pred_classes"], len(arrays["pred_classes"]), "pred_classes")
-            n = len(labels)
-            self.pred_box_ptr = _pointer(arrays["pred_box_ptr"], n, images, "pred_box_ptr")
-            scores = _reals(arrays["obj_scores"], n, 1, "obj_scores")
+        self.pred_boxes, self.pred_labels, self.pred_box_ptr = self.gt_boxes, self.gt_labels, self.gt_box_ptr
+        self.obj_scores: NDArray[np.floating] | None = None
+        if self.task == "predcls" and not len(arrays.get("pred_classes", ())):
+            return
+        for name in PREDICTED if self.task == "sgdet" else PREDICTED[1:]:
+            if name not in arrays:
+                raise GraphError(f"{name}: missing, {self.task} needs it")
+        labels = _classes(arrays["pred_classes"], arrays["pred_classes"].size, "pred_classes")
+        scores = _reals(arrays["obj_scores"], len(labels), 1, "obj_scores")
+        pointer = _pointer(arrays["pred_box_ptr"], len(labels), images, "pred_box_ptr")
         if self.task == "sgdet":
             self.pred_boxes = _boxes(arrays["pred_boxes"], "pred_boxes")
-            if len(self.pred_boxes) != n:
-                raise GraphError(f"pred_boxes: {len(self.pred_boxes)} rows, but {n} pred_classes")
-            self.pred_labels, self.obj_scores = labels, scores
+            if len(self.pred_boxes) != len(labels):
+                raise GraphError(f"pred_boxes: {len(self.pred_boxes)} rows, but {len(labels)} pred_classes")
+            self.pred_labels, self.obj_scores, self.pred_box_ptr = labels, scores, pointer
             return
-        self.pred_boxes = self.gt_boxes
-        self.pred_labels: NDArray[np.int32] = self.gt_labels
-        self.obj_scores: NDArray[np.floating] | None = None
-        if not (self.task == "predcls" and absent):
-            given, found = np.diff(self.gt_box_ptr), np.diff(self.pred_box_ptr)
-            wrong = np.flatnonzero((given != found) & (np.diff(self.rel_ptr) > 0))
-            if len(wrong):
-                i = int(wrong[0])
-                raise GraphError(f"pred_box_ptr: image {i}: {self.task} gives {given[i]} boxes, found {found[i]}")
-            if self.task == "sgcls":
-                self.pred_labels, self.obj_scores = self._on_given_boxes(labels, scores, given == found)
-        self.pred_box_ptr = self.gt_box_ptr
-
-    def _on_given_boxes(
-        self, labels: NDArray[np.int32], scores: NDArray[np.floating], same: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
-        """Predicted labels and scores, row by row with the given boxes; images without predictions keep score 0."""
-        if same.all():
-            return labels, scores
-        into = np.repeat(same, np.diff(self.gt_box_ptr))
-        out_of = np.repeat(same, np.diff(self.pred_box_ptr))
-        all_labels, all_scores = self.gt_labels.copy(), np.zeros(len(into), dtype=scores.dtype)
-        all_labels[into], all_scores[into] = labels[out_of], scores[out_of]
-        return _frozen(all_labels), _frozen(all_scores)
+        given, found = np.diff(self.gt_box_ptr), np.diff(pointer)
+        wrong = np.flatnonzero((given != found) & (np.diff(self.rel_ptr) > 0))
+        if len(wrong):
+            i = int(wrong[0])
+            raise GraphError(f"pred_box_ptr: image {i}: {self.task} gives {given[i]} boxes, found {found[i]}")
+        if self.task == "sgcls":
+            same = given == found
+            into, out_of = np.repeat(same, given), np.repeat(same, found)
+            self.pred_labels, self.obj_scores = self.gt_labels.copy(), np.zeros(len(into), dtype=scores.dtype)
+            self.pred_labels[into], self.obj_scores[into] = labels[out_of], scores[out_of]  # others have no pairs
+            _frozen(self.pred_labels), _frozen(self.obj_scores)
 
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:
@@ -173,7 +164,15 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
         raise DataError(path, "not an npz file, or a truncated one") from None
     except OSError as error:
         raise DataError(path, f"cannot be read ({reason(error)})") from None
-    except (ValueError, EOFError, KeyError, MemoryError, RuntimeError, NotImplementedError, zipfile.zlib.error) as error:
+    except (
+        ValueError,
+        EOFError,
+        KeyError,
+        MemoryError,
+        RuntimeError,
+        NotImplementedError,
+        zlib.error,
+    ) as error:
         raise DataError(path, f"cannot be read ({error})") from None
     for name in REQUIRED:
         if name not in arrays:
@@ -249,9 +248,7 @@ def _pointer(array: NDArray[Any], n: int, images: int | None, name: str) -> NDAr
     return array.astype(np.int64)
 
 
-def _check_local(
-    rows: NDArray[np.int32], pointer: NDArray[np.int64], boxes: NDArray[np.int64], name: str
-) -> None:
+def _check_local(rows: NDArray[np.int32], pointer: NDArray[np.int64], boxes: NDArray[np.int64], name: str) -> None:
     """Indices into the boxes of the row's own image."""
     stop = np.repeat(np.diff(boxes), np.diff(pointer))[:, None]
     bad = ((rows < 0) | (rows >= stop)).any(axis=1)

@@ -1,0 +1,1 @@
+"""The commands, one module a group; each is thin: parse, call, print."""

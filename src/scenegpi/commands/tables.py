@@ -1,0 +1,67 @@
+"""Tables that commands print."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from scenegpi.data.dataset import Dataset
+from scenegpi.data.statistics import Statistics, ranked, summary
+
+BAR = 30
+
+
+def print_statistics(dataset: Dataset, figures: Statistics, rows: int) -> None:
+    """What `data stats` prints."""
+    console = Console()
+    head = Table(title=f"{dataset.path} ({dataset.format})", show_header=False, title_justify="left")
+    head.add_column(style="bold")
+    head.add_column(justify="right")
+    splits = ", ".join(f"{count:,} {name}" for name, count in figures.splits.items() if name != "unsplit")
+    head.add_row("images", f"{figures.images:,}" + (f" ({splits})" if splits else ""))
+    head.add_row("  with a box and a relation", f"{figures.images_with_relations:,}")
+    head.add_row("boxes", f"{figures.boxes:,}")
+    head.add_row("relations", f"{figures.relations:,}")
+    share = figures.duplicate_relations / max(figures.relations, 1)
+    head.add_row("  exact repeats among them", f"{figures.duplicate_relations:,} ({share:.1%})")
+    for name, values in (
+        ("boxes an image", figures.boxes_per_image),
+        ("relations an image", figures.relations_per_image),
+    ):
+        s = summary(values)
+        head.add_row(name, f"mean {s['mean']:.1f}, median {s['median']:g}, {s['min']} to {s['max']}")
+    console.print(head)
+    vocabulary = figures.vocabulary
+    _histogram(console, "classes", ranked(vocabulary.objects, figures.object_counts), rows)
+    if vocabulary.predicates:
+        _histogram(console, "predicates", ranked(vocabulary.predicates, figures.predicate_counts), rows)
+    _histogram(console, "boxes an image", _bins(figures.boxes_per_image), 0, share=False)
+
+
+def _histogram(console: Console, title: str, counts: dict[str, int], rows: int, share: bool = True) -> None:
+    total, most = max(sum(counts.values()), 1), max([1, *counts.values()])
+    shown = list(counts.items())[: rows or None]
+    cut = f", the first {len(shown)}" if len(shown) < len(counts) else ""
+    table = Table(title=f"{title} ({len(counts)}{cut})" if share else title, title_justify="left", show_header=False)
+    for name, count in shown:
+        bar = "█" * round(BAR * count / most) or ("▏" if count else "")
+        table.add_row(name, f"{count:,}", f"{count / total:.1%}", bar)
+    console.print(table)
+
+
+def _bins(values: np.ndarray) -> dict[str, int]:
+    """Boxes an image in a few ranges."""
+    edges = [0, 1, 2, 5, 10, 15, 20, 30, 50, 100, np.inf]
+    return dict(_ranges(values, edges))
+
+
+def _ranges(values: np.ndarray, edges: list[float]) -> Iterable[tuple[str, int]]:
+    for low, high in itertools.pairwise(edges):
+        count = int(((values >= low) & (values < high)).sum())
+        last = "" if high == low + 1 else f"-{high - 1:g}" if np.isfinite(high) else " or more"
+        if count:
+            yield f"{low:g}{last}", count

@@ -1,0 +1,1 @@
+"""Pictures of scene graphs: in the terminal, and as PNG or SVG."""

@@ -1,0 +1,91 @@
+"""Where labels go, so that they don't cover each other: rectangles pushed apart, none too far from home."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def separate(centres: Array, sizes: Array, bounds: tuple[float, float, float, float], steps: int = 400) -> Array:
+    """Moves (N, 2) centres of rectangles of (N, 2) `sizes` until they are clear of each other, inside `bounds`.
+
+    Each step pushes overlapping rectangles apart along the direction that needs less movement, and lets every
+    rectangle lean a little towards where it started. Deterministic.
+    """
+    home = centres.copy()
+    at = centres + _jitter(len(centres)) * sizes.mean() if len(centres) else centres.copy()
+    low = np.array(bounds[:2]) + sizes / 2
+    high = np.maximum(np.array(bounds[2:]) - sizes / 2, low)
+    for step in range(steps):
+        at += (home - at) * 0.04 * (1 - step / steps)
+        gap = at[:, None] - at[None, :]
+        overlap = (sizes[:, None] + sizes[None, :]) / 2 - np.abs(gap)
+        touching = np.asarray((overlap > 0).all(axis=2))
+        np.fill_diagonal(touching, False)
+        if touching.any():
+            along_x = overlap[..., 0] < overlap[..., 1]
+            push = np.zeros_like(gap)
+            push[..., 0] = np.where(touching & along_x, np.sign(gap[..., 0]) * overlap[..., 0], 0)
+            push[..., 1] = np.where(touching & ~along_x, np.sign(gap[..., 1]) * overlap[..., 1], 0)
+            at += push.sum(axis=1) * 0.3
+        at = np.clip(at, low, high)
+    return at
+
+
+def stress_layout(start: Array, links: list[tuple[int, int]], sweeps: int = 150) -> Array:
+    """(N, 2) positions whose distances follow the number of links between nodes, starting from `start`.
+
+    Stress majorisation: minimises sum_ij (|x_i - x_j| - d_ij)^2 / d_ij^2 by the Guttman transform; d_ij is the length
+    of the shortest path, and for nodes that no path joins a little more than the side of a square of all nodes.
+    """
+    n = len(start)
+    if n < 2:
+        return start.copy()
+    hops = np.full((n, n), np.inf)
+    np.fill_diagonal(hops, 0)
+    for a, b in links:
+        hops[a, b] = hops[b, a] = 1
+    for k in range(n):
+        hops = np.minimum(hops, hops[:, k : k + 1] + hops[k : k + 1])
+    far = 1.2 * np.sqrt(n) + 1
+    ideal = np.where(np.isinf(hops), far, hops)
+    weight = np.where(np.eye(n, dtype=bool), 0, 1 / np.maximum(ideal, 1) ** 2)
+    laplacian = np.diag(weight.sum(axis=1)) - weight
+    inverse = np.linalg.pinv(laplacian)
+    spread = np.maximum(start.std(axis=0), 1e-6)
+    at = (start - start.mean(axis=0)) / spread * np.sqrt(n) / 2 + _jitter(n) * 4
+    for _ in range(sweeps):
+        gap = np.linalg.norm(at[:, None] - at[None, :], axis=2)
+        ratio = weight * ideal / np.maximum(gap, 1e-9)
+        pull = np.diag(ratio.sum(axis=1)) - ratio
+        at = inverse @ (pull @ at)
+    return at
+
+
+def _jitter(n: int) -> Array:
+    """(N, 2) small fixed offsets that tell coinciding rectangles apart."""
+    turn = np.arange(n) * 2.399963  # the golden angle: no two directions repeat
+    return 0.05 * np.column_stack([np.cos(turn), np.sin(turn)])
+
+
+def place_tags(boxes: Array, sizes: Array, width: float, height: float) -> Array:
+    """(N, 2) top-left corners for tags of (N, 2) `sizes`: at a corner of the box, clear of earlier tags if it can."""
+    placed: list[tuple[float, float, float, float]] = []
+    corners = []
+    for (x1, y1, x2, y2), (w, h) in zip(boxes.tolist(), sizes.tolist(), strict=True):
+        spots = [(x1, y1 - h), (x1, y1), (x2 - w, y1 - h), (x1, y2 - h), (x2 - w, y1), (x2 - w, y2 - h), (x1, y2)]
+        spots += [((x1 + x2 - w) / 2, (y1 + y2 - h) / 2 + k * h) for k in (0, 1, -1, 2, -2)]
+        inside = [(min(max(x, 0), max(width - w, 0)), min(max(y, 0), max(height - h, 0))) for x, y in spots]
+        best = min(range(len(inside)), key=lambda i: (_covered(inside[i], w, h, placed), i))
+        x, y = inside[best]
+        placed.append((x, y, x + w, y + h))
+        corners.append((x, y))
+    return np.array(corners, dtype=np.float64).reshape(-1, 2)
+
+
+def _covered(spot: tuple[float, float], w: float, h: float, placed: list[tuple[float, float, float, float]]) -> float:
+    """How much of a tag at `spot` lies on earlier tags."""
+    x, y = spot
+    return sum(max(0.0, min(x + w, c) - max(x, a)) * max(0.0, min(y + h, d) - max(y, b)) for a, b, c, d in placed)
