@@ -1,18 +1,19 @@
 """What the speed benchmark runs: simulated images at the paper's sizes, every variant behind one call, and its cost.
 
-Sizes: 150 entity classes, 50 predicates + "no relation", 14 static features and 300-d words, so 464-d nodes and 351-d edges;
-500-wide phi, alpha and feature attention, rho 3 x 500, two steps. Inputs are random: speed does not depend on them.
+Sizes: 150 entity classes, 50 predicates + "no relation", 14 static features and 300-d words, so 464-d nodes and 351-d
+edges; 500-wide phi, alpha and feature attention, rho 3 x 500, two steps. Inputs are random: speed does not depend on
+them.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import gpi_oracle
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
+import gpi_oracle
 from scenegpi.gpi import GPILayer, Recurrent, complete_edges
 
 ENTITIES, PREDICATES, STATIC, WORDS, WIDTH, STEPS = 150, 51, 14, 300, 500, 2
@@ -129,8 +130,8 @@ VARIANTS = ("ours", "ours, dense words", "ours, chunked", "per image", "padded")
 def multiply_adds(sizes: Sequence[int], dense_words: bool) -> tuple[float, float]:
     """The least that forward, and forward + backward, need: node products once a node, graph products once a graph.
 
-    Backward: every product once more for its weight; once more for its input where a gradient is wanted (hidden layers, s
-    and g always, of the features only the fed-back distributions, and those not in the first step).
+    Backward: every product once more for its weight; once more for its input where a gradient is wanted (hidden
+    layers, s and g always, of the features only the fed-back distributions, and those not in the first step).
     """
     n, e, graphs, h = sum(sizes), sum(k * (k - 1) for k in sizes), len(sizes), WIDTH
     d, r = ENTITIES + STATIC + WORDS * dense_words, PREDICATES + WORDS * dense_words

@@ -1,7 +1,8 @@
 """The scene-graph predictor written straight from the paper's equations, to compare with.
 
-Two forms with the weights of one ``Recurrent``: image by image, every pair's input written out as an n x n x d tensor (as
-the paper's released code does), and the same for a padded batch of images. Neighbours are j != i: the diagonal is masked.
+Two forms with the weights of one ``Recurrent``: image by image, every pair's input written out as an n x n x d tensor
+(as the paper's released code does), and the same for a padded batch of images. Neighbours are j != i: the diagonal is
+masked.
 """
 
 import torch
@@ -39,7 +40,7 @@ def per_image(model: Recurrent, nodes: Tensor, pairs: Tensor, static: Tensor) ->
 def padded_batch(
     model: Recurrent, nodes: Tensor, pairs: Tensor, static: Tensor, present: Tensor
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """nodes ``(B, n, C)``, pairs ``(B, n, n, R)``, static ``(B, n, a)``, present ``(B, n)`` bool, n of the largest image."""
+    """nodes ``(B, n, C)``, pairs ``(B, n, n, R)``, static ``(B, n, a)``, present ``(B, n)`` bool; n of the largest."""
     node_steps, pair_steps = [], []
     batch, n = present.shape
     valid = (present.unsqueeze(1) & ~torch.eye(n, dtype=torch.bool)).unsqueeze(-1)

@@ -3,7 +3,8 @@ r"""An affine map of an edge's parts, computed without ever writing the parts si
 .. math:: y_{ij} = p_i + q_j + T_{c(ij)} + W z_{ij}
 
 :math:`p_i, q_j` are the products of the node parts, made once a node; :math:`T` is a word table already multiplied by
-its weight. Values are produced, and gradients accumulated, one chunk of edges at a time, into memory given by the caller.
+its weight. Values are produced, and gradients accumulated, one chunk of edges at a time, into memory given by the
+caller.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +21,8 @@ __all__ = ["EdgeAffine", "EdgeInput"]
 class EdgeInput:
     """What all maps of one call read: edge features ``(E, e)`` and classes ``(E,)``, in the plan's order.
 
-    ``grad (E, e)`` collects the gradient of the features where it is wanted; the first map to reach a chunk overwrites.
+    ``grad (E, e)`` collects the gradient of the features where it is wanted; the first map to reach a chunk
+    overwrites.
     """
 
     plan: EdgePlan

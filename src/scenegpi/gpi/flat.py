@@ -1,8 +1,8 @@
 """Flat graphs: a batch of graphs as one list of nodes and one list of edges, in PyG's tensor convention.
 
 ``x (N, d)`` node features, ``edge_index (2, E)`` node numbers, ``edge_attr (E, e)`` edge features, ``batch (N,)`` the
-graph of each node (ascending). No padding. torch_geometric's ``Data`` and ``Batch`` are read through the same attribute
-names, so the package itself is not needed.
+graph of each node (ascending). No padding. torch_geometric's ``Data`` and ``Batch`` are read through the same
+attribute names, so the package itself is not needed.
 """
 
 from collections.abc import Sequence

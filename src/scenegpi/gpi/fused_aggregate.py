@@ -6,9 +6,10 @@ with y and b edge-affine. The gradients need no more than phi, e^(b - m), Z and 
 
 .. math:: \bar\phi_{ij} = w_{ij} \bar s_i, \qquad \bar b_{ij} = w_{ij} \bar s_i (\phi_{ij} - s_i)
 
-The part of b that belongs to node i is constant within a neighbourhood and cancels in the softmax; it is left out, and
-its weight rightly gets gradient zero. Scratch memory is one chunk of edges; for the backward pass phi and e^(b - m) are
-either kept or, with ``recompute``, made again chunk by chunk, so that memory does not grow with the number of edges.
+The part of b that belongs to node i is constant within a neighbourhood and cancels in the softmax; it is left out,
+and its weight rightly gets gradient zero. Scratch memory is one chunk of edges; for the backward pass phi and e^(b -
+m) are either kept or, with ``recompute``, made again chunk by chunk, so that memory does not grow with the number of
+edges.
 """
 
 from dataclasses import dataclass

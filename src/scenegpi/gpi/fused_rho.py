@@ -2,8 +2,8 @@ r"""The edge labels: a fully-connected network on edge-affine inputs, and the ed
 
 .. math:: h_1 = \max(0, y_{ij}), \quad h_{l+1} = \max(0, W_l h_l + b_l), \quad o_{ij} = W_L h_L + b_L
 
-with y, and the gate beside it, edge-affine. A hidden layer after ReLU and dropout is positive exactly where its gradient
-passes, so nothing but the hidden layers is kept for the backward pass; with ``recompute`` not even those.
+with y, and the gate beside it, edge-affine. A hidden layer after ReLU and dropout is positive exactly where its
+gradient passes, so nothing but the hidden layers is kept for the backward pass; with ``recompute`` not even those.
 """
 
 from dataclasses import dataclass
@@ -81,7 +81,8 @@ class FusedRho(torch.autograd.Function):
     """``apply(plan, options, features, classes, p, q, w, table, p', q', w', table', W_1, b_1, ..., W_L, b_L)``.
 
     features ``(E, e)`` and classes ``(E,)`` in the plan's order, as are p ``(N, h)`` and p' ``(N, 1)``; primed: the
-    gate, or None. Gives the labels ``(E, out)`` and the gate before its sigmoid ``(E, 1)``, or ``(E, 0)`` without one.
+    gate, or None. Gives the labels ``(E, out)`` and the gate before its sigmoid ``(E, 1)``, or ``(E, 0)`` without
+    one.
     """
 
     @staticmethod

@@ -9,8 +9,8 @@ a maximum or an attention.
 
 Direction. An edge is a column of ``edge_index``; its node i is the one that aggregates, and ``edge_attr`` holds
 :math:`z_{ij}`. As in PyG, ``flow="source_to_target"`` (default) makes i the target, ``edge_index[1]``;
-``flow="target_to_source"`` makes i the source, ``edge_index[0]``. A scene graph lists (subject, object) and its subject
-aggregates: ``flow="target_to_source"``, so that i is the subject, j the object, z_ij their relation.
+``flow="target_to_source"`` makes i the source, ``edge_index[0]``. A scene graph lists (subject, object) and its
+subject aggregates: ``flow="target_to_source"``, so that i is the subject, j the object, z_ij their relation.
 """
 
 from typing import Any, Literal, NamedTuple

@@ -1,9 +1,9 @@
 """How the edges of a batch are walked: in cache-sized chunks of whole neighbourhoods, each a regular block.
 
-Edges sorted by the node i that aggregates them make neighbourhoods contiguous. Consecutive nodes of one degree c form a
-*run*: its edges reshape to ``(nodes, c, h)``, so that a sum over neighbours is a sum over a dimension, with no scatter
-and no padding. In a batch of complete graphs every graph is one run (graphs of one size in a row, one run together). Any
-other graph gets long runs by listing its nodes by degree.
+Edges sorted by the node i that aggregates them make neighbourhoods contiguous. Consecutive nodes of one degree c form
+a *run*: its edges reshape to ``(nodes, c, h)``, so that a sum over neighbours is a sum over a dimension, with no
+scatter and no padding. In a batch of complete graphs every graph is one run (graphs of one size in a row, one run
+together). Any other graph gets long runs by listing its nodes by degree.
 """
 
 from collections.abc import Iterator

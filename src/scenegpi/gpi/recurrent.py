@@ -29,10 +29,10 @@ class RecurrentOutput(NamedTuple):
 class Recurrent(nn.Module):
     """Runs ``layer`` for ``steps`` steps on labels that it corrects itself.
 
-    ``layer`` has ``gate=True``, ``node_out = C``, ``edge_out = R``, ``node_dim = C + node_static`` and ``edge_dim = R +
-    edge_static``. ``feedback`` turns logits into the features that the next step reads: log-probabilities (default),
-    probabilities, the logits themselves, or any function ``(M, C) -> (M, C)`` given instead. If the layer has word
-    tables, each step looks up the word of the label that is then the most probable.
+    ``layer`` has ``gate=True``, ``node_out = C``, ``edge_out = R``, ``node_dim = C + node_static`` and ``edge_dim = R
+    + edge_static``. ``feedback`` turns logits into the features that the next step reads: log-probabilities
+    (default), probabilities, the logits themselves, or any function ``(M, C) -> (M, C)`` given instead. If the layer
+    has word tables, each step looks up the word of the label that is then the most probable.
     """
 
     def __init__(

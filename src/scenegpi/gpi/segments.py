@@ -1,8 +1,8 @@
 r"""Reductions over segments: the sums of Theorem 1 on flat lists.
 
-A flat list of values ``(M, ...)`` and an index ``(M,)`` say which segment each value belongs to: an edge belongs to the
-node that aggregates it, a node to its graph. The index need not be sorted. An empty segment (an isolated node) gives
-zero from every reduction. Half precision is accumulated in single precision.
+A flat list of values ``(M, ...)`` and an index ``(M,)`` say which segment each value belongs to: an edge belongs to
+the node that aggregates it, a node to its graph. The index need not be sorted. An empty segment (an isolated node)
+gives zero from every reduction. Half precision is accumulated in single precision.
 
 .. math:: \text{softmax}(x)_m = \frac{e^{x_m - \max_{t \in S(m)} x_t}}{\sum_{t \in S(m)} e^{x_t - \max}}
 """
