@@ -56,9 +56,7 @@ class Layout:
         sizes |= {"unrelated": 1, "only_true_pairs": 1}
         ends = np.cumsum(list(sizes.values())).tolist()
         object.__setattr__(self, "size", ends[-1])
-        object.__setattr__(
-            self, "blocks", {n: slice(e - w, e) for (n, w), e in zip(sizes.items(), ends, strict=True)}
-        )
+        object.__setattr__(self, "blocks", {n: slice(e - w, e) for (n, w), e in zip(sizes.items(), ends, strict=True)})
 
 
 def count(matches: Sequence[ImageMatch], layout: Layout, zero_shot: ZeroShot | None) -> NDArray[np.float64]:

@@ -125,4 +125,6 @@ def per_predicate(sums: Array, layout: Layout, empty: Empty) -> dict[str, Array]
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:
-    return np.divide(numerator, denominator, out=np.full(np.shape(numerator), np.nan), where=np.asarray(denominator) > 0)
+    return np.divide(
+        numerator, denominator, out=np.full(np.shape(numerator), np.nan), where=np.asarray(denominator) > 0
+    )

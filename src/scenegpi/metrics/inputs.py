@@ -41,8 +41,9 @@ class Truth(NamedTuple):
     def key(self) -> int:
         """64 bits that name this image, the same in every process: its id and its ground truth."""
         digest = hashlib.blake2b(repr(self.image).encode(), digest_size=8)
-        for array, kind in ((self.boxes, np.float64), (self.labels, np.int64), (self.relations, np.int64)):
-            digest.update(np.ascontiguousarray(array, dtype=kind))
+        digest.update(self.boxes.tobytes())
+        digest.update(self.labels.astype(np.int64).tobytes())
+        digest.update(self.relations.astype(np.int64).tobytes())
         return int.from_bytes(digest.digest(), "little")
 
 
@@ -66,14 +67,15 @@ class Prediction(NamedTuple):
 def read_truth(target: SceneGraph | Mapping[str, Any], predicates: int) -> Truth:
     """The ground truth of one image; MetricError that names the field on anything that makes no sense."""
     if isinstance(target, SceneGraph):
-        _same_size(len(target.vocabulary.predicates), predicates, "target")
+        _check_vocabulary(target, predicates, "target")
         image = target.file if target.image_id is None else target.image_id
         return Truth(target.boxes, target.labels, target.relations, image)
     _check_keys(target, TARGET_KEYS, "target")
     try:
-        boxes = box_array(target.get("boxes", ()) if len(target.get("boxes", ())) else np.zeros((0, 4)))
+        boxes = box_array(target.get("boxes", ()))
         labels = _from_one(target.get("labels", ()), (len(boxes),), "labels")
-        relations = _triplet_rows(target.get("relations", ()), len(boxes), predicates)
+        rows = integer_array(target.get("relations", ()), (-1, 3), "relations")
+        relations = _triplet_rows(rows, len(boxes), predicates)
     except GraphError as error:
         raise MetricError(f"target: {error}") from None
     return Truth(boxes, labels, relations, target.get("image_id"))
@@ -84,7 +86,7 @@ def read_prediction(
 ) -> Prediction:
     """The prediction of one image, with the boxes and labels that the task gives put in."""
     if isinstance(prediction, SceneGraph):
-        _same_size(len(prediction.vocabulary.predicates), predicates, "prediction")
+        _check_vocabulary(prediction, predicates, "prediction")
         found = _from_graph(prediction)
     else:
         _check_keys(prediction, PREDICTION_KEYS, "prediction")
@@ -96,14 +98,11 @@ def read_prediction(
 
 
 def _given(found: Prediction, truth: Truth, protocol: Protocol) -> Prediction:
-    """Ground-truth boxes (and labels) in place of the predicted ones, which must be the same boxes in the same order."""
+    """Ground-truth boxes (and labels) in place of the predicted ones, which must be the same in the same order."""
     task = TASK_NAMES[protocol.task]
     if found.empty:
         return found._replace(boxes=truth.boxes, labels=truth.labels, scores=None)
-    if len(found.boxes) != len(truth.boxes):
-        raise MetricError(
-            f"boxes: {task} gives {len(truth.boxes)} boxes, the prediction has {len(found.boxes)} (made for sgdet?)"
-        )
+    _check_number(len(found.boxes), truth, protocol)
     if found.boxes is not truth.boxes and not np.array_equal(found.boxes, truth.boxes):
         overlap = paired_iou(found.boxes, truth.boxes)
         if not (overlap >= 0.5).all():
@@ -120,6 +119,12 @@ def _given(found: Prediction, truth: Truth, protocol: Protocol) -> Prediction:
     return found._replace(boxes=truth.boxes, labels=truth.labels, scores=None)
 
 
+def _check_number(boxes: int, truth: Truth, protocol: Protocol) -> None:
+    if protocol.given_boxes and boxes != len(truth.boxes):
+        task, given = TASK_NAMES[protocol.task], len(truth.boxes)
+        raise MetricError(f"boxes: {task} gives {given} boxes, the prediction has {boxes} (made for sgdet?)")
+
+
 def _from_graph(graph: SceneGraph) -> Prediction:
     return Prediction(
         graph.boxes,
@@ -133,20 +138,22 @@ def _from_graph(graph: SceneGraph) -> Prediction:
 
 
 def _from_dict(data: Mapping[str, Any], truth: Truth, predicates: int, protocol: Protocol) -> Prediction:
-    boxes = _optional_boxes(data, truth, protocol)
+    boxes = truth.boxes if "boxes" not in data and protocol.given_boxes else box_array(data.get("boxes", ()))
     n = len(boxes)
+    rows = integer_array(data.get("relations", ()), (-1, 3), "relations")
+    pairs = dist = None
+    if data.get("pairs") is not None or data.get("rel_scores") is not None:
+        pairs = integer_array(data.get("pairs", ()), (-1, 2), "pairs")
+        dist = real_array(data.get("rel_scores", ()), (len(pairs), 1 + predicates), "rel_scores")
+    if len(rows) or dist is not None:
+        _check_number(n, truth, protocol)
+    if pairs is not None:
+        check_range(pairs, n, "pairs")
+    relations = _triplet_rows(rows, n, predicates)
     if "labels" not in data and protocol.task == "predcls":
         labels: NDArray[np.integer] = truth.labels
     else:
         labels = _from_one(data.get("labels", ()), (n,), "labels")
-    pairs = dist = None
-    if data.get("pairs") is not None or data.get("rel_scores") is not None:
-        pairs = integer_array(data.get("pairs", ()) if _rows(data, "pairs") else np.zeros((0, 2)), (-1, 2), "pairs")
-        check_range(pairs, n, "pairs")
-        dist = real_array(data.get("rel_scores", ()), (len(pairs), 1 + predicates), "rel_scores")
-        if dist is None:
-            dist = np.zeros((0, 1 + predicates))
-    relations = _triplet_rows(data.get("relations", ()), n, predicates)
     return Prediction(
         boxes,
         labels,
@@ -158,19 +165,6 @@ def _from_dict(data: Mapping[str, Any], truth: Truth, predicates: int, protocol:
     )
 
 
-def _optional_boxes(data: Mapping[str, Any], truth: Truth, protocol: Protocol) -> NDArray[np.float64]:
-    if "boxes" not in data and protocol.given_boxes:
-        return truth.boxes
-    return box_array(data["boxes"] if _rows(data, "boxes") else np.zeros((0, 4)))
-
-
-def _rows(data: Mapping[str, Any], key: str) -> int:
-    try:
-        return len(data.get(key, ()))
-    except TypeError:
-        raise GraphError(f"{key}: expected an array") from None
-
-
 def _from_one(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.int32]:
     """Classes 1..C as the field writes them -> 0..C-1."""
     array = integer_array(value, shape, field)
@@ -180,9 +174,8 @@ def _from_one(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.int3
     return array - np.int32(1)
 
 
-def _triplet_rows(value: Any, boxes: int, predicates: int) -> NDArray[np.int32]:
+def _triplet_rows(rows: NDArray[np.int32], boxes: int, predicates: int) -> NDArray[np.int32]:
     """(R, 3) subject, object, predicate 1..P -> predicate 0..P-1."""
-    rows = integer_array(value if len(value) else np.zeros((0, 3)), (-1, 3), "relations")
     check_range(rows[:, :2], boxes, "relations")
     if len(rows) and (rows[:, 2].min() < 1 or rows[:, 2].max() > predicates):
         row = int(np.flatnonzero((rows[:, 2] < 1) | (rows[:, 2] > predicates))[0])
@@ -190,9 +183,12 @@ def _triplet_rows(value: Any, boxes: int, predicates: int) -> NDArray[np.int32]:
     return rows - np.array([0, 0, 1], dtype=np.int32)
 
 
-def _same_size(found: int, expected: int, what: str) -> None:
-    if found != expected:
-        raise MetricError(f"{what}: a vocabulary of {found} predicates, expected {expected}")
+def _check_vocabulary(graph: SceneGraph, predicates: int, what: str) -> None:
+    found = len(graph.vocabulary.predicates)
+    if found != predicates:
+        raise MetricError(f"{what}: a vocabulary of {found} predicates, expected {predicates}")
+    if len(graph.vocabulary.objects) > LABEL_LIMIT:
+        raise MetricError(f"{what}: a vocabulary of more than {LABEL_LIMIT:,} objects")
 
 
 def _check_keys(data: Any, known: tuple[str, ...], what: str) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.boxes import paired_iou
 from scenegpi.metrics.inputs import LABEL_LIMIT, Prediction, Truth, read_prediction, read_truth
-from scenegpi.metrics.protocol import MetricError, Protocol
+from scenegpi.metrics.protocol import Protocol
 from scenegpi.metrics.ranking import NEVER, Triplets, candidates
 
 ImageInput = SceneGraph | Mapping[str, Any]
@@ -58,23 +58,21 @@ def match_image(prediction: ImageInput, target: ImageInput, predicates: int, pro
     if found.empty:
         ranks = np.full((len(wanted), len(rows)), NEVER)
         return ImageMatch(rows[:, 2], code, ranks, never, True, False, truth.key())
-    offered = candidates(found, protocol.ks[-1], protocol)
+    offered = candidates(found, rows, protocol.ks[-1], protocol)
     if not len(rows):  # checked like every image, though nothing is counted
         return ImageMatch(rows[:, 2], code, np.zeros((len(wanted), 0), np.int64), never, False, False, truth.key())
-    ranked = [offered.ranked_on(rows[:, :2]) if name == "A" else offered.ranked(k) for name, k in wanted]
+    ranked = [offered.ranked_on_true() if name == "A" else offered.ranked(k) for name, k in wanted]
     ranks = first_matches(ranked, found, truth, code, protocol.iou)
     place, only = never, False
     if protocol.given_boxes:
-        only = offered.only(rows[:, :2])
+        only = offered.only_true()
         if protocol.task == "predcls":
-            place = offered.place_in_pair(rows[:, :2], rows[:, 2])
+            place = offered.place_in_pair()
     return ImageMatch(rows[:, 2], code, ranks, place, False, only, truth.key())
 
 
 def triplet_code(subject: NDArray[Any], object_: NDArray[Any], predicate: NDArray[Any]) -> NDArray[np.int64]:
-    """(n,) one number for each (subject class, object class, predicate)."""
-    if len(subject) and max(subject.max(), object_.max(), predicate.max()) >= LABEL_LIMIT:
-        raise MetricError(f"labels: a class above {LABEL_LIMIT - 1}")
+    """(n,) one number for each (subject class, object class, predicate), all below LABEL_LIMIT."""
     code: NDArray[np.int64] = (subject.astype(np.int64) * LABEL_LIMIT + object_) * LABEL_LIMIT + predicate
     return code
 

@@ -16,7 +16,11 @@ Several = Literal["refuse", "best"]
 Ranking = Literal["score", "given"]
 
 TASK_NAMES: dict[str, str] = {"predcls": "PredCls", "sgcls": "SGCls", "sgdet": "SGDet"}
-_CONSTRAINT = {"both": "graph constraint and none (ng)", "graph": "graph constraint", "none": "no graph constraint (ng)"}
+_CONSTRAINT = {
+    "both": "graph constraint and none (ng)",
+    "graph": "graph constraint",
+    "none": "no graph constraint (ng)",
+}
 _EMPTY = {
     "field": "an image without predictions counts 0 in R and is left out of mR, zR, A",
     "zero": "an image without predictions counts 0",
@@ -121,7 +125,8 @@ class Protocol:
         unknown = set(data) - {field.name for field in fields(cls)}
         if unknown:
             raise MetricError(f"protocol.{sorted(unknown)[0]}: not a field of a protocol")
-        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()})
+        values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in data.items()}
+        return cls(**values)
 
     def difference(self, other: Protocol) -> list[str]:
         """Where `other` differs, in words, one phrase a field that changes what a figure means. The K's are part of

@@ -46,41 +46,49 @@ def top(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
 
 
 class PairDistributions:
-    """Candidates given as a distribution over "no relation" and P predicates for each pair, (E, 1 + P)."""
+    """Candidates given as a distribution over "no relation" and P predicates for each pair, (E, 1 + P).
 
-    def __init__(self, found: Prediction, limit: int, protocol: Protocol) -> None:
+    Args:
+        found: the prediction.
+        rows: (G, 3) ground-truth relations, to look their pairs up.
+        limit: how many triplets will be asked for.
+        protocol: how to rank.
+    """
+
+    def __init__(self, found: Prediction, rows: Index, limit: int, protocol: Protocol) -> None:
         if found.pairs is None or found.pair_dist is None:
             raise MetricError("pairs: missing")
         self.pairs, self.dist, self.limit = found.pairs, found.pair_dist, limit
-        self._check(len(found.boxes))
-        rows = np.arange(len(self.pairs))
+        self.boxes, self.true_predicate = len(found.boxes), rows[:, 2]
+        self._check()
+        self.true_row = self._find(rows[:, :2])
+        everything = np.arange(len(self.pairs))
         self.best = self.dist[:, 1:].argmax(axis=1)
         self.weight = _box_weight(found.scores, self.pairs)
-        self.score = self.weight * self.dist[rows, self.best + 1]
-        if protocol.ranking == "given":
-            _check_order(self.score)
-            self.order = rows[:limit]
-        else:
-            self.order = top(self.score, limit)
+        self.score = self.weight * self.dist[everything, self.best + 1]
         self.as_given = protocol.ranking == "given"
+        if self.as_given:
+            _check_order(self.score)
+        self.order = everything[:limit] if self.as_given else top(self.score, limit)
 
-    def _check(self, boxes: int) -> None:
+    def _check(self) -> None:
         total = self.dist.sum(axis=1)
         if not (np.abs(total - 1.0) <= SUM_TOLERANCE).all():  # a NaN fails here too
             row = int(np.flatnonzero(~(np.abs(total - 1.0) <= SUM_TOLERANCE))[0])
-            raise MetricError(f"pair_dist[{row}]: sums to {total[row]:.6g}, a distribution sums to 1")
+            raise MetricError(f"pairs[{row}]: its distribution sums to {total[row]:.6g}, not to 1")
         if self.dist.min(initial=0.0) < 0.0:
             row = int(np.flatnonzero((self.dist < 0.0).any(axis=1))[0])
-            raise MetricError(f"pair_dist[{row}]: a negative probability")
+            raise MetricError(f"pairs[{row}]: its distribution has a negative probability")
         subject, object_ = self.pairs[:, 0], self.pairs[:, 1]
-        self.boxes = boxes
-        self.code = subject.astype(np.int64) * boxes + object_
+        self.code = subject.astype(np.int64) * self.boxes + object_
         self.by_code = np.argsort(self.code)
         ordered = self.code[self.by_code]
         same = ordered[1:] == ordered[:-1]
         if same.any():
             row = int(self.by_code[np.flatnonzero(same)[0] + 1])
-            raise MetricError(f"pairs[{row}]: pair {self.pairs[row].tolist()} stands twice; a pair has one distribution")
+            raise MetricError(
+                f"pairs[{row}]: pair {self.pairs[row].tolist()} stands twice; a pair has one distribution"
+            )
         if (subject == object_).any():
             row = int(np.flatnonzero(subject == object_)[0])
             raise MetricError(f"pairs[{row}]: box {int(subject[row])} paired with itself")
@@ -103,24 +111,26 @@ class PairDistributions:
         chosen = self.pairs[rows[row]]
         return Triplets(chosen[:, 0], chosen[:, 1], predicate, flat[kept])
 
-    def ranked_on(self, pairs: Index) -> Triplets:
-        """The best predicate of each of these (G, 2) pairs that is among the candidates."""
-        rows = np.unique(self._find(pairs))
-        rows = rows[rows >= 0]
+    def ranked_on_true(self) -> Triplets:
+        """The best predicate of each candidate that is a pair of the ground truth."""
+        rows = self._true_rows()
         return self._rows(rows[: self.limit] if self.as_given else rows[top(self.score[rows], self.limit)])
 
-    def place_in_pair(self, pairs: Index, predicate: Index) -> NDArray[np.int64]:
-        """(G,) how many predicates of its pair stand before each predicate; NEVER where the pair is no candidate."""
-        rows = self._find(pairs)
-        dist = self.dist[rows, 1:]
-        mine = dist[np.arange(len(rows)), predicate][:, None]
+    def place_in_pair(self) -> NDArray[np.int64]:
+        """(G,) how many predicates of its pair stand before the true one; NEVER where the pair is no candidate."""
+        dist, predicate = self.dist[self.true_row, 1:], self.true_predicate
+        mine = dist[np.arange(len(predicate)), predicate][:, None]
         before = (dist > mine) | ((dist == mine) & (np.arange(dist.shape[1]) < predicate[:, None]))
-        return np.where(rows >= 0, before.sum(axis=1), NEVER)
+        return np.where(self.true_row >= 0, before.sum(axis=1), NEVER)
 
-    def only(self, pairs: Index) -> bool:
-        """Whether every candidate is one of these (G, 2) pairs, though other pairs of the boxes exist."""
-        found = np.unique(self._find(pairs))
-        return int((found >= 0).sum()) == len(self.pairs) < self.boxes * (self.boxes - 1)
+    def only_true(self) -> bool:
+        """Whether every candidate is a pair of the ground truth, though other pairs of the boxes exist."""
+        return len(self._true_rows()) == len(self.pairs) < self.boxes * (self.boxes - 1)
+
+    def _true_rows(self) -> NDArray[np.intp]:
+        chosen = np.zeros(len(self.pairs) + 1, dtype=bool)  # the last place takes the -1 of pairs that are not there
+        chosen[self.true_row] = True
+        return np.flatnonzero(chosen[:-1])
 
     def _rows(self, rows: NDArray[np.intp]) -> Triplets:
         chosen = self.pairs[rows]
@@ -134,10 +144,13 @@ class PairDistributions:
 
 
 class TripletList:
-    """Candidates given as a chosen list of triplets, (R, 3) with a score each; a triplet listed twice counts once."""
+    """Candidates given as a chosen list of triplets, (R, 3) with a score each; a triplet listed twice counts once.
 
-    def __init__(self, found: Prediction, limit: int, protocol: Protocol) -> None:
-        self.limit = limit
+    The arguments are those of PairDistributions.
+    """
+
+    def __init__(self, found: Prediction, rows: Index, limit: int, protocol: Protocol) -> None:
+        self.limit, self.true = limit, rows
         relations = found.relations.astype(np.int64)
         score = _box_weight(found.scores, relations)
         if found.relation_scores is not None:
@@ -165,18 +178,17 @@ class TripletList:
         """The best triplets, at most `per_pair` of a pair (None: all of them)."""
         return self._rows(np.flatnonzero(self.number < (NEVER if per_pair is None else per_pair)))
 
-    def ranked_on(self, pairs: Index) -> Triplets:
-        """The best predicate of each of these (G, 2) pairs that is among the candidates."""
-        wanted = (self.relations[:, None, :2] == pairs[None, :, :]).all(axis=2).any(axis=1)
+    def ranked_on_true(self) -> Triplets:
+        """The best predicate of each listed pair that is a pair of the ground truth."""
+        wanted = (self.relations[:, None, :2] == self.true[None, :, :2]).all(axis=2).any(axis=1)
         return self._rows(np.flatnonzero(wanted & (self.number == 0)))
 
-    def place_in_pair(self, pairs: Index, predicate: Index) -> NDArray[np.int64]:
-        """(G,) how many predicates of its pair stand before each predicate; NEVER where it is not listed."""
-        rows = np.column_stack([pairs, predicate])
-        same = (self.relations[:, None, :] == rows[None, :, :]).all(axis=2)
+    def place_in_pair(self) -> NDArray[np.int64]:
+        """(G,) how many predicates of its pair stand before the true one; NEVER where that is not listed."""
+        same = (self.relations[:, None, :] == self.true[None, :, :]).all(axis=2)
         return np.where(same.any(axis=0), self.number[same.argmax(axis=0)], NEVER)
 
-    def only(self, pairs: Index) -> bool:
+    def only_true(self) -> bool:
         """A chosen list says nothing about the pairs that it chose from."""
         return False
 
@@ -186,13 +198,13 @@ class TripletList:
         return Triplets(chosen[:, 0], chosen[:, 1], chosen[:, 2], self.score[rows])
 
 
-def candidates(found: Prediction, limit: int, protocol: Protocol) -> PairDistributions | TripletList:
+def candidates(found: Prediction, rows: Index, limit: int, protocol: Protocol) -> PairDistributions | TripletList:
     """The candidates of a prediction that has some: its pair distributions, or else its list of triplets."""
     if found.scores is not None:
         _check_probability(found.scores, "scores")
     if found.pairs is not None and len(found.pairs):
-        return PairDistributions(found, limit, protocol)
-    return TripletList(found, limit, protocol)
+        return PairDistributions(found, rows, limit, protocol)
+    return TripletList(found, rows, limit, protocol)
 
 
 def _box_weight(scores: NDArray[np.floating] | None, rows: Index) -> NDArray[np.float64]:
@@ -214,7 +226,7 @@ def _check_order(score: NDArray[np.float64]) -> None:
     if len(bad):
         row = int(bad[0])
         raise MetricError(
-            f"scores: not sorted, triplet {row + 1} ({score[row + 1]:.6g}) stands after triplet {row} ({score[row]:.6g})"
+            f"scores: not sorted, triplet {row + 1} scores {score[row + 1]:.6g} after {score[row]:.6g} before it"
         )
 
 

@@ -50,10 +50,8 @@ def _predicates(predictions: Sequence[ImageInput], targets: Sequence[ImageInput]
     for image in (*targets[:1], *predictions):
         if isinstance(image, SceneGraph):
             return image.vocabulary
-        columns = getattr(image.get("rel_scores"), "shape", ())
-        if len(columns) == 2:
-            return int(columns[1]) - 1
-        rows = image.get("rel_scores")
-        if isinstance(rows, list) and rows and isinstance(rows[0], list):
-            return len(rows[0]) - 1
+        try:
+            return len(image["rel_scores"][0]) - 1
+        except (KeyError, IndexError, TypeError):
+            continue
     raise MetricError("predicates: how many there are cannot be read off the input; pass predicates=")

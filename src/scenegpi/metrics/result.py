@@ -94,9 +94,7 @@ class Result:
             raise MetricError(f"result: {error}") from None
 
 
-def make_result(
-    plan: Plan, sums: NDArray[np.float64], replicates: NDArray[np.float64], fingerprint: int
-) -> Result:
+def make_result(plan: Plan, sums: NDArray[np.float64], replicates: NDArray[np.float64], fingerprint: int) -> Result:
     """The result of an evaluation from its sums (S,), replicate sums (B, S') and fingerprint."""
     layout, protocol = plan.layout, plan.protocol
     zero_shot = plan.zero_shot is not None

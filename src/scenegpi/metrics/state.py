@@ -5,7 +5,7 @@ Its size depends on the number of predicates, K's and bootstrap replicates, neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -62,23 +62,13 @@ class Plan:
                 raise MetricError(f"groups.{name}: an index outside 0..{len(self.names) - 1}")
         self.layout = Layout(protocol, len(self.names))
 
-    def match(self, predictions: Iterable[ImageInput], targets: Iterable[ImageInput]) -> Iterator[ImageMatch]:
-        """Match image by image; both sides must have the same length. Errors say which image."""
-        missing = object()
-        left, right = iter(predictions), iter(targets)
-        number = 0
-        while True:
-            prediction, target = next(left, missing), next(right, missing)
-            if prediction is missing and target is missing:
-                return
-            if prediction is missing or target is missing:
-                side = "predictions" if prediction is missing else "targets"
-                raise MetricError(f"{side}: only {number}, one for each image is needed")
+    def match(self, pairs: Iterable[tuple[ImageInput, ImageInput]]) -> Iterator[ImageMatch]:
+        """Match (prediction, target) image by image. Errors say which image."""
+        for number, (prediction, target) in enumerate(pairs):
             try:
-                yield match_image(prediction, target, len(self.names), self.protocol)  # type: ignore[arg-type]
+                yield match_image(prediction, target, len(self.names), self.protocol)
             except MetricError as error:
                 raise MetricError(f"{_image_name(target, number)}: {error}") from None
-            number += 1
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Plan):
@@ -91,9 +81,21 @@ class Plan:
     __hash__ = None  # type: ignore[assignment]
 
 
-def chunks(matches: Iterable[ImageMatch], plan: Plan) -> Iterator[tuple[NDArray[np.float64], NDArray[np.uint64]]]:
+def paired(predictions: Iterable[ImageInput], targets: Iterable[ImageInput]) -> list[tuple[ImageInput, ImageInput]]:
+    """Lists of the two sides -> pairs; MetricError unless there is one of each for every image."""
+    if isinstance(predictions, SceneGraph | Mapping) or isinstance(targets, SceneGraph | Mapping):
+        raise MetricError("update: expected lists, one entry for each image")
+    left, right = list(predictions), list(targets)
+    if len(left) != len(right):
+        raise MetricError(f"update: {len(left)} predictions for {len(right)} targets")
+    return list(zip(left, right, strict=True))
+
+
+def chunks(
+    pairs: Iterable[tuple[ImageInput, ImageInput]], plan: Plan
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.uint64]]]:
     """Counts (n, S) and keys (n,) of the images, at most CHUNK at a time."""
-    stream = iter(matches)
+    stream = plan.match(pairs)
     while some := list(islice(stream, CHUNK)):
         yield count(some, plan.layout, plan.zero_shot), np.array([match.key for match in some], dtype=np.uint64)
 
@@ -101,7 +103,8 @@ def chunks(matches: Iterable[ImageMatch], plan: Plan) -> Iterator[tuple[NDArray[
 class RecallState:
     """Sums over the images seen so far, and their bootstrap replicates.
 
-    `update` with predictions and targets, `+` or `merge` to join what was counted elsewhere, `result` for the figures.
+    `update` with lists or `stream` with pairs of predictions and targets, `+` or `merge` to join what was counted
+    elsewhere, `result` for the figures.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -112,9 +115,11 @@ class RecallState:
 
     def update(self, predictions: Iterable[ImageInput], targets: Iterable[ImageInput]) -> RecallState:
         """Score images: SceneGraphs or dicts of arrays (see `inputs`), one prediction for each target."""
-        if isinstance(predictions, SceneGraph | dict) or isinstance(targets, SceneGraph | dict):
-            raise MetricError("update: expected lists, one entry for each image")
-        for counts, keys in chunks(self.plan.match(predictions, targets), self.plan):
+        return self.stream(paired(predictions, targets))
+
+    def stream(self, pairs: Iterable[tuple[ImageInput, ImageInput]]) -> RecallState:
+        """Score (prediction, target) pairs as they come; a file need not fit into memory."""
+        for counts, keys in chunks(pairs, self.plan):
             self.sums += counts.sum(axis=0)
             if self.plan.bootstrap:
                 weights = poisson_weights(keys, self.plan.bootstrap, self.plan.seed).astype(np.float64)
@@ -140,8 +145,9 @@ class RecallState:
 
 
 def _image_name(target: object, number: int) -> str:
+    name: object = None
     if isinstance(target, SceneGraph):
         name = target.file if target.image_id is None else target.image_id
-    else:
-        name = target.get("image_id") if isinstance(target, dict) else None
+    elif isinstance(target, Mapping):
+        name = target.get("image_id")
     return f"image {number}" if name is None else f"image {name!r}"

@@ -19,7 +19,7 @@ from scenegpi.metrics.intervals import poisson_weights
 from scenegpi.metrics.matching import ImageInput
 from scenegpi.metrics.protocol import Protocol
 from scenegpi.metrics.result import Result, make_result
-from scenegpi.metrics.state import Plan, chunks
+from scenegpi.metrics.state import Plan, chunks, paired
 from scenegpi.metrics.zero_shot import ZeroShot
 from scenegpi.vocabulary import Vocabulary
 
@@ -68,7 +68,7 @@ class SceneGraphRecall(Metric):
 
     def update(self, predictions: Iterable[ImageInput], targets: Iterable[ImageInput]) -> None:
         """Score the images of a batch."""
-        for counts, keys in chunks(self.plan.match(predictions, targets), self.plan):
+        for counts, keys in chunks(paired(predictions, targets), self.plan):
             self.sums += torch.from_numpy(counts.sum(axis=0)).to(self.sums.device)
             if self.plan.bootstrap:
                 weights = poisson_weights(keys, self.plan.bootstrap, self.plan.seed).astype(np.float64)
@@ -78,10 +78,15 @@ class SceneGraphRecall(Metric):
 
     def compute(self) -> dict[str, Tensor]:
         """Every figure, a scalar tensor each; NaN where there was nothing to count."""
-        return {name: torch.tensor(value) for name, value in self.result().figures.items()}
+        figures = self._result().figures
+        return {name: torch.tensor(value, dtype=torch.float64) for name, value in figures.items()}
 
     def result(self) -> Result:
-        """The figures of this process's state with intervals, protocol, counts and notes."""
+        """The figures of all processes together, with intervals, protocol, counts and notes."""
+        with self.sync_context(dist_sync_fn=self.dist_sync_fn, should_sync=self._to_sync):
+            return self._result()
+
+    def _result(self) -> Result:
         return make_result(
             self.plan,
             self.sums.cpu().numpy(),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scenegpi.graph import SceneGraph
+from scenegpi.metrics.inputs import LABEL_LIMIT
 from scenegpi.metrics.matching import triplet_code
 from scenegpi.metrics.protocol import MetricError
 
@@ -73,15 +74,13 @@ def predicate_groups(counts: ArrayLike, names: tuple[str, ...] = ("head", "body"
     frequency = np.asarray(counts)
     order = np.argsort(-frequency, kind="stable")
     ends = [len(order) * (i + 1) // len(names) for i in range(len(names))]
-    return {
-        name: sorted(order[start:end].tolist()) for name, start, end in zip(names, [0, *ends], ends, strict=False)
-    }
+    return {name: sorted(order[start:end].tolist()) for name, start, end in zip(names, [0, *ends], ends, strict=False)}
 
 
 def _codes(triplets: ArrayLike) -> NDArray[np.int64]:
     rows = np.asarray(triplets, dtype=np.int64)
     if not rows.size:
         return np.zeros(0, dtype=np.int64)
-    if rows.ndim != 2 or rows.shape[1] != 3 or rows.min() < 0:
+    if rows.ndim != 2 or rows.shape[1] != 3 or rows.min() < 0 or rows.max() >= LABEL_LIMIT:
         raise MetricError("zero-shot triplets: expected (n, 3) rows of subject class, object class, predicate")
     return np.unique(triplet_code(rows[:, 0], rows[:, 1], rows[:, 2]))

@@ -1,0 +1,66 @@
+"""Predictions that number classes and predicates in their own way, brought to the numbers of the ground truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.graph import SceneGraph
+from scenegpi.metrics.protocol import MetricError
+from scenegpi.vocabulary import Vocabulary
+
+
+class Alignment:
+    """Graphs of any vocabulary -> graphs of `vocabulary`, matched by name; MetricError on a name it does not have.
+
+    A predicate that only `vocabulary` has gets probability 0.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.maps: dict[Vocabulary, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+
+    def __call__(self, graph: SceneGraph) -> SceneGraph:
+        """The same graph in the numbers of `vocabulary`."""
+        own = graph.vocabulary
+        if own == self.vocabulary:
+            return graph
+        if own not in self.maps:
+            self.maps[own] = (
+                _places(own.objects, self.vocabulary.object_index),
+                _places(own.predicates, self.vocabulary.predicate_index),
+            )
+        objects, predicates = self.maps[own]
+        relations = graph.relations.copy()
+        relations[:, 2] = _take(predicates, relations[:, 2], own.predicates, "relations", "predicate")
+        changes: dict[str, Any] = {
+            "vocabulary": self.vocabulary,
+            "labels": _take(objects, graph.labels, own.objects, "labels", "label"),
+            "label_dist": None,
+            "relations": relations,
+        }
+        if graph.pair_dist is not None:
+            columns = _take(predicates, np.arange(len(own.predicates)), own.predicates, "pairs", "predicate")
+            dist = np.zeros((len(graph.pair_dist), 1 + len(self.vocabulary.predicates)), dtype=graph.pair_dist.dtype)
+            dist[:, 0] = graph.pair_dist[:, 0]
+            dist[:, 1 + columns] = graph.pair_dist[:, 1:]
+            changes["pair_dist"] = dist
+        return graph.replace(**changes)
+
+
+def _places(names: tuple[str, ...], index: dict[str, int]) -> NDArray[np.int32]:
+    return np.array([index.get(name, -1) for name in names], dtype=np.int32)
+
+
+def _take(
+    places: NDArray[np.int32], values: NDArray[Any], names: tuple[str, ...], field: str, what: str
+) -> NDArray[np.int32]:
+    found = places[values]
+    if len(found) and found.min() < 0:
+        row = int(np.flatnonzero(found < 0)[0])
+        raise MetricError(
+            f"{field}[{row}]: unknown {what} {names[int(values[row])]!r:.60}, the ground truth has none such"
+        )
+    return found

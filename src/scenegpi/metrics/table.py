@@ -1,0 +1,184 @@
+"""Tables of figures, ours beside published ones: for the terminal (rich), Markdown, LaTeX and CSV.
+
+Rows of different protocols refuse to stand in one table. With `mark=True` they may, each with a letter, and what
+differs is spelled out under the table.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from scenegpi.metrics.protocol import MetricError, Protocol
+from scenegpi.metrics.published import Published
+from scenegpi.metrics.result import Result
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system: its figures in 0..1, intervals where known, and the letters of the notes that concern it."""
+
+    system: str
+    figures: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    marks: str
+    source: str
+
+
+@dataclass(frozen=True)
+class FigureTable:
+    """What a table shows, before it takes a form. `notes` start with the letter of the rows that they concern."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    caption: str
+    notes: tuple[str, ...]
+
+    def rich(self, title: str | None = None) -> Table:
+        """For a terminal: `rich.print(table.rich())`. It has no room for the sources."""
+        from rich import box
+        from rich.markup import escape
+        from rich.table import Table
+
+        caption = "\n".join([self.caption, *self.notes])
+        table = Table(
+            title=title, box=box.SIMPLE_HEAD, caption=escape(caption), caption_justify="left", caption_style="dim"
+        )
+        table.add_column("system", no_wrap=True)
+        for name in self.columns:
+            table.add_column(name, justify="right", no_wrap=True)
+        for row in self.rows:
+            name = row.system + (f" ({row.marks})" if row.marks else "")
+            cells = [_cell(row, column, "\n{:.1f}–{:.1f}") for column in self.columns]
+            table.add_row(escape(name), *cells, style="bold" if row.source == "ours" else None)
+        return table
+
+    def markdown(self) -> str:
+        """A pipe table with the caption and the notes under it."""
+        head = ["system", *self.columns, "source"]
+        lines = [_pipes(head), _pipes(["---", *["---:"] * len(self.columns), "---"])]
+        for row in self.rows:
+            name = row.system + (f" <sup>{row.marks}</sup>" if row.marks else "")
+            lines.append(_pipes([name, *(_cell(row, column) for column in self.columns), row.source]))
+        return "\n".join([*lines, "", self.caption, *(f"\n{note}" for note in self.notes)]) + "\n"
+
+    def latex(self) -> str:
+        """A booktabs tabular with the notes in a minipage under it."""
+        lines = [rf"\begin{{tabular}}{{l{'r' * len(self.columns)}l}}", r"\toprule"]
+        lines.append(_ampersands(["system", *self.columns, "source"]))
+        lines.append(r"\midrule")
+        for row in self.rows:
+            cells = [row.system, *(_cell(row, column) for column in self.columns), row.source]
+            line = _ampersands(cells)
+            if row.marks:
+                line = line.replace(" &", rf"\textsuperscript{{{row.marks}}} &", 1)
+            lines.append(line)
+        lines += [r"\bottomrule", r"\end{tabular}", "", r"\begin{minipage}{\linewidth}\footnotesize"]
+        lines += [_tex(text) + r"\\" for text in (self.caption, *self.notes)]
+        return "\n".join([*lines, r"\end{minipage}"]) + "\n"
+
+    def csv(self) -> str:
+        """Numbers in 0..1 at full precision, low and high of each figure, and the notes of each row."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        bounds = [part for name in self.columns for part in (name, f"{name} low", f"{name} high")]
+        writer.writerow(["system", *bounds, "source", "notes"])
+        for row in self.rows:
+            cells: list[object] = [row.system]
+            for name in self.columns:
+                low, high = row.intervals.get(name, ("", ""))
+                cells += [row.figures.get(name, ""), low, high]
+            mine = " ".join(note[3:] for note in self.notes if note[:1] in row.marks and row.marks)
+            writer.writerow([*cells, row.source, mine])
+        return out.getvalue()
+
+
+def figure_table(
+    results: Mapping[str, Result],
+    figures: Sequence[str] = ("R@50", "R@100"),
+    published: Sequence[Published] = (),
+    mark: bool = False,
+) -> FigureTable:
+    """Our results beside published figures.
+
+    Args:
+        results: our systems by name; the first one's protocol is the table's, which others are held against.
+        figures: the columns.
+        published: rows of `scenegpi.metrics.published.published(task)`; those with none of the figures are left out.
+        mark: let rows of another protocol in, marked. Without it they raise MetricError.
+    """
+    if not results:
+        raise MetricError("table: no results")
+    first = next(iter(results.values()))
+    letters: dict[str, str] = {}
+    rows = []
+    for row in published:
+        if not any(name in row.figures for name in figures):
+            continue
+        protocol = row.protocol
+        if not first.counts["images_without_predictions"]:
+            protocol = replace(protocol, empty=first.protocol.empty)  # no such image, so no difference
+        marks = _marks(row.system, first.protocol, protocol, letters, mark)
+        if row.note:
+            marks += letters.setdefault(row.note + ".", _letter(letters))
+        rows.append(Row(row.system, row.figures, {}, marks, row.source))
+    for name, result in results.items():
+        marks = _marks(name, first.protocol, result.protocol, letters, mark)
+        for note in result.notes:
+            marks += letters.setdefault(note, _letter(letters))
+        if result.images != first.images:
+            marks += letters.setdefault(f"{result.images:,} images.", _letter(letters))
+        rows.append(Row(name, result.figures, result.intervals, marks, "ours"))
+    interval = " with 95% intervals, bootstrap over images" if any(r.intervals for r in results.values()) else ""
+    caption = f"In percent{interval}. Ours: {first.images:,} images; {first.protocol}."
+    notes = tuple(f"{letter}: {note[:1].upper()}{note[1:]}" for note, letter in letters.items())
+    return FigureTable(tuple(figures), tuple(rows), caption, notes)
+
+
+def _marks(system: str, mine: Protocol, other: Protocol, letters: dict[str, str], mark: bool) -> str:
+    phrases = mine.difference(other)
+    if not phrases:
+        return ""
+    if not mark:
+        raise MetricError(
+            f"table: {system} was scored by another protocol ({phrases[0]}); mark=True shows it with a mark"
+        )
+    return "".join(letters.setdefault(f"{phrase}.", _letter(letters)) for phrase in phrases)
+
+
+def _letter(letters: dict[str, str]) -> str:
+    number = len(letters)
+    return "abcdefghijklmnopqrstuvwxyz"[number % 26] * (1 + number // 26)
+
+
+def _cell(row: Row, name: str, interval: str = " [{:.1f}, {:.1f}]") -> str:
+    value = row.figures.get(name, float("nan"))
+    if not isfinite(value):
+        return MISSING
+    low, high = row.intervals.get(name, (float("nan"), float("nan")))
+    return f"{100 * value:.1f}" + (interval.format(100 * low, 100 * high) if isfinite(low) else "")
+
+
+def _pipes(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def _ampersands(cells: Sequence[str]) -> str:
+    return " & ".join(_tex(cell) for cell in cells) + r" \\"
+
+
+_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", ">": "$>$", "<": "$<$"}
+_TEX |= {character: "\\" + character for character in "&%$#_{}"} | {MISSING: "--"}
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(character, character) for character in text).replace("$>$=", r"$\geq$")
