@@ -1,0 +1,209 @@
+r"""SceneGraphs -> one flat batch: no padding, all images at once.
+
+Nodes are the boxes of all images in a row; edges are all ordered pairs i != j of each image, sorted by i, then j:
+
+.. math:: e(i, j) = e_g + i (n_g - 1) + j - [j > i]
+
+with e_g the first edge of image g, and i, j counted within it.
+
+Row 0 of `edge_index` is the subject, which aggregates: layers take it with ``flow="target_to_source"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class SceneBatch:
+    """G images with N boxes and E ordered pairs.
+
+    Inputs: `boxes` (N, 4) double; `sizes` (G, 2) width, height; `label_dist` (N, C); `pair_dist` (E, 1 + P) or None.
+    Shape: `batch` (N,) image of each box; `ptr` (G + 1,) first box and `edge_ptr` (G + 1,) first edge of each image;
+    `edge_index` (2, E).
+    Targets: `labels` (N,); the rows of annotated pairs, sorted by edge: `relation_edge` (M,), `relation_class` (M,)
+    in 1..P as a column of a distribution, and `relation_count` (M,), how often the row stands in the image.
+    `self_relations` is how many rows with subject == object, which are no pairs, were left out.
+    `images` (G,) says which place of the list given each image had, `ids` what it is called.
+    """
+
+    vocabulary: Vocabulary
+    boxes: Tensor
+    sizes: Tensor
+    labels: Tensor
+    label_dist: Tensor
+    batch: Tensor
+    ptr: Tensor
+    edge_index: Tensor
+    edge_ptr: Tensor
+    pair_dist: Tensor | None
+    relation_edge: Tensor
+    relation_class: Tensor
+    relation_count: Tensor
+    images: Tensor
+    ids: tuple[int | str | None, ...]
+    self_relations: int
+
+    @classmethod
+    def of(cls, graphs: Sequence[SceneGraph], *, given_labels: bool = True) -> SceneBatch:
+        """The batch of these graphs, which share a vocabulary.
+
+        With `given_labels` (PredCls) the label distribution is one-hot at `labels`. Without (SGCls) it is
+        `label_dist`; where a graph has none, its label has probability `scores` (1 if None) and the rest is spread
+        evenly. A pair that `pairs` does not list is certainly "no relation". An image without a size is taken to end
+        where its boxes do.
+        """
+        if not graphs:
+            raise GraphError("a batch needs at least one graph")
+        vocabulary = graphs[0].vocabulary
+        if any(graph.vocabulary is not vocabulary and graph.vocabulary != vocabulary for graph in graphs):
+            raise GraphError("vocabulary: the graphs of a batch must share one")
+        counts = np.array([len(graph) for graph in graphs], dtype=np.int64)
+        ptr = np.concatenate([[0], np.cumsum(counts)])
+        edge_ptr = np.concatenate([[0], np.cumsum(counts * (counts - 1))])
+        labels = np.concatenate([graph.labels for graph in graphs]).astype(np.int64)
+        boxes = np.concatenate([graph.boxes for graph in graphs])
+        rows, self_relations = _relation_rows(graphs, counts, edge_ptr, len(vocabulary.predicates))
+        return cls(
+            vocabulary=vocabulary,
+            boxes=torch.from_numpy(boxes),
+            sizes=torch.from_numpy(np.array([image_size(graph) for graph in graphs])),
+            labels=torch.from_numpy(labels),
+            label_dist=torch.from_numpy(_label_dist(graphs, labels, ptr, len(vocabulary.objects), given_labels)),
+            batch=torch.from_numpy(np.repeat(np.arange(len(graphs)), counts)),
+            ptr=torch.from_numpy(ptr),
+            edge_index=torch.from_numpy(complete_pairs(counts)),
+            edge_ptr=torch.from_numpy(edge_ptr),
+            pair_dist=_pair_dist(graphs, counts, edge_ptr, 1 + len(vocabulary.predicates)),
+            relation_edge=torch.from_numpy(rows[0]),
+            relation_class=torch.from_numpy(rows[1]),
+            relation_count=torch.from_numpy(rows[2]),
+            images=torch.arange(len(graphs)),
+            ids=tuple(graph.file if graph.image_id is None else graph.image_id for graph in graphs),
+            self_relations=self_relations,
+        )
+
+    @property
+    def num_graphs(self) -> int:
+        return len(self.ids)
+
+    @property
+    def num_edges(self) -> int:
+        return self.edge_index.shape[1]
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> SceneBatch:
+        """The batch with its tensors on a device."""
+        return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self) -> SceneBatch:
+        """The batch in page-locked memory; a DataLoader calls this."""
+        return self._map(Tensor.pin_memory)
+
+    def mirror(self) -> SceneBatch:
+        """The batch of the mirror images: x becomes W - x; nothing else changes."""
+        width = self.sizes[self.batch, 0]
+        x1, y1, x2, y2 = self.boxes.unbind(1)
+        return replace(self, boxes=torch.stack([width - x2, y1, width - x1, y2], 1))
+
+    def target_distribution(self) -> Tensor:
+        """Soft targets (E, 1 + P): the share of each predicate in the rows of a pair; else "no relation"."""
+        out = torch.zeros(self.num_edges, 1 + len(self.vocabulary.predicates), device=self.boxes.device)
+        out[:, 0] = 1
+        out[self.relation_edge, 0] = 0
+        total = torch.zeros_like(out[:, 0]).index_add_(0, self.relation_edge, self.relation_count.float())
+        out[self.relation_edge, self.relation_class] = self.relation_count / total[self.relation_edge]
+        return out
+
+    def target_classes(self, generator: torch.Generator | None = None) -> Tensor:
+        """One class for each edge (E,), 0 for "no relation"; of the rows of a pair one is drawn, afresh each time."""
+        out = torch.zeros(self.num_edges, dtype=torch.long, device=self.boxes.device)
+        if not len(self.relation_edge):
+            return out
+        edges, group = torch.unique_consecutive(self.relation_edge, return_inverse=True)
+        upto = torch.cumsum(self.relation_count, 0)
+        total = torch.zeros_like(edges).index_add_(0, group, self.relation_count)
+        drawn = torch.rand(len(edges), dtype=torch.float64, generator=generator).to(total.device)
+        # A ticket within the pair's own stretch of the running count says which row was drawn.
+        ticket = torch.cumsum(total, 0) - total + (drawn * total).long()
+        out[edges] = self.relation_class[torch.searchsorted(upto, ticket, right=True)]
+        return out
+
+    def _map(self, change: Any) -> SceneBatch:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: change(v) for name, v in values.items() if isinstance(v, Tensor)})
+
+
+def complete_pairs(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All ordered pairs i != j within images of (G,) boxes, sorted by i, then j: (2, E)."""
+    degree = np.repeat(counts - 1, counts)
+    first = np.cumsum(counts) - counts
+    subject = np.repeat(np.arange(len(degree)), degree)
+    start = np.repeat(first, counts)[subject]
+    place = np.arange(len(subject)) - np.repeat(np.cumsum(degree) - degree, degree)
+    return np.stack([subject, start + place + (place >= subject - start)])
+
+
+def edge_numbers(pairs: NDArray[np.integer], boxes: int) -> NDArray[np.int64]:
+    """Place of each pair (R, 2), i != j, among the n (n - 1) edges of its image: (R,)."""
+    i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
+    return np.asarray(i * (boxes - 1) + j - (j > i))
+
+
+def image_size(graph: SceneGraph) -> tuple[float, float]:
+    """Width and height of the image; where not known, how far its boxes reach."""
+    reach = graph.boxes[:, 2:].max(axis=0, initial=1.0).tolist()
+    return float(graph.width or reach[0]), float(graph.height or reach[1])
+
+
+def _label_dist(
+    graphs: Sequence[SceneGraph], labels: NDArray[np.int64], ptr: NDArray[np.int64], width: int, given: bool
+) -> NDArray[np.float32]:
+    out = np.zeros((len(labels), width), dtype=np.float32)
+    out[np.arange(len(labels)), labels] = 1
+    if given:
+        return out
+    for g, graph in enumerate(graphs):
+        part = slice(ptr[g], ptr[g + 1])
+        if graph.label_dist is not None:
+            out[part] = graph.label_dist
+        elif graph.scores is not None and width > 1:
+            rest = (1 - graph.scores) / (width - 1)
+            out[part] = np.where(out[part] > 0, graph.scores[:, None], rest[:, None])
+    return out
+
+
+def _pair_dist(
+    graphs: Sequence[SceneGraph], counts: NDArray[np.int64], edge_ptr: NDArray[np.int64], width: int
+) -> Tensor | None:
+    if all(graph.pair_dist is None for graph in graphs):
+        return None
+    out = np.zeros((int(edge_ptr[-1]), width), dtype=np.float32)
+    out[:, 0] = 1
+    for graph, n, start in zip(graphs, counts.tolist(), edge_ptr.tolist(), strict=False):
+        if graph.pairs is not None and graph.pair_dist is not None:
+            real = graph.pairs[:, 0] != graph.pairs[:, 1]
+            out[start + edge_numbers(graph.pairs[real], n)] = graph.pair_dist[real]
+    return torch.from_numpy(out)
+
+
+def _relation_rows(
+    graphs: Sequence[SceneGraph], counts: NDArray[np.int64], edge_ptr: NDArray[np.int64], predicates: int
+) -> tuple[NDArray[np.int64], int]:
+    """Distinct (edge, class) and how often each stands: (3, M); and the number of rows that are no pair."""
+    relations = np.concatenate([graph.relations for graph in graphs]).astype(np.int64)
+    image = np.repeat(np.arange(len(graphs)), [len(graph.relations) for graph in graphs])
+    real = relations[:, 0] != relations[:, 1]
+    i, j, predicate = relations[real].T
+    edge = edge_ptr[image[real]] + i * (counts[image[real]] - 1) + j - (j > i)
+    keys, count = np.unique(edge * (predicates + 1) + predicate + 1, return_counts=True)
+    return np.stack([*np.divmod(keys, predicates + 1), count]), int((~real).sum())

@@ -1,0 +1,183 @@
+r"""Geometry of ordered pairs (subject i, object j), and the relation features z_ij.
+
+What tells "on" from "near" or "wearing" where there are no pixels. All columns are free of scale and finite for boxes
+without area; columns written as squash(x) = sign(x) log(1 + |x|) keep far and tiny boxes within reach. Under a mirror
+image columns only swap (left with right) or change sign (dx), see `MIRROR`.
+
+====================================  =========================================================================
+columns                               meaning
+====================================  =========================================================================
+dx, dy                                from the subject's centre to the object's, in fractions of the image
+dx, dy in subjects / objects          the same, squash, in widths and heights of the subject / of the object
+log width ratio, log height ratio     log w_j / w_i, log h_j / h_i
+IoU                                   intersection over union
+subject / object covered              share of its area, and of its width, and of its height inside the other
+overlap x, overlap y                  signed: common length over joint length of the two intervals, < 0 for a gap
+inset left, right, top, bottom        squash of how far the subject's side lies inside the object's, in objects'
+                                      widths and heights; and the object's within the subject
+margin left, right, top, bottom       from the union box's side to the subject's, to the object's, in unions
+union left, right, top, bottom        from the image's side to the union box's, in fractions of the image
+distance, gap                         between centres, and between the boxes (0 if they touch), over the diagonal
+near                                  squash of the distance between centres over the mean of the box diagonals
+cos, sin                              direction to the object's centre, 0 where the centres agree
+subject size, object size             square root of the box's share of the image
+subject shape, object shape           log width / height of the box, in pixels
+inside, contains, disjoint            1 or 0: subject within object, object within subject, no common area
+====================================  =========================================================================
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from scenegpi.features.entities import clamped_log
+
+_SIDES = ("left", "right", "top", "bottom")
+PAIR_NAMES = (
+    "dx",
+    "dy",
+    "dx in subjects",
+    "dy in subjects",
+    "dx in objects",
+    "dy in objects",
+    "log width ratio",
+    "log height ratio",
+    "IoU",
+    "subject covered",
+    "object covered",
+    "subject width covered",
+    "subject height covered",
+    "object width covered",
+    "object height covered",
+    "overlap x",
+    "overlap y",
+    *(f"subject inset {side}" for side in _SIDES),
+    *(f"object inset {side}" for side in _SIDES),
+    *(f"subject margin {side}" for side in _SIDES),
+    *(f"object margin {side}" for side in _SIDES),
+    *(f"union {side}" for side in _SIDES),
+    "distance",
+    "gap",
+    "near",
+    "cos",
+    "sin",
+    "subject size",
+    "object size",
+    "subject shape",
+    "object shape",
+    "inside",
+    "contains",
+    "disjoint",
+)
+PAIR_WIDTH = len(PAIR_NAMES)
+
+
+def _mirror() -> tuple[tuple[int, float], ...]:
+    turned = {"left": "right", "right": "left"}
+    place = {name: k for k, name in enumerate(PAIR_NAMES)}
+    source = [place[" ".join(turned.get(word, word) for word in name.split())] for name in PAIR_NAMES]
+    signs = [-1.0 if name == "cos" or name.startswith("dx") else 1.0 for name in PAIR_NAMES]
+    return tuple(zip(source, signs, strict=True))
+
+
+MIRROR = _mirror()
+"""Column k of the mirror image is MIRROR[k][1] times column MIRROR[k][0] of the image."""
+
+CHUNK = 1 << 16
+_TINY = 1e-9
+
+
+def pair_geometry(boxes: Tensor, sizes: Tensor, edge_index: Tensor, batch: Tensor, chunk: int = CHUNK) -> Tensor:
+    """Geometry of every edge: row 0 of `edge_index` is the subject, row 1 the object.
+
+    boxes ``(N, 4)`` x1 y1 x2 y2, sizes ``(G, 2)`` width and height, edge_index ``(2, E)``, batch ``(N,)`` ->
+    ``(E, PAIR_WIDTH)`` in single precision; computed in double precision, `chunk` edges at a time.
+    """
+    boxes, sizes = boxes.double(), sizes.double()
+    out = torch.empty(edge_index.shape[1], PAIR_WIDTH, device=boxes.device)
+    for start in range(0, len(out), chunk):
+        i, j = edge_index[:, start : start + chunk]
+        out[start : start + chunk] = torch.stack(_columns(boxes[i], boxes[j], sizes[batch[i]]), 1)
+    return out
+
+
+def mirror_pairs(geometry: Tensor) -> Tensor:
+    """The geometry of the mirror images, ``(E, PAIR_WIDTH)`` -> ``(E, PAIR_WIDTH)``."""
+    source, sign = zip(*MIRROR, strict=True)
+    return geometry[:, list(source)] * geometry.new_tensor(sign)
+
+
+def relation_features(pair_dist: Tensor, words: Tensor | None = None, floor: float = 1e-4) -> Tensor:
+    """Log-distribution over 1 + P, and the word vector of the most probable class.
+
+    pair_dist ``(E, 1 + P)``, words ``(1 + P, d)`` -> ``(E, 1 + P + d)``.
+    """
+    logs = clamped_log(pair_dist, floor)
+    return logs if words is None else torch.cat([logs, words.to(logs.dtype)[pair_dist.argmax(1)]], 1)
+
+
+def overlapping(subjects: Tensor, objects: Tensor) -> Tensor:
+    """Do boxes share a positive area: ``(E, 4)``, ``(E, 4)`` -> ``(E,)``."""
+    low = torch.maximum(subjects[:, :2], objects[:, :2])
+    high = torch.minimum(subjects[:, 2:], objects[:, 2:])
+    return (high > low).all(1)
+
+
+def _columns(s: Tensor, o: Tensor, size: Tensor) -> list[Tensor]:
+    """s, o ``(E, 4)`` subject and object boxes, size ``(E, 2)`` -> PAIR_WIDTH columns ``(E,)``."""
+    low_s, high_s, low_o, high_o = s[:, :2], s[:, 2:], o[:, :2], o[:, 2:]
+    diagonal = size.norm(dim=1)
+    tiny = diagonal[:, None] * _TINY
+    side_s, side_o = (high_s - low_s).clamp_min(tiny), (high_o - low_o).clamp_min(tiny)
+    step = (low_o + high_o - low_s - high_s) / 2
+    common = torch.minimum(high_s, high_o) - torch.maximum(low_s, low_o)
+    low_u, high_u = torch.minimum(low_s, low_o), torch.maximum(high_s, high_o)
+    side_u = (high_u - low_u).clamp_min(tiny)
+    shared = common.clamp_min(0)
+    area_s, area_o, area = side_s.prod(1), side_o.prod(1), shared.prod(1)
+    distance = step.norm(dim=1)
+    inside, contains = (_within(a, b).to(s.dtype) for a, b in ((s, o), (o, s)))
+    direction = torch.where(distance[:, None] > tiny, step / distance[:, None].clamp_min(tiny), 0.0)
+    mean_diagonal = (side_s.norm(dim=1) + side_o.norm(dim=1)) / 2
+    return [
+        *(step / size).T,
+        *_squash(step / side_s).T,
+        *_squash(step / side_o).T,
+        *(side_o / side_s).log().T,
+        area / (area_s + area_o - area),
+        area / area_s,
+        area / area_o,
+        *(shared / side_s).T,
+        *(shared / side_o).T,
+        *(common / side_u).T,
+        *_sides(_squash((low_s - low_o) / side_o), _squash((high_o - high_s) / side_o)),
+        *_sides(_squash((low_o - low_s) / side_s), _squash((high_s - high_o) / side_s)),
+        *_sides((low_s - low_u) / side_u, (high_u - high_s) / side_u),
+        *_sides((low_o - low_u) / side_u, (high_u - high_o) / side_u),
+        *_sides(low_u / size, 1 - high_u / size),
+        distance / diagonal,
+        (-common).clamp_min(0).norm(dim=1) / diagonal,
+        _squash(distance / mean_diagonal),
+        *direction.T,
+        (area_s / size.prod(1)).sqrt(),
+        (area_o / size.prod(1)).sqrt(),
+        (side_s[:, 0] / side_s[:, 1]).log(),
+        (side_o[:, 0] / side_o[:, 1]).log(),
+        inside,
+        contains,
+        (common <= 0).any(1).to(s.dtype),
+    ]
+
+
+def _sides(low: Tensor, high: Tensor) -> list[Tensor]:
+    """Values of the low sides and of the high sides ``(E, 2)`` -> left, right, top, bottom."""
+    return [low[:, 0], high[:, 0], low[:, 1], high[:, 1]]
+
+
+def _within(a: Tensor, b: Tensor) -> Tensor:
+    return ((a[:, :2] >= b[:, :2]) & (a[:, 2:] <= b[:, 2:])).all(1)
+
+
+def _squash(x: Tensor) -> Tensor:
+    return x.sign() * x.abs().log1p()

@@ -1,0 +1,86 @@
+"""`scenegpi words train CAPTIONS` and `scenegpi words neighbours FILE WORD...`: thin, they parse, call and print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from scenegpi.data.errors import DataError
+
+if TYPE_CHECKING:
+    from scenegpi.features.words import WordVectors
+
+SHOWN = ("dog", "wearing", "street")
+
+app = typer.Typer(help="Word vectors: learn them from captions, look at them.", no_args_is_help=True)
+
+
+@app.command()
+def train(
+    captions: Annotated[Path, typer.Argument(help="Text file, one caption a line.")],
+    out: Annotated[Path, typer.Option(help="File to write (safetensors).")],
+    dim: Annotated[int, typer.Option(min=1, max=4096, help="Width of the vectors.")] = 300,
+    window: Annotated[int, typer.Option(min=1, max=1000, help="Words that far apart count as together.")] = 10,
+    min_count: Annotated[int, typer.Option(min=1, help="Rarer words are left out.")] = 2,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the counts.")] = 30,
+    zeros: Annotated[float, typer.Option(min=0, help="Pairs that never meet, for each that does.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Learn GloVe vectors from captions."""
+    from scenegpi.features.cooccurrence import count_cooccurrences
+    from scenegpi.features.glove import GloveOptions, train_glove
+    from scenegpi.features.words import WordVectors
+
+    if out.exists() and not force:
+        raise DataError(out, "exists already (use --force to replace it)")
+    console = Console()
+    counts = count_cooccurrences(captions, window, min_count)
+    console.print(f"{captions}: {len(counts.words):,} words, {len(counts.rows):,} pairs of words that stand together")
+    options = GloveOptions(dim=dim, epochs=epochs, zeros=zeros, seed=seed)
+    columns = (
+        TextColumn("epoch"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} loss {task.fields[loss]:.4f}"),
+    )
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task("", total=epochs, loss=float("nan"))
+        vectors = train_glove(counts, options, lambda epoch, loss: progress.update(task, completed=epoch, loss=loss))
+    words = WordVectors(counts.words, vectors, f"GloVe, {dim} dimensions, from {captions.name}")
+    words.save(out)
+    known = [word for word in SHOWN if word in words]
+    if known:
+        console.print(neighbour_table(words, known))
+    console.print(f"wrote {out}: {words!r}")
+
+
+@app.command()
+def neighbours(
+    file: Annotated[str, typer.Argument(help="Vectors: a file of ours, a GloVe text file, or glove-6b.")],
+    words: Annotated[list[str], typer.Argument(help="Words or labels.")],
+    k: Annotated[int, typer.Option("-k", min=1, help="How many neighbours.")] = 10,
+) -> None:
+    """Show the nearest neighbours of words, by cosine."""
+    from scenegpi.features.public_words import load_words
+
+    vectors = load_words(file)
+    known = [word for word in words if vectors.vector(word).any()]
+    console = Console()
+    if known:
+        console.print(neighbour_table(vectors, known, k))
+    unknown = [word for word in words if word not in known]
+    if unknown:
+        raise DataError(file, f"not among its {len(vectors):,} words: {', '.join(unknown)}")
+
+
+def neighbour_table(vectors: WordVectors, words: list[str], k: int = 8) -> Table:
+    """One row a word: its k nearest neighbours and their cosines."""
+    table = Table("word", f"{k} nearest neighbours (cosine)", title=vectors.source or None)
+    for word in words:
+        table.add_row(word, ", ".join(f"{name} {cosine:.2f}" for name, cosine in vectors.neighbours(word, k)))
+    return table

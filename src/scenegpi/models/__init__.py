@@ -1,0 +1,1 @@
+"""Tensors -> distributions: one model a file."""
