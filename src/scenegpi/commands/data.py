@@ -193,6 +193,5 @@ def _say_left_out(report: Report) -> None:
     if report.skipped:
         import sys
 
-        first = next(defect for defect in report.defects if defect.severity == "error")
-        print(f"{report.skipped:,} images left out; the first: {first}", file=sys.stderr)
+        print(f"{report.skipped:,} images left out; the first: {report.first_error}", file=sys.stderr)
         print(f"`scenegpi data validate {report.file}` lists them all", file=sys.stderr)

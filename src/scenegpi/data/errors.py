@@ -43,6 +43,11 @@ class Report:
     warnings: int = 0
     skipped: int = 0
 
+    @property
+    def first_error(self) -> Defect | None:
+        """The first defect that cost an image."""
+        return next((defect for defect in self.defects if defect.severity == "error"), None)
+
     def error(self, image: object, where: str, message: str, file: str | None = None) -> None:
         """An image that can't be used."""
         self.errors += 1

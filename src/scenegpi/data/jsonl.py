@@ -51,7 +51,7 @@ class JsonLines:
         if not trust:
             self._check()
         if not len(self.starts):
-            first = str(report.defects[0]).removeprefix(f"{path}: ") if report.errors else ""
+            first = str(report.first_error or "").removeprefix(f"{path}: ")
             raise DataError(path, f"no line holds a graph{f' ({first})' if first else ''}")
 
     @property

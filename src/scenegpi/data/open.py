@@ -78,7 +78,7 @@ def open_dataset(
     folders = ImageFolders.beside(root, images)
     source = _read(path, format, report, folders, names, Path(sizes) if sizes else None, vocabulary, trust)
     if report.skipped:
-        log.warning("%s: %d images left out, the first because of %s", path, report.skipped, report.defects[0])
+        log.warning("%d images left out, the first because of %s", report.skipped, report.first_error)
     dataset = Dataset(source, path, format, report, folders)
     if split is not None:
         dataset = dataset.split(split, validation, validation_seed)

@@ -128,6 +128,8 @@ def _read_h5(path: Path) -> dict[str, NDArray[Any]]:
 def _dataset(path: Path, file: Any, name: str, ndim: int, width: int = 0) -> NDArray[Any]:
     if name not in file:
         raise DataError(path, f"dataset {name!r} is missing")
+    if isinstance(file.get(name, getlink=True), h5py.ExternalLink):
+        raise DataError(path, f"{name}: the data must lie in this file")
     data = file[name]
     if not isinstance(data, h5py.Dataset) or data.dtype.kind not in "iufb":
         raise DataError(path, f"{name}: expected numbers")

@@ -1,0 +1,128 @@
+"""Written = read, for every writer and any graph."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenegpi import SceneGraph, Vocabulary
+from scenegpi.data import DataError, convert, open_dataset, write_jsonl
+from scenegpi.data.write import write_coco, write_visual_genome
+from strategies import VOCABULARY, graphs
+
+
+@st.composite
+def collections(draw, **options):
+    """A few graphs with distinct ids; all or none of them have distributions (Visual Genome's layout needs that)."""
+    distributions = draw(st.booleans())
+    count = draw(st.integers(1, 4))
+    ids = draw(st.lists(st.integers(0, 10**9), min_size=count, max_size=count, unique=True))
+    return [draw(graphs(distributions=distributions, image_id=i, **options)) for i in ids]
+
+
+def normal(graph: SceneGraph) -> SceneGraph:
+    """Scores that are all 1 say the same as no scores; a flat file can't tell them apart."""
+    fields = {}
+    for name in ("scores", "relation_scores"):
+        value = getattr(graph, name)
+        fields[name] = None if value is None or (value == 1).all() else np.float64(value)
+    for name in ("label_dist", "pair_dist"):
+        value = getattr(graph, name)
+        fields[name] = None if value is None else np.float64(value)
+    return graph.replace(**fields)
+
+
+@settings(max_examples=60)
+@given(st.lists(graphs(), min_size=1, max_size=4, unique_by=lambda g: (type(g.image_id), g.image_id)), st.data())
+def test_jsonl(items, data):
+    splits = data.draw(st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=len(items), max_size=len(items)))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "x.jsonl"
+        assert write_jsonl(path, items, splits) == len(items)
+        found = open_dataset(path)
+        assert list(found) == items
+        assert found.split_codes().tolist() == splits
+
+
+@settings(max_examples=60)
+@given(collections(), st.data())
+def test_coco(items, data):
+    splits = data.draw(st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=len(items), max_size=len(items)))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "x.json"
+        write_coco(path, items, splits, VOCABULARY)
+        found = open_dataset(path)
+        assert [normal(g) for g in found] == [normal(g) for g in items]
+        assert found.split_codes().tolist() == splits
+        assert found.vocabulary == VOCABULARY
+
+
+@settings(max_examples=60)
+@given(collections(), st.data())
+def test_visual_genome(items, data):
+    splits = data.draw(st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=len(items), max_size=len(items)))
+    with TemporaryDirectory() as folder:
+        write_visual_genome(Path(folder) / "vg", items, splits, VOCABULARY)
+        found = open_dataset(Path(folder) / "vg")
+        assert [normal(g) for g in found] == [normal(g) for g in items]
+        assert found.split_codes().tolist() == splits
+
+
+def test_visual_genome_stays_in_whole_numbers_where_it_can(tmp_path):
+    import h5py
+
+    import vg_files
+
+    data = open_dataset(vg_files.write(tmp_path / "in"))
+    convert(data, tmp_path / "out")
+    with h5py.File(tmp_path / "out" / "VG-SGG.h5") as file:
+        assert file["boxes_1024"].dtype == np.int32
+        assert (file["boxes_1024"][:] == vg_files.arrays()["boxes_1024"]).all()
+        assert "boxes_pixel" not in file
+        for name, value in vg_files.arrays().items():
+            if name != "boxes_512":
+                assert (file[name][:] == value).all(), name
+    assert json.loads((tmp_path / "out" / "image_data.json").read_text()) == vg_files.image_data()
+
+
+def test_float32_comes_back_as_float32(tmp_path):
+    graph = SceneGraph([[0, 0, 1, 1]], [0], VOCABULARY, scores=np.float32([0.1]), image_id=1, width=1, height=1)
+    for target, write in (("x.json", write_coco), ("vg", write_visual_genome)):
+        write(tmp_path / target, [graph], [-1], VOCABULARY)
+        assert open_dataset(tmp_path / target)[0] == graph
+
+
+@pytest.mark.parametrize(
+    ("graphs_", "message"),
+    [
+        ([SceneGraph([], [], VOCABULARY, image_id=1)], "image 1: the Visual Genome layout needs width and height"),
+        ([SceneGraph([], [], VOCABULARY, width=1, height=1)], "needs an image id"),
+        ([SceneGraph([], [], Vocabulary(["x"]), image_id=1, width=1, height=1)], "its vocabulary differs"),
+    ],
+)
+def test_what_visual_genome_cannot_hold_is_refused_and_nothing_is_left(tmp_path, graphs_, message):
+    with pytest.raises(DataError, match=message):
+        write_visual_genome(tmp_path / "vg", graphs_, [-1], VOCABULARY)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_vocabularies_in_one_jsonl(tmp_path):
+    other = Vocabulary(["x"], ["y"])
+    items = [
+        SceneGraph([], [], VOCABULARY, image_id=1),
+        SceneGraph([[0, 0, 1, 1]], [0], other, image_id=2),
+        SceneGraph([[0, 0, 1, 1]], [3], VOCABULARY, image_id=3),
+    ]
+    write_jsonl(tmp_path / "x.jsonl", items)
+    assert list(open_dataset(tmp_path / "x.jsonl")) == items
+    lines = (tmp_path / "x.jsonl").read_text().splitlines()
+    assert [type(json.loads(line)["vocabulary"]) for line in lines] == [dict, dict, str]
+    with pytest.raises(DataError, match="image 2: its vocabulary differs"):
+        convert(open_dataset(tmp_path / "x.jsonl"), tmp_path / "x.json")
+    assert not (tmp_path / "x.json").exists()

@@ -1,0 +1,108 @@
+"""The command line as a person meets it: output, exit codes, one-line errors, start-up without torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import vg_files
+from scenegpi import __version__
+from scenegpi.data import open_dataset, sample_path
+
+
+def scenegpi(*words, code=0):
+    command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.stdout if code == 0 or code == 1 else done.stderr
+
+
+def test_help_and_version():
+    assert "Scene graphs from images" in scenegpi("--help")
+    assert scenegpi("--version") == f"scenegpi {__version__}\n"
+    for words in (["data"], ["data", "stats"], ["data", "convert"], ["data", "show"], ["data", "validate"], ["demo"]):
+        assert "Usage" in scenegpi(*words, "--help")
+
+
+def test_start_up_does_not_import_torch_or_numpy():
+    code = (
+        "import sys; from scenegpi.cli import app; print({'torch', 'numpy', 'h5py', 'matplotlib'} & set(sys.modules))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
+
+
+def test_data_commands_do_not_import_torch():
+    code = (
+        "import sys; import scenegpi.data, scenegpi.viz.picture, scenegpi.viz.terminal; print('torch' in sys.modules)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+def test_stats(tmp_path):
+    folder = vg_files.write(tmp_path / "vg")
+    text = scenegpi("data", "stats", folder)
+    for part in ("images", "2 train, 1 test", "boxes", "wearing", "mean 1.7, median 2, 0 to 3"):
+        assert part in text
+    figures = json.loads(scenegpi("data", "stats", folder, "--json", "--split", "train"))
+    assert (figures["images"], figures["boxes"], figures["predicates"]) == (2, 2, {"on": 1, "wearing": 1})
+
+
+def test_validate_exit_codes(tmp_path):
+    good = vg_files.write(tmp_path / "good")
+    assert scenegpi("data", "validate", good).splitlines()[-1] == f"{good}: 0 errors, 1 warnings"
+    labels = vg_files.arrays()["labels"]
+    labels[3] = 77
+    bad = vg_files.write(tmp_path / "bad", {"labels": labels})
+    text = scenegpi("data", "validate", bad, code=1)
+    assert f"error: {bad}/VG-SGG.h5: image 13: labels[3]: 77 is no label" in text
+    assert "1 errors, 1 warnings, 1 images can't be used" in text
+    (bad / "VG-SGG.h5").write_bytes(b"x")
+    text = scenegpi("data", "validate", bad, code=2)
+    assert text.startswith(f"scenegpi: {bad}/VG-SGG.h5: not a readable HDF5 file")
+    assert text.count("\n") == 1
+
+
+def test_convert_and_what_is_left_out(tmp_path):
+    labels = vg_files.arrays()["labels"]
+    labels[3] = 77
+    bad = vg_files.write(tmp_path / "bad", {"labels": labels})
+    assert "2 images written" in scenegpi("data", "convert", bad, tmp_path / "x.jsonl")
+    assert len(open_dataset(tmp_path / "x.jsonl")) == 2
+    assert "exists already" in scenegpi("data", "convert", bad, tmp_path / "x.jsonl", code=2)
+    assert "2 images written" in scenegpi("data", "convert", bad, tmp_path / "x.jsonl", "--force")
+    assert "labels[3]" in scenegpi("data", "convert", bad, tmp_path / "y.jsonl", "--strict", code=2)
+    assert not (tmp_path / "y.jsonl").exists()
+
+
+def test_show(tmp_path):
+    text = scenegpi("data", "show")
+    assert "man 0    riding      horse 1" in text
+    assert "┌" in text
+    text = scenegpi("data", "show", sample_path(), "3", "--out", tmp_path / "x.png")
+    assert "parked on" in text
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    assert "no image with id '9'" in scenegpi("data", "show", sample_path(), "9", code=2)
+    assert "there are 3, counted from 0" in scenegpi("data", "show", sample_path(), "--index", "3", code=2)
+    assert "a picture is a .png or .svg" in scenegpi("data", "show", "--out", tmp_path / "x.gif", code=2)
+
+
+def test_demo(tmp_path):
+    text = scenegpi("demo", "--out", tmp_path)
+    assert text.count("read back the same, 0 defects") == 3
+    assert len(list(tmp_path.glob("*.png"))) == 3
+
+
+@pytest.mark.parametrize("words", [["data", "stats", "nowhere"], ["data", "stats", sample_path(), "--split", "dev"]])
+def test_errors_are_one_line(words):
+    text = scenegpi(*words, code=2)
+    assert text.startswith("scenegpi: ")
+    assert text.count("\n") == 1
+
+
+def test_debug_shows_the_traceback():
+    command = [sys.executable, "-c", "from scenegpi.cli import main; main()", "--debug", "data", "stats", "nowhere"]
+    assert "Traceback" in subprocess.run(command, capture_output=True, text=True).stderr

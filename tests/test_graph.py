@@ -1,0 +1,279 @@
+"""The record: checks, immutability, equality, subset and permute, JSON, networkx, memory."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenegpi import GraphError, SceneGraph, Vocabulary
+from strategies import VOCABULARY, graphs
+
+
+def small(**changes) -> SceneGraph:
+    fields = {
+        "boxes": [[0, 0, 10, 20], [2, 3, 4, 5], [1, 1, 1, 9]],
+        "labels": [0, 1, 0],
+        "vocabulary": VOCABULARY,
+        "relations": [[0, 1, 1], [1, 0, 0], [0, 1, 1]],
+        "image_id": 7,
+        "width": 30,
+        "height": 20,
+    }
+    return SceneGraph(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"boxes": [[0, 0, -1, 2]], "labels": [0], "relations": []}, "boxes[0]: [0.0, 0.0, -1.0, 2.0] has x2 < x1"),
+        ({"boxes": [[0, 0, np.nan, 2]], "labels": [0], "relations": []}, "boxes[0]:"),
+        ({"boxes": [[0, 0, 1]], "labels": [0], "relations": []}, "boxes: expected shape (n, 4), found (1, 3)"),
+        ({"labels": [0, 1]}, "labels: expected shape (3), found (2,)"),
+        ({"labels": [0, 1, 4]}, "labels[2]: [4] is outside 0..3"),
+        ({"labels": [0, 1, -1]}, "labels[2]"),
+        ({"labels": [0, 1, 0.5]}, "labels: expected whole numbers"),
+        ({"labels": [0, 1, 2**40]}, "labels: a number too large"),
+        ({"labels": ["a", "b", "c"]}, "labels: expected numbers"),
+        ({"relations": [[0, 3, 0]]}, "relations[0]: [0, 3] is outside 0..2"),
+        ({"relations": [[0, 1, 3]]}, "relations (predicate)[0]: [3]"),
+        ({"scores": [1, 2]}, "scores: expected shape (3)"),
+        ({"scores": [1, 2, np.inf]}, "scores[2]: not finite"),
+        ({"label_dist": np.ones((3, 5))}, "label_dist: expected shape (3, 4)"),
+        ({"pairs": [[0, 1]]}, "pairs: given without pair_dist"),
+        ({"pairs": [[0, 9]], "pair_dist": [[1, 0, 0, 0]]}, "pairs[0]: [0, 9]"),
+        ({"pairs": [[0, 1]], "pair_dist": [[1, 0, 0]]}, "pair_dist: expected shape (1, 4)"),
+        ({"width": 0}, "width: expected a positive whole number"),
+        ({"height": 2.5}, "height"),
+        ({"image_id": 1.5}, "image_id"),
+        ({"vocabulary": None}, "vocabulary"),
+        ({"boxes": [[0, 0], [1]]}, "boxes: not an array"),
+    ],
+)
+def test_nonsense_is_refused_with_the_field(changes, message):
+    with pytest.raises(GraphError) as caught:
+        small(**changes)
+    assert str(caught.value).startswith(message)
+
+
+def test_is_immutable_and_does_not_share_the_callers_arrays():
+    boxes = np.zeros((3, 4))
+    graph = small(boxes=boxes)
+    boxes += 5
+    assert (graph.boxes == 0).all()
+    with pytest.raises(ValueError, match="read-only"):
+        graph.labels[0] = 1
+    with pytest.raises(AttributeError):
+        graph.width = 3
+    with pytest.raises(AttributeError):
+        del graph.width
+
+
+def test_takes_torch_tensors():
+    torch = pytest.importorskip("torch")
+    graph = small(boxes=torch.tensor([[0.0, 0, 10, 20], [2, 3, 4, 5], [1, 1, 1, 9]]), labels=torch.tensor([0, 1, 0]))
+    assert graph == small()
+
+
+def test_empty_graph():
+    graph = SceneGraph([], [], VOCABULARY)
+    assert len(graph) == 0
+    assert graph.boxes.shape == (0, 4)
+    assert graph.relations.shape == (0, 3)
+    assert graph.triplets() == []
+    assert SceneGraph.from_json(graph.to_json()) == graph
+
+
+def test_repr_is_readable():
+    assert repr(small()) == (
+        "SceneGraph(7, 30x20, 3 boxes, 3 relations (man wearing hat; hat on man; man wearing hat))"
+    )
+
+
+def test_triplets_are_ranked_by_the_product_and_stable():
+    graph = small(scores=[0.5, 1.0, 1.0], relation_scores=[0.4, 0.9, 0.4])
+    assert [t.predicate for t in graph.triplets()] == ["on", "wearing", "wearing"]
+    assert graph.triplets(top=1)[0].score == pytest.approx(0.45)
+    assert str(graph.triplets(top=1)[0]) == "hat - on - man (0.450)"
+    assert [t[4:] for t in small().triplets()] == [(0, 1), (1, 0), (0, 1)]
+
+
+@given(graphs())
+def test_json_round_trip_loses_nothing(graph):
+    text = graph.to_json()
+    assert "\n" not in text
+    assert SceneGraph.from_json(text) == graph
+    assert SceneGraph.from_dict(json.loads(json.dumps(graph.to_dict()))) == graph
+
+
+@given(graphs())
+def test_pickle_round_trip_stays_read_only(graph):
+    again = pickle.loads(pickle.dumps(graph))
+    assert again == graph
+    assert not again.boxes.flags.writeable
+
+
+@given(graphs(), st.randoms())
+def test_permute_moves_everything_along(graph, random):
+    order = list(range(len(graph)))
+    random.shuffle(order)
+    permuted = graph.permute(order)
+    assert (permuted.boxes == graph.boxes[order]).all()
+    assert permuted.names == [graph.names[i] for i in order]
+    place = {old: new for new, old in enumerate(order)}
+    assert permuted.relations.tolist() == [[place[s], place[o], p] for s, o, p in graph.relations.tolist()]
+    if graph.pairs is not None:
+        assert permuted.pairs.tolist() == [[place[s], place[o]] for s, o in graph.pairs.tolist()]
+    inverse = np.argsort(order).astype(int)
+    assert permuted.permute(inverse) == graph
+
+
+@given(graphs(), st.data())
+def test_subset_keeps_what_lies_among_the_chosen(graph, data):
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(graph), max_size=len(graph))), dtype=bool)
+    part = graph.subset(mask)
+    kept = np.flatnonzero(mask).tolist()
+    wanted = [[kept.index(s), kept.index(o), p] for s, o, p in graph.relations.tolist() if s in kept and o in kept]
+    assert part.relations.tolist() == wanted
+    assert part == graph.subset(kept)
+    if graph.label_dist is not None and kept:
+        assert (part.label_dist == graph.label_dist[kept]).all()
+
+
+@pytest.mark.parametrize("index", [[0, 0], [3], [-1], [True]])
+def test_subset_refuses_what_is_no_choice(index):
+    with pytest.raises(GraphError, match="subset"):
+        small().subset(index)
+
+
+def test_permute_refuses_a_part():
+    with pytest.raises(GraphError, match="permute: 2 indices for 3 boxes"):
+        small().permute([0, 1])
+
+
+@given(graphs(), graphs())
+def test_equality_is_by_content(a, b):
+    assert a == a.permute(np.arange(len(a)))
+    assert (a == b) == (a.to_json() == b.to_json())
+
+
+def test_equality_sees_every_field():
+    graph = small(scores=[1, 1, 1], relation_scores=[1, 1, 1], pairs=[[0, 1]], pair_dist=[[1, 0, 0, 0]])
+    graph = graph.replace(label_dist=np.ones((3, 4)) / 4, file="x")
+    changes = {
+        "boxes": graph.boxes + 1,
+        "labels": [1, 1, 0],
+        "relations": graph.relations[[1, 0, 2]],
+        "scores": [1, 1, 0.5],
+        "relation_scores": [1, 0.5, 1],
+        "label_dist": np.eye(4)[:3],
+        "pairs": [[1, 0]],
+        "pair_dist": [[0, 1, 0, 0]],
+        "image_id": "7",
+        "file": "y",
+        "width": 31,
+        "height": 21,
+        "vocabulary": Vocabulary(["a", "b", "c", "d"], ["e", "f", "g"]),
+    }
+    assert set(changes) == set(SceneGraph.__slots__)
+    for name, value in changes.items():
+        assert graph.replace(**{name: value}) != graph, name
+    assert graph != "a graph"
+
+
+def test_replace_refuses_unknown_fields():
+    with pytest.raises(TypeError, match="no field 'size'"):
+        small().replace(size=3)
+
+
+def test_networkx():
+    graph = small(relation_scores=[0.1, 0.2, 0.3]).to_networkx()
+    assert graph.nodes[1] == {"label": "hat", "box": (2.0, 3.0, 4.0, 5.0), "score": 1.0}
+    assert sorted((s, o, d["predicate"], d["score"]) for s, o, d in graph.edges(data=True)) == [
+        (0, 1, "wearing", 0.1),
+        (0, 1, "wearing", 0.3),
+        (1, 0, "on", 0.2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "JSON"),
+        ("[]", "line: expected an object"),
+        ('{"scenegpi": 2}', "scenegpi: format version 2"),
+        ("{}", "vocabulary: missing"),
+        ('{"vocabulary": "x-1"}', "vocabulary: 'x-1' is not known here"),
+        ('{"vocabulary": {"objects": ["a", "a"]}}', "vocabulary.objects: 'a' stands twice"),
+        ('{"vocabulary": {"objects": "man"}}', "vocabulary.objects: expected a list"),
+        ('{"vocabulary": {"objects": [1]}}', "vocabulary.objects[0]"),
+        ('{"vocabulary": {}, "objects": [3]}', "objects[0]: expected an object"),
+        ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3], "label": "a"}]}', "objects[0].box"),
+        ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, "4"], "label": "a"}]}', "objects[0].box"),
+        ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, 4], "label": "b"}]}', "objects[0].label"),
+        ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, NaN], "label": "a"}]}', "JSON: NaN"),
+        ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, 1e999], "label": "a"}]}', "boxes[0]"),
+        ('{"vocabulary": {"objects": ["a"]}, "relations": [{"subject": 0}]}', "relations[0].subject"),
+        ("[" * 100_000, "JSON: nested too deeply"),
+        ('{"vocabulary": {"objects": ["a"]}, "image": {"id": [1]}}', "image_id"),
+        ('{"vocabulary": {"objects": ["a"]}, "image": 3}', "image: expected an object"),
+        ('{"vocabulary": {"objects": ["a"]}, "image": {"file": 3}}', "image.file"),
+    ],
+)
+def test_bad_json_names_the_field(text, message):
+    with pytest.raises(GraphError) as caught:
+        SceneGraph.from_json(text)
+    assert str(caught.value).startswith(message)
+
+
+def test_partial_columns_are_refused():
+    data = small(scores=[1, 1, 1]).to_dict()
+    del data["objects"][1]["score"]
+    with pytest.raises(GraphError, match=r"objects\[1\]\.score: missing, though others have it"):
+        SceneGraph.from_dict(data)
+
+
+def test_relations_may_carry_the_distribution_of_their_pair():
+    data = small().to_dict()
+    for row in data["relations"]:
+        row["distribution"] = [0.25] * 4
+    graph = SceneGraph.from_dict(data)
+    assert graph.pairs.tolist() == [[0, 1], [1, 0]]
+    assert (graph.pair_dist == 0.25).all()
+    data["relations"][2]["distribution"] = [1, 0, 0, 0]
+    with pytest.raises(GraphError, match="differs from an earlier one"):
+        SceneGraph.from_dict(data)
+
+
+def test_labels_in_json_may_be_indices():
+    data = small().to_dict()
+    data["objects"][0]["label"] = 0
+    assert SceneGraph.from_dict(data) == small()
+
+
+def test_a_graph_costs_at_most_three_times_its_arrays():
+    rng = np.random.default_rng(0)
+    vocabulary = Vocabulary([f"o{i}" for i in range(150)], [f"p{i}" for i in range(50)])
+    count = 2000
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    held = []
+    for i in range(count):
+        low = rng.uniform(0, 400, (11, 2))
+        relations = np.column_stack([rng.integers(0, 11, (6, 2)), rng.integers(0, 50, 6)])
+        boxes = np.concatenate([low, low + 20], axis=1)
+        held.append(
+            SceneGraph(
+                boxes, rng.integers(0, 150, 11), vocabulary, relations, image_id=10**6 + i, width=500, height=375
+            )
+        )
+    cost = tracemalloc.get_traced_memory()[0] - before - sys.getsizeof(held)
+    tracemalloc.stop()
+    raw = sum(g.boxes.nbytes + g.labels.nbytes + g.relations.nbytes for g in held)
+    assert cost <= 3 * raw, cost / raw

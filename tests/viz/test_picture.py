@@ -1,0 +1,93 @@
+"""Pictures: labels clear of each other, deterministic files, photos of any kind, crowds and nothing at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenegpi import SceneGraph
+from scenegpi.data import DataError, open_dataset, sample_path
+from scenegpi.viz.layout import place_tags, separate, stress_layout
+from scenegpi.viz.terminal import canvas, render
+from strategies import VOCABULARY, graphs
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 30), st.integers(0, 1000))
+def test_rectangles_end_up_clear_of_each_other(n, seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.uniform(0.3, 1.2, (n, 2)) * [1, 0.3]
+    at = separate(rng.uniform(0, 10, (n, 2)), sizes, (0, 0, 14, 10))
+    gap = np.abs(at[:, None] - at[None, :])
+    need = (sizes[:, None] + sizes[None, :]) / 2
+    overlap = np.prod(np.maximum(need - gap, 0), axis=2)
+    np.fill_diagonal(overlap, 0)
+    assert overlap.max() < 0.05 * np.prod(sizes, axis=1).mean()
+    assert (at - sizes / 2 >= -1e-9).all()
+    assert (at + sizes / 2 <= [14 + 1e-9, 10 + 1e-9]).all()
+
+
+def test_linked_nodes_lie_closer_than_others():
+    links = [(0, 1), (1, 2), (2, 3), (4, 5)]
+    at = stress_layout(np.random.default_rng(0).uniform(size=(6, 2)), links)
+    distance = np.linalg.norm(at[:, None] - at[None, :], axis=2)
+    linked = [distance[a, b] for a, b in links]
+    assert max(linked) < min(distance[0, 2], distance[0, 3], distance[0, 4], distance[3, 5])
+
+
+def test_tags_stay_in_the_picture_and_avoid_each_other():
+    boxes = np.array([[0, 0, 50, 50]] * 3 + [[90, 90, 100, 100.0]])
+    sizes = np.full((4, 2), [20, 5.0])
+    corners = place_tags(boxes, sizes, 100, 100)
+    assert (corners >= 0).all()
+    assert (corners + sizes <= 100).all()
+    assert len({tuple(c) for c in corners.tolist()}) == 4
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_files_are_the_same_each_time(tmp_path, suffix):
+    graph = open_dataset(sample_path())[0]
+    a, b = (graph.draw(tmp_path / f"{name}.{suffix}").read_bytes() for name in "ab")
+    assert a == b
+    assert len(a) > 10_000
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "RGBA", "CMYK", "I;16", "P"])
+def test_photos_of_any_mode(tmp_path, mode):
+    from PIL import Image
+
+    suffix = "jpg" if mode == "CMYK" else "png"
+    Image.new(mode, (64, 48)).save(tmp_path / f"photo.{suffix}")
+    graph = SceneGraph([[0, 0, 32, 24]], [0], VOCABULARY, width=64, height=48)
+    assert graph.draw(tmp_path / "x.png", tmp_path / f"photo.{suffix}").exists()
+
+
+def test_a_broken_photo_is_one_line_and_leaves_nothing(tmp_path):
+    (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0 not a photo")
+    with pytest.raises(DataError, match=r"photo\.jpg: not a readable photo"):
+        SceneGraph([], [], VOCABULARY).draw(tmp_path / "x.png", tmp_path / "photo.jpg")
+    assert not (tmp_path / "x.png").exists()
+
+
+@pytest.mark.parametrize("n", [0, 1, 40])
+def test_any_number_of_boxes(tmp_path, n):
+    rng = np.random.default_rng(n)
+    low = rng.uniform(0, 300, (n, 2))
+    relations = np.column_stack([rng.integers(0, n, (n, 2)), rng.integers(0, 3, n)]) if n else []
+    boxes = np.concatenate([low, low + rng.uniform(0, 100, (n, 2))], axis=1)
+    graph = SceneGraph(boxes, rng.integers(0, 4, n), VOCABULARY, relations, width=400, height=300)
+    assert graph.draw(tmp_path / "x.png").stat().st_size > 5000
+
+
+@settings(max_examples=50)
+@given(graphs(sized=False))
+def test_the_terminal_shows_every_object(graph):
+    from rich.console import Console
+
+    console = Console(width=100, file=None, record=True, quiet=True)
+    console.print(render(graph))
+    if len(graph):
+        rows = canvas(graph, 60).plain.splitlines()
+        assert all(len(row) == 60 for row in rows)
