@@ -18,8 +18,10 @@ checked before anything is loaded, and every offset and index before use.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +58,7 @@ class Distributions:
 
     path: Path
     vocabulary: Vocabulary
-    number: dict[int | str, int]
+    number: dict[str, int]
     box_ptr: NDArray[np.int64]
     label_dist: NDArray[np.floating] | None
     pair_ptr: NDArray[np.int64] | None
@@ -128,9 +130,9 @@ def attach_distributions(dataset: Dataset, path: str | Path) -> Dataset:
     )
 
 
-def image_key(graph: SceneGraph) -> int | str | None:
-    """What a file calls the image: its id, or else its file name."""
-    return graph.file if graph.image_id is None else graph.image_id
+def image_key(graph: SceneGraph) -> str | None:
+    """What a file calls the image: its id, or else its file name; 7 and "7" are the same."""
+    return graph.file if graph.image_id is None else str(graph.image_id)
 
 
 def read_distributions(path: str | Path) -> Distributions:
@@ -145,7 +147,7 @@ def read_distributions(path: str | Path) -> Distributions:
 
 def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: DTypeLike = np.float32) -> int:
     """Writes what the graphs carry, all of them label_dist, or pairs with pair_dist, or both; returns how many."""
-    keys: list[int | str] = []
+    keys: list[str] = []
     parts: dict[str, list[NDArray[Any]]] = {"label_dist": [], "pairs": [], "pair_dist": []}
     boxes, edges = [0], [0]
     vocabulary: Vocabulary | None = None
@@ -165,8 +167,7 @@ def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: D
         edges.append(edges[-1] + (0 if graph.pairs is None else len(graph.pairs)))
     if vocabulary is None:
         raise DataError(path, "no graph to write")
-    ids = keys if all(isinstance(key, int) for key in keys) else [str(key) for key in keys]
-    arrays: dict[str, Any] = {"format": np.int64(1), "image_ids": np.array(ids), "box_ptr": np.array(boxes)}
+    arrays: dict[str, Any] = {"format": np.int64(1), "image_ids": np.array(keys), "box_ptr": np.array(boxes)}
     arrays |= {"objects": np.array(vocabulary.objects), "predicates": np.array(vocabulary.predicates, dtype=np.str_)}
     if parts["label_dist"]:
         arrays["label_dist"] = np.concatenate(parts["label_dist"])
@@ -180,3 +181,111 @@ def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: D
     with whole_file(path) as part, part.open("wb") as handle:
         np.savez(handle, **arrays)
     return len(keys)
+
+
+def _load(path: Path) -> dict[str, NDArray[Any]]:
+    check_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            sizes = {name: _declared(archive, name, path) for name in archive.namelist() if name[:-4] in _DIMENSIONS}
+        allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
+        if sum(sizes.values()) > allowed:
+            raise DataError(path, f"declares {sum(sizes.values()):,} bytes, more than the {allowed:,} allowed")
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files if name in _DIMENSIONS}
+    except zipfile.BadZipFile:
+        raise DataError(path, "not an npz file, or a truncated one") from None
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+    except (ValueError, EOFError, KeyError, MemoryError, RuntimeError, NotImplementedError, zlib.error) as error:
+        raise DataError(path, f"cannot be read ({error})") from None
+
+
+def _declared(archive: zipfile.ZipFile, member: str, path: Path) -> int:
+    """Bytes that an array says it will take, or that the archive says, whichever is more."""
+    info = archive.getinfo(member)
+    with archive.open(info) as stream:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(stream)
+    if dtype.hasobject:
+        raise DataError(path, f"{member[:-4]}: holds Python objects, expected numbers or names")
+    return max(prod(shape) * dtype.itemsize, info.file_size)
+
+
+def _check(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
+    for name, array in arrays.items():
+        kinds = _KINDS.get(name, "iu")
+        if np.ndim(array) != _DIMENSIONS[name] or array.dtype.kind not in kinds:
+            raise GraphError(f"{name}: {array.dtype} of shape {np.shape(array)} is not what stands here")
+    for name in ("format", "image_ids", "objects", "predicates", "box_ptr"):
+        if name not in arrays:
+            raise GraphError(f"{name}: missing")
+    if int(arrays["format"]) != 1:
+        raise GraphError(f"format: {int(arrays['format'])}, this version reads 1")
+    if len({"pair_ptr", "pairs", "pair_dist"} & set(arrays)) not in (0, 3):
+        raise GraphError("pair_ptr, pairs, pair_dist: all or none of them")
+    vocabulary = Vocabulary(arrays["objects"].tolist(), arrays["predicates"].tolist())
+    ids = [str(key) for key in arrays["image_ids"].tolist()]
+    number = {key: g for g, key in enumerate(ids)}
+    if len(number) != len(ids):
+        raise GraphError("image_ids: one stands twice")
+    rows = len(arrays["label_dist"]) if "label_dist" in arrays else None
+    box_ptr = _pointer(arrays["box_ptr"], "box_ptr", len(ids), rows)
+    label_dist = arrays.get("label_dist")
+    if label_dist is not None:
+        label_dist = _distributions(label_dist, "label_dist", len(vocabulary.objects))
+    if "pairs" not in arrays:
+        return Distributions(path, vocabulary, number, box_ptr, label_dist, None, None, None)
+    pairs = arrays["pairs"]
+    pair_ptr = _pointer(arrays["pair_ptr"], "pair_ptr", len(ids), len(pairs))
+    pair_dist = _distributions(arrays["pair_dist"], "pair_dist", 1 + len(vocabulary.predicates))
+    if len(pair_dist) != len(pairs):
+        raise GraphError(f"pair_dist: {len(pair_dist)} rows for {len(pairs)} pairs")
+    return Distributions(
+        path, vocabulary, number, box_ptr, label_dist, pair_ptr, _pairs(pairs, pair_ptr, box_ptr, ids), pair_dist
+    )
+
+
+def _pointer(array: NDArray[Any], name: str, images: int, rows: int | None) -> NDArray[np.int64]:
+    if len(array) != images + 1 or int(array[0]) != 0 or (array[1:] < array[:-1]).any():
+        raise GraphError(f"{name}: expected {images + 1} offsets that start at 0 and never decrease")
+    if rows is not None and int(array[-1]) != rows:
+        raise GraphError(f"{name}: ends at {int(array[-1])}, but there are {rows} rows")
+    return array.astype(np.int64)
+
+
+def _distributions(array: NDArray[Any], name: str, width: int) -> NDArray[np.floating]:
+    if array.shape[1] != width:
+        raise GraphError(f"{name}: {array.shape[1]} columns, the names give {width}")
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float32)
+    total = array.sum(axis=1, dtype=np.float64)
+    bad = ~(np.abs(total - 1) < 0.01) | (array < 0).any(axis=1)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise GraphError(f"{name}[{row}]: not a distribution (sums to {total[row]:.4g})")
+    array.flags.writeable = False
+    return array
+
+
+def _pairs(
+    pairs: NDArray[Any], ptr: NDArray[np.int64], box_ptr: NDArray[np.int64], ids: list[str]
+) -> NDArray[np.int32]:
+    if pairs.shape[1] != 2:
+        raise GraphError(f"pairs: {pairs.shape[1]} columns, expected subject and object")
+    image = np.repeat(np.arange(len(ids)), np.diff(ptr))
+    boxes = np.diff(box_ptr)[image]
+    bad = (pairs < 0).any(axis=1) | (pairs >= boxes[:, None]).any(axis=1) | (pairs[:, 0] == pairs[:, 1])
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise GraphError(
+            f"pairs[{row}]: {pairs[row].tolist()} is no pair of the {boxes[row]} boxes of image {ids[image[row]]!r}"
+        )
+    i, j = pairs.astype(np.int64).T
+    keys = np.concatenate([[0], np.cumsum(np.diff(box_ptr) ** 2)])[image] + i * boxes + j
+    if len(np.unique(keys)) != len(keys):
+        raise GraphError("pairs: one stands twice")
+    found = pairs.astype(np.int32)
+    found.flags.writeable = False
+    return found

@@ -74,8 +74,15 @@ def _read_image_data(path: Path, n: int) -> tuple[list[Any], list[Any], NDArray[
         raise DataError(path, f"{len(rows):,} images, but the h5 file has {n:,}")
     ids = [row.get("image_id", row.get("id")) for row in rows]
     files = [row.get("file_name", f"{image_id}.jpg") for row, image_id in zip(rows, ids, strict=True)]
-    sizes = [[_size(row.get("width")), _size(row.get("height"))] for row in rows]
-    return ids, files, np.array(sizes, dtype=np.int64).reshape(-1, 2)
+    sides = [_sides([row.get(side) for row in rows]) for side in ("width", "height")]
+    return ids, files, np.column_stack(sides)
+
+
+def _sides(values: list[Any]) -> NDArray[np.int64]:
+    """(N,) sides in pixels, 0 for what is no side of a picture."""
+    if set(map(type, values)) == {int} and 0 < min(values) and max(values) < 2**31:
+        return np.array(values, dtype=np.int64)
+    return np.array([_size(value) for value in values], dtype=np.int64)
 
 
 def _size(value: Any) -> int:

@@ -47,7 +47,9 @@ class CheckedFile:
 
     def _check_images(self) -> None:
         seen: set[Any] = set()
-        for i, image_id in enumerate(self.image_ids):
+        whole = set(map(type, self.image_ids)) <= {int} and len(set(self.image_ids)) == len(self.image_ids)
+        plain = whole and set(map(type, self.files)) <= {str}
+        for i, image_id in enumerate(() if plain else self.image_ids):
             known = isinstance(image_id, int | str) and not isinstance(image_id, bool)
             if not known or image_id in seen:
                 message = "stands twice" if known else f"expected a number, found {image_id!r:.40}"
@@ -89,7 +91,8 @@ class CheckedFile:
 
     def _boxes(self, image: NDArray[np.int64]) -> NDArray[np.float64]:
         box = self.raw["boxes"].astype(np.float64)
-        self._rows(image, "boxes", ~np.isfinite(box).all(axis=1), box, "is not finite")
+        finite = np.isfinite(box).all(axis=1)
+        self._rows(image, "boxes", ~finite, box, "is not finite")
         self._rows(image, "boxes", (box[:, 2:] < 0).any(axis=1), box, "has a negative width or height")
         flat = (image >= 0) & (box[:, 2:] == 0).any(axis=1)
         for row in np.flatnonzero(flat).tolist():
@@ -103,11 +106,14 @@ class CheckedFile:
             self._rows(image, "boxes_pixel", odd, pixel, "is no box")
             return pixel
         scale = np.where(image >= 0, self.sizes.max(axis=1)[image], 0) / float(self.raw["scale"])
+        pixel = np.empty_like(box)
         with np.errstate(invalid="ignore", over="ignore"):
             half = box[:, 2:] / 2
-            pixel = np.concatenate([box[:, :2] - half, box[:, :2] + half], axis=1) * scale[:, None]
-        self._rows(image, "boxes", np.isfinite(box).all(axis=1) & ~np.isfinite(pixel).all(axis=1), box, "is too large")
-        return np.asarray(pixel)
+            np.subtract(box[:, :2], half, out=pixel[:, :2])
+            np.add(box[:, :2], half, out=pixel[:, 2:])
+            pixel *= scale[:, None]
+        self._rows(image, "boxes", finite & ~np.isfinite(pixel).all(axis=1), box, "is too large")
+        return pixel
 
     def _relations(self, image: NDArray[Any], box_first: NDArray[Any], box_count: NDArray[Any]) -> NDArray[np.int32]:
         ends, predicates = self._integers("relationships"), self._integers("predicates")

@@ -1,0 +1,172 @@
+"""Speed and memory of the data room on a full-size Visual Genome file, made up at random.
+
+    python benchmarks/data_speed.py [--images 108073] [--json FILE]
+
+108,073 images, 1.15 M boxes, 0.62 M relations, as in the field's VG-SGG.h5 (with gzip chunks, as there). Each row is
+measured in a process of its own: seconds of wall and CPU time, and the peak of its memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+BOXES, RELATIONS, IMAGES = 1_145_398, 622_705, 108_073
+
+
+def make(folder: Path, images: int, seed: int = 0) -> Path:
+    """A file of `images` images with boxes and relations in Visual Genome's proportions."""
+    import h5py
+
+    rng = np.random.default_rng(seed)
+    boxes_of = 1 + rng.poisson(BOXES / IMAGES - 1, images)
+    relations_of = np.where(boxes_of > 1, rng.poisson(RELATIONS / IMAGES, images), 0)
+    total_boxes, total_relations = int(boxes_of.sum()), int(relations_of.sum())
+    size = rng.integers(10, 400, (total_boxes, 2))
+    centre = size // 2 + rng.integers(0, 600, (total_boxes, 2))
+    first_box = np.cumsum(boxes_of) - boxes_of
+    image = np.repeat(np.arange(images), relations_of)
+    ends = first_box[image][:, None] + (rng.random((total_relations, 2)) * boxes_of[image][:, None]).astype(int)
+    first_rel = np.cumsum(relations_of) - relations_of
+    none = relations_of == 0
+    arrays = {
+        "labels": rng.integers(1, 151, (total_boxes, 1)),
+        "boxes_1024": np.concatenate([centre, size], axis=1).astype(np.int32),
+        "boxes_512": (np.concatenate([centre, size], axis=1) // 2).astype(np.int32),
+        "img_to_first_box": first_box.astype(np.int32),
+        "img_to_last_box": (first_box + boxes_of - 1).astype(np.int32),
+        "img_to_first_rel": np.where(none, -1, first_rel).astype(np.int32),
+        "img_to_last_rel": np.where(none, -1, first_rel + relations_of - 1).astype(np.int32),
+        "predicates": rng.integers(1, 51, (total_relations, 1)),
+        "relationships": ends.astype(np.int32),
+        "split": np.where(np.arange(images) < images * 0.7, 0, 2).astype(np.int32),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    with h5py.File(folder / "VG-SGG.h5", "w") as file:
+        for name, value in arrays.items():
+            file.create_dataset(name, data=value, compression="gzip", compression_opts=4)
+    objects = {str(i): f"object {i}" for i in range(1, 151)}
+    predicates = {str(i): f"predicate {i}" for i in range(1, 51)}
+    (folder / "VG-SGG-dicts.json").write_text(json.dumps({"idx_to_label": objects, "idx_to_predicate": predicates}))
+    url = "https://example.org/images/VG_100K_2/"
+    rows = [
+        {"image_id": i, "width": 800, "height": 600, "coco_id": None, "flickr_id": None, "url": f"{url}{i}.jpg"}
+        for i in range(1, images + 1)
+    ]
+    (folder / "image_data.json").write_text(json.dumps(rows))
+    return folder
+
+
+def step(name: str, folder: Path) -> dict[str, float]:
+    """Runs one row in this process and measures it."""
+    from scenegpi.data import convert, open_dataset, validate
+
+    dataset = open_dataset(folder) if name in ("iterate", "hold", "convert to JSON lines", "convert, half") else None
+    figures: dict[str, float] = {}
+    start, start_cpu = time.perf_counter(), time.process_time()
+    if name == "open":
+        dataset = open_dataset(folder)
+    elif name == "iterate":
+        figures["images"] = sum(1 for _ in dataset)
+    elif name == "hold":
+        held = list(dataset)
+        raw = sum(g.boxes.nbytes + g.labels.nbytes + g.relations.nbytes for g in held)
+        figures["raw_mb"] = raw / 2**20
+    elif name == "validate":
+        validate(folder)
+    else:
+        part = dataset[: len(dataset) // 2] if name == "convert, half" else dataset
+        convert(part, folder / f"{name}.jsonl", overwrite=True)
+        (folder / f"{name}.jsonl").unlink()
+    figures["seconds"] = time.perf_counter() - start
+    figures["cpu_seconds"] = time.process_time() - start_cpu
+    figures["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    if name == "iterate":
+        figures["images_per_second"] = figures["images"] / figures["cpu_seconds"]
+    return figures
+
+
+def held_graphs(count: int = 100_000) -> dict[str, float]:
+    """Independent graphs of Visual Genome's size (no shared arrays) in a list: memory against their raw arrays."""
+    import tracemalloc
+
+    from scenegpi import SceneGraph, Vocabulary
+
+    vocabulary = Vocabulary([f"o{i}" for i in range(150)], [f"p{i}" for i in range(50)])
+    rng = np.random.default_rng(0)
+    low, size = rng.uniform(0, 400, (count, 11, 2)), rng.uniform(1, 100, (count, 11, 2))
+    labels, ends = rng.integers(0, 150, (count, 11)), rng.integers(0, 11, (count, 6, 2))
+    predicates = rng.integers(0, 50, (count, 6, 1))
+    tracemalloc.start()
+    start = time.perf_counter()
+    held = [
+        SceneGraph(
+            np.concatenate([low[i], low[i] + size[i]], axis=1),
+            labels[i],
+            vocabulary,
+            np.concatenate([ends[i], predicates[i]], axis=1),
+            image_id=10**6 + i,
+            width=500,
+            height=375,
+        )
+        for i in range(count)
+    ]
+    cost = tracemalloc.get_traced_memory()[0]
+    raw = sum(g.boxes.nbytes + g.labels.nbytes + g.relations.nbytes for g in held)
+    return {"seconds": time.perf_counter() - start, "cost_mb": cost / 2**20, "raw_mb": raw / 2**20, "ratio": cost / raw}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--images", type=int, default=IMAGES)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--step", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.step:
+        print(json.dumps(held_graphs() if options.step == "own arrays" else step(options.step, options.folder)))
+        return
+    targets = {
+        "open": "under 2 s and 400 MB",
+        "iterate": "30,000 images/s or more",
+        "validate": "under 20 s",
+        "convert to JSON lines": "under 60 s, memory flat",
+        "convert, half": "same peak as the whole",
+        "own arrays": "at most 3x the raw arrays",
+    }
+    results = {}
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder), options.images)
+        for name in targets:
+            command = [sys.executable, __file__, "--step", name, "--folder", folder]
+            results[name] = json.loads(subprocess.check_output(command, text=True))
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"data room, {options.images:,} images, one process a row")
+    for column in ("what", "wall s", "CPU s", "peak MB", "", "target"):
+        table.add_column(column, justify="left" if column in ("what", "target", "") else "right")
+    for name, figures in results.items():
+        extra = f"{figures['images_per_second']:,.0f} images/s" if "images_per_second" in figures else ""
+        if "ratio" in figures:
+            extra = (
+                f"100,000 graphs: {figures['cost_mb']:.0f} MB for {figures['raw_mb']:.0f} MB, {figures['ratio']:.2f}x"
+            )
+        cells = [f"{figures[key]:.2f}" if key in figures else "" for key in ("seconds", "cpu_seconds")]
+        peak = f"{figures['peak_mb']:.0f}" if "peak_mb" in figures else ""
+        table.add_row(name, *cells, peak, extra, targets[name])
+    Console(width=130).print(table)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
