@@ -5,16 +5,20 @@ r"""GloVe: word vectors by weighted least squares on co-occurrence counts (Penni
       + \sum_{a, b : X_{ab} = 0} f_0 \left(w_a^\top \tilde w_b + b_a + \tilde b_b - \log x_0\right)^2, \qquad
     f(x) = \min(1, x / x_{max})^{3/4}
 
-The word's vector is :math:`w + \tilde w`. The second sum is not in the paper, and `zeros=0` leaves it out. In a
-billion words the pairs that never meet can be ignored; in a few hundred thousand they are most of what the text says.
-They are sampled: `zeros` of them for each counted pair, both words drawn by frequency^(3/4). AdaGrad over shuffled
-minibatches, one sparse sum of gradients a batch.
+The second sum is not in the paper, and `zeros=0` leaves it out. In a billion words the pairs that never meet can be
+ignored; in a few hundred thousand they are most of what the text says. They are sampled: `zeros` of them for each
+counted pair, both words drawn by frequency^(3/4). AdaGrad over shuffled minibatches.
+
+The word's vector is w, or with `vectors="sum"` the paper's :math:`w + \tilde w`. Words with like w stand in like
+company (dog, cat); the sum also draws together words that stand beside each other (dog, lying), and with little text
+that takes over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -35,6 +39,7 @@ class GloveOptions:
         power: exponent of the weight below `x_max`.
         zeros: pairs that never meet, sampled for each counted pair.
         zero_count, zero_weight: x_0 and f_0, what such a pair is fitted to, and how strongly.
+        vectors: "word" gives w, "sum" w + w~.
         learning_rate, batch: of AdaGrad.
         seed: of everything random.
     """
@@ -44,8 +49,9 @@ class GloveOptions:
     x_max: float = 3.0
     power: float = 0.75
     zeros: float = 1.0
-    zero_count: float = 0.1
-    zero_weight: float = 0.1
+    zero_count: float = 0.01
+    zero_weight: float = 0.3
+    vectors: Literal["word", "sum"] = "word"
     learning_rate: float = 0.05
     batch: int = 1 << 14
     seed: int = 0
@@ -81,7 +87,8 @@ def train_glove(
             context.step(b, pull, w_a)
         if progress is not None:
             progress(epoch + 1, total / len(pairs))
-    return np.asarray((word.vectors + context.vectors).numpy())
+    vectors = word.vectors if options.vectors == "word" else word.vectors + context.vectors
+    return np.asarray(vectors.numpy())
 
 
 class _Factor:

@@ -29,6 +29,7 @@ def train(
     min_count: Annotated[int, typer.Option(min=1, help="Rarer words are left out.")] = 2,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the counts.")] = 30,
     zeros: Annotated[float, typer.Option(min=0, help="Pairs that never meet, for each that does.")] = 1.0,
+    sum_vectors: Annotated[bool, typer.Option("--sum", help="The paper's w + w~ in place of w.")] = False,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
@@ -42,7 +43,7 @@ def train(
     console = Console()
     counts = count_cooccurrences(captions, window, min_count)
     console.print(f"{captions}: {len(counts.words):,} words, {len(counts.rows):,} pairs of words that stand together")
-    options = GloveOptions(dim=dim, epochs=epochs, zeros=zeros, seed=seed)
+    options = GloveOptions(dim=dim, epochs=epochs, zeros=zeros, vectors="sum" if sum_vectors else "word", seed=seed)
     columns = (
         TextColumn("epoch"),
         BarColumn(),
