@@ -5,6 +5,7 @@ edges; 500-wide phi, alpha and feature attention, rho 3 x 500, two steps. Inputs
 them.
 """
 
+import resource
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 import gpi_oracle
-from scenegpi.gpi import GPILayer, Recurrent, complete_edges
+from scenegpi.gpi import Dense, GPILayer, Recurrent, complete_edges
 
 ENTITIES, PREDICATES, STATIC, WORDS, WIDTH, STEPS = 150, 51, 14, 300, 500, 2
 MIX = (2, 3, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12, 13, 14, 16, 18, 21, 26, 35, 60)
@@ -40,12 +41,25 @@ def make_model(dense_words: bool = False, chunk_edges: int | None = None) -> Rec
         edge_table=None if dense_words else tables[1],
         chunk_edges=chunk_edges,
     )
+    if not dense_words:
+        return Recurrent(layer, STEPS)
+    _move_words(layer)
     by_width = {len(table): table for table in tables}
 
     def with_words(logits: Tensor) -> Tensor:
         return torch.cat([logits.log_softmax(1), by_width[logits.shape[1]][logits.argmax(1)]], 1)
 
-    return Recurrent(layer, STEPS, with_words if dense_words else "log_softmax")
+    return Recurrent(layer, STEPS, with_words)
+
+
+def _move_words(layer: GPILayer) -> None:
+    # With tables a node is [labels, static, words], with dense words [labels, words, static]: the columns move along.
+    labels, static, words = torch.arange(ENTITIES + STATIC + WORDS).split([ENTITIES, STATIC, WORDS])
+    order = torch.cat([labels, words, static])
+    for network in layer.modules():
+        if isinstance(network, Dense):
+            columns = [part[:, order] if part.shape[1] == len(order) else part for part in network.columns()]
+            network.weight.data = torch.cat(columns, 1)
 
 
 @dataclass
@@ -142,3 +156,17 @@ def multiply_adds(sizes: Sequence[int], dense_words: bool) -> tuple[float, float
     forward = STEPS * (inner + features)
     fed_back = (STEPS - 1) * (n * ENTITIES * on_nodes + e * PREDICATES * on_edges)
     return float(forward), float(2 * forward + STEPS * inner + fed_back)
+
+
+def peak_memory(name: str, sizes: Sequence[int], backward: bool, threads: int) -> tuple[float, float]:
+    """MB by which one call raises the process's peak, and the whole peak. Run it in a fresh process."""
+    torch.set_num_threads(threads)
+    images = Images(sizes)
+    _, call = variant(name, images)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with torch.set_grad_enabled(backward):
+        steps = call()
+        if backward:
+            images.loss(steps).backward()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return (peak - before) / 1024, peak / 1024

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from scenegpi.gpi.edge_affine import EdgeAffine, EdgeInput
+from scenegpi.gpi.memory import large_empty
 from scenegpi.gpi.plan import Chunk, EdgePlan
 
 __all__ = ["AggregateOptions", "FusedAggregate"]
@@ -56,7 +57,8 @@ class _Values:
         beta = None if q_beta is None else EdgeAffine(None, q_beta, w_beta, table_beta)
         if isinstance(kept, bool):
             rows = plan.j.shape[0] if kept else plan.longest
-            memory = q.new_empty(rows, q.shape[1]), None if beta is None else q.new_empty(rows, q_beta.shape[1])
+            powers = None if beta is None else large_empty(rows, q_beta.shape[1], q)
+            memory = large_empty(rows, q.shape[1], q), powers
         else:
             memory = kept
         scratch = q.new_empty(plan.longest, q.shape[1])

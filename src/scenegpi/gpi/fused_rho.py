@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from scenegpi.gpi.edge_affine import EdgeAffine, EdgeInput
+from scenegpi.gpi.memory import large_empty
 from scenegpi.gpi.plan import Chunk, EdgePlan
 
 __all__ = ["FusedRho", "RhoOptions"]
@@ -47,7 +48,7 @@ class _Network:
         layers = list(zip(tail[::2], tail[1::2], strict=True))
         if isinstance(kept, bool):
             rows = plan.j.shape[0] if kept else plan.longest
-            hidden = [q.new_empty(rows, weight.shape[1]) for weight, _ in layers]
+            hidden = [large_empty(rows, weight.shape[1], q) for weight, _ in layers]
         else:
             hidden = kept
         edges = EdgeInput(plan, features, classes)

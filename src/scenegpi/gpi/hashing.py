@@ -103,7 +103,7 @@ def feature_hash(z: Tensor, buckets: int) -> Tensor:
 
 
 def dense_graph(x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """One flat graph as a black box reads it: nodes ``(n, d)``, pairs ``(n, n, e)``, edges ``(n, n)``, by row i, column j."""
+    """One flat graph as a black box reads it: nodes ``(n, d)``, pairs ``(n, n, e)``, edges ``(n, n)``, in [i, j]."""
     j, i = edge_index
     z_edge = x.new_zeros(edge_index.shape[1], 0) if edge_attr is None else edge_attr
     pairs = z_edge.new_zeros(len(x), len(x), z_edge.shape[1])

@@ -165,7 +165,7 @@ class GPILayer(nn.Module):
         z = Features.of(x, x_class, self.x_table, "x_class")
         z_edge = Features.of(edge_attr, edge_class, self.edge_table, "edge_class")
         i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
-        if plan is None and (self.chunk_edges or self._can_fuse(x)):
+        if plan is None and self.plans(x):
             plan = self.plan(edge_index, x.shape[0])
 
         s, edge_weights = self._neighbourhood(z, z_edge, i, j, plan, return_attention)
@@ -187,6 +187,10 @@ class GPILayer(nn.Module):
         """The order in which edges are walked; made once, it serves every call with this ``edge_index``."""
         i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
         return EdgePlan.build(i, j, num_nodes, self.chunk_edges or CACHE_EDGES)
+
+    def plans(self, x: Tensor) -> bool:
+        """Whether a call on nodes x walks its edges by a plan: all but whole, plain calls do."""
+        return bool(self.chunk_edges) or self._can_fuse(x)
 
     def _can_fuse(self, x: Tensor) -> bool:
         # Tracers need plain operations; autocast picks types by operation; on a GPU the chunks would be too small.

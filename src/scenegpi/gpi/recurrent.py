@@ -61,6 +61,7 @@ class Recurrent(nn.Module):
     ) -> RecurrentOutput:
         """node_logits ``(N, C)``, edge_index ``(2, E)``, edge_logits ``(E, R)``, static ``(N, a)`` and ``(E, b)``."""
         layer, nodes, edges = self.layer, [node_logits], [edge_logits]
+        plan = layer.plan(edge_index, node_logits.shape[0]) if layer.plans(node_logits) else None
         for _ in range(self.steps):
             out = layer(
                 self._features(nodes[-1], node_static),
@@ -70,10 +71,11 @@ class Recurrent(nn.Module):
                 x_class=None if layer.x_table is None else nodes[-1].argmax(1),
                 edge_class=None if layer.edge_table is None else edges[-1].argmax(1),
                 num_graphs=num_graphs,
+                plan=plan,
                 return_attention=return_attention,
             )
-            nodes.append(out.nodes + out.node_gate * nodes[-1])
-            edges.append(edges[-1] if out.edges is None else out.edges + out.edge_gate * edges[-1])
+            nodes.append(torch.addcmul(out.nodes, out.node_gate, nodes[-1]))
+            edges.append(edges[-1] if out.edges is None else torch.addcmul(out.edges, out.edge_gate, edges[-1]))
         return RecurrentOutput(nodes[1:], edges[1:], out)
 
     def _features(self, logits: Tensor, static: Tensor | None) -> Tensor:
