@@ -1,0 +1,172 @@
+"""`scenegpi experiment labelling`: thin; torch and matplotlib are imported when the command runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from scenegpi.labelling.experiment import Plan
+    from scenegpi.labelling.report import Point
+
+__all__ = ["labelling"]
+
+
+def labelling(
+    quick: Annotated[bool, typer.Option("--quick", help="Few sample counts, one seed: a minute or two.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for numbers, figure and finished cells.")] = Path("out/labelling"),
+    seeds: Annotated[int | None, typer.Option(help="Runs of each cell; 3 in full, 1 with --quick.", min=1)] = None,
+    threads: Annotated[int | None, typer.Option(help="CPU threads; all cores if not given.", min=1)] = None,
+    draw: Annotated[
+        Path | None, typer.Option(help="Train nothing: print and draw this results file.", show_default=False)
+    ] = None,
+) -> None:
+    """Section 5.1 of the paper: accuracy of graph labelling against the number of training samples.
+
+    GPI in both forms, an LSTM and a fully-connected network of the same size. Finished cells are kept in OUT/cells: run
+    the same command again after an interruption and it goes on where it stopped.
+    """
+    try:
+        if draw is None:
+            results = _train(quick, out, seeds, threads)
+        else:
+            results = json.loads(draw.read_text())
+            if not isinstance(results, dict) or not {"cells", "models", "strict_ceiling"} <= results.keys():
+                _fail(f"{draw} is not a results file of this experiment")
+            out.mkdir(parents=True, exist_ok=True)
+        _show(results, out)
+    except KeyboardInterrupt:
+        print(f"stopped; the same command goes on with the cells in {out / 'cells'}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    except json.JSONDecodeError as error:
+        _fail(f"{draw} is not JSON: {error}")
+    except OSError as error:
+        _fail(f"{error.filename or out}: {error.strerror or error}")
+
+
+def _fail(message: str) -> NoReturn:
+    print(f"scenegpi: {message}", file=sys.stderr)
+    raise typer.Exit(2)
+
+
+def _train(quick: bool, out: Path, seeds: int | None, threads: int | None) -> dict[str, Any]:
+    cells = out / "cells"
+    cells.mkdir(parents=True, exist_ok=True)
+    if not os.access(cells, os.W_OK):
+        raise PermissionError(13, "can't be written to; choose another --out", str(cells))
+
+    import torch
+    from rich.console import Console
+
+    from scenegpi.labelling.cells import write_json
+    from scenegpi.labelling.experiment import full_plan, quick_plan
+    from scenegpi.labelling.report import results_file
+
+    if threads:
+        torch.set_num_threads(threads)
+    plan = quick_plan(seeds or 1) if quick else full_plan(seeds or 3)
+    console = Console()
+    _print_models(plan, console)
+    results = results_file(plan, _run(plan, cells, console))
+    write_json(out / "results.json", results)
+    print(f"{out / 'results.json'}: all numbers and choices")
+    return results
+
+
+def _print_models(plan: Plan, console: Console) -> None:
+    from rich.table import Table
+
+    from scenegpi.labelling.models import MODELS, build, count_parameters, describe
+
+    task = plan.task
+    table = Table(title=f"networks for n = {task.nodes}, K = {task.sets}", title_justify="left")
+    table.add_column("network")
+    table.add_column("parameters", justify="right")
+    table.add_column("sizes")
+    for model in MODELS:
+        table.add_row(model, f"{count_parameters(build(model, task)):,}", describe(model, task))
+    console.print(table)
+
+
+def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from scenegpi.labelling.cells import Cell
+    from scenegpi.labelling.experiment import run
+    from scenegpi.labelling.training import Check
+
+    columns = (
+        TextColumn("cells"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    ran: list[Cell] = []
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("", total=len(plan.cells))
+
+        def name(cell: Cell) -> str:
+            return f"{cell.model}, n = {cell.task.nodes}, {cell.samples:,} samples, seed {cell.seed}"
+
+        def on_start(cell: Cell) -> None:
+            ran.append(cell)
+            progress.update(bar, description=name(cell))
+
+        def on_check(cell: Cell, check: Check) -> None:
+            progress.update(bar, description=f"{name(cell)}: step {check.step:,}, validation {check.accuracy:.1%}")
+
+        def on_done(cell: Cell, result: dict[str, Any]) -> None:
+            if ran and ran[-1] is cell:
+                spent = f"{result['steps']:,} steps, {result['wall_seconds']:.0f} s"
+                progress.console.print(f"{name(cell)}: {result['accuracy']:.2%} ({spent}, {result['stopped']})")
+            progress.advance(bar)
+
+        results = run(plan.cells, folder, on_start, on_check, on_done)
+        progress.update(bar, description="")
+    if len(ran) < len(results):
+        console.print(f"{len(results) - len(ran)} cells were finished before and were read from {folder}")
+    return results
+
+
+def _show(results: dict[str, Any], out: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from scenegpi.labelling.report import curve, summary_rows
+    from scenegpi.viz.curves import draw_labelling
+
+    console, cells, models = Console(), results["cells"], list(results["models"])
+    for nodes in sorted({cell["nodes"] for cell in cells}):
+        table = Table(title=f"accuracy, n = {nodes}: mean over seeds (lowest to highest)", title_justify="left")
+        table.add_column("training graphs", justify="right")
+        for model in models:
+            table.add_column(model, justify="right")
+        for row in summary_rows(cells, nodes, _spread):
+            table.add_row(*row)
+        longest = [curve(cells, model, nodes, "cpu_seconds") for model in models]
+        table.add_section()
+        table.add_row("CPU s, slowest", *(f"{max((p.high for p in points), default=0):.0f}" for points in longest))
+        gaps = [
+            max((c["order_gap"] for c in cells if (c["model"], c["nodes"]) == (m, nodes)), default=0) for m in models
+        ]
+        table.add_row("order gap", *(f"{gap:.1e}" for gap in gaps))
+        console.print(table)
+    console.print("order gap: largest change of a label's probability when the nodes are listed in another order")
+    console.print(f"no network of the form rho(z_k, g) can exceed {results['strict_ceiling']:.2%} here (n = 10)")
+    for path in draw_labelling(results, out):
+        print(f"{path}: the curves")
+
+
+def _spread(point: Point | None) -> str:
+    if point is None:
+        return ""
+    mean = f"{point.mean:.2%}"
+    return mean if point.seeds == 1 else f"{mean} ({point.low:.2%} to {point.high:.2%})"

@@ -1,0 +1,95 @@
+"""Which cells the experiment has, and the loop over them.
+
+Seeds are the outermost loop: an interrupted run has whole curves from its first seeds.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scenegpi.labelling.cells import Cell, CellStore, run_cell
+from scenegpi.labelling.graphs import Task
+from scenegpi.labelling.models import MODELS, ModelName
+from scenegpi.labelling.training import Check, Recipe
+
+__all__ = ["Plan", "full_plan", "quick_plan", "run"]
+
+# The fully-connected network is some twenty times cheaper a graph: it gets more steps and bigger batches.
+_RECIPE = Recipe()
+_FC_RECIPE = Recipe(steps=4000, batch=64, check_every=100)
+# At n = 30 an LSTM step takes ten times as long as at n = 10.
+_LARGE_LSTM_RECIPE = Recipe(steps=500)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells in the order of running them, and what they are drawn from."""
+
+    name: str
+    task: Task
+    cells: tuple[Cell, ...]
+
+
+def full_plan(seeds: int = 3) -> Plan:
+    """All networks from 50 samples on, the fully-connected one to 50,000; graphs of 30 nodes; sizes not trained on."""
+    task, large = Task(), Task(nodes=30)
+    counts = (50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+    cells: list[Cell] = []
+    for seed in range(seeds):
+        for samples in counts:
+            cells += [_cell(model, samples, seed, task, sizes=(5, 8, 10, 12, 15, 20, 30, 40)) for model in MODELS]
+        cells += [_cell("fc", samples, seed, task) for samples in (20_000, 50_000)]
+        for model in MODELS:
+            if model != "lstm" or seed == 0:
+                cells.append(_cell(model, 1000, seed, large))
+    return Plan("full", task, tuple(cells))
+
+
+def quick_plan(seeds: int = 1) -> Plan:
+    """Three points of each curve, enough to see the effect in a minute or two."""
+    task = Task()
+    recipe = Recipe(steps=500, check_every=100, patience=3)
+    cells = [
+        Cell(model, samples, seed, task, recipe, test=200, sizes=(5, 10, 15, 20) if _grows(model, samples) else ())
+        for seed in range(seeds)
+        for samples in (50, 200, 1000)
+        for model in MODELS
+    ]
+    return Plan("quick", task, tuple(cells))
+
+
+def _grows(model: ModelName, samples: int) -> bool:
+    # Which trained networks are tried on sizes that they have not seen; the fully-connected one can't be.
+    return model != "fc" and samples in (1000, 10_000)
+
+
+def _cell(model: ModelName, samples: int, seed: int, task: Task, sizes: tuple[int, ...] = ()) -> Cell:
+    recipe = _FC_RECIPE if model == "fc" else _RECIPE
+    if model == "lstm" and task.nodes > 10:
+        recipe = _LARGE_LSTM_RECIPE
+    return Cell(model, samples, seed, task, recipe, sizes=sizes if _grows(model, samples) else ())
+
+
+def run(
+    cells: Sequence[Cell],
+    folder: Path,
+    on_start: Callable[[Cell], None] | None = None,
+    on_check: Callable[[Cell, Check], None] | None = None,
+    on_done: Callable[[Cell, dict[str, Any]], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Results of all cells, in their order; those already in the folder are read, the others run and written there."""
+    store = CellStore(folder)
+    results = []
+    for cell in cells:
+        result = store.load(cell)
+        if result is None:
+            if on_start:
+                on_start(cell)
+            result = run_cell(cell, partial(on_check, cell) if on_check else None)
+            store.save(cell, result)
+        if on_done:
+            on_done(cell, result)
+        results.append(result)
+    return results

@@ -1,0 +1,110 @@
+"""From cells to figures: the results file, and the summaries that tables and curves are made of."""
+
+import platform
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+import scenegpi
+from scenegpi.labelling.cells import FORMAT, Cell
+from scenegpi.labelling.experiment import Plan
+from scenegpi.labelling.graphs import best_order_blind_accuracy, stream_seed
+from scenegpi.labelling.models import MODELS, build, count_parameters, describe
+
+__all__ = ["Point", "at_sizes", "curve", "results_file", "summary_rows"]
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Mean, lowest and highest over seeds at ``x`` (samples, or nodes)."""
+
+    x: int
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+    @classmethod
+    def of(cls, x: int, values: Sequence[float]) -> "Point":
+        return cls(x, statistics.fmean(values), min(values), max(values), len(values))
+
+
+def curve(cells: Iterable[Result], model: str, nodes: int, value: str = "accuracy") -> list[Point]:
+    """One value of a model's cells against the number of training samples."""
+    return _points((c["samples"], c[value]) for c in cells if c["model"] == model and c["nodes"] == nodes)
+
+
+def at_sizes(cells: Iterable[Result], model: str, samples: int, rule: str) -> list[Point]:
+    """Accuracy on graphs of other sizes; rule is ``same_probability`` or ``same_degree``."""
+    mine = (c for c in cells if c["model"] == model and c["samples"] == samples)
+    return _points((size["nodes"], size[rule]) for c in mine for size in c["other_sizes"])
+
+
+def _points(pairs: Iterable[tuple[int, float]]) -> list[Point]:
+    by_x: dict[int, list[float]] = {}
+    for x, value in pairs:
+        by_x.setdefault(x, []).append(value)
+    return [Point.of(x, values) for x, values in sorted(by_x.items())]
+
+
+def summary_rows(cells: Sequence[Result], nodes: int, form: Callable[[Point | None], str]) -> list[list[str]]:
+    """A row for each number of samples: the number, then each model's accuracy as ``form`` writes it."""
+    curves = {model: {p.x: p for p in curve(cells, model, nodes)} for model in MODELS}
+    counts = sorted({x for points in curves.values() for x in points})
+    return [[f"{x:,}", *(form(curves[model].get(x)) for model in MODELS)] for x in counts]
+
+
+def results_file(plan: Plan, cells: Sequence[Result]) -> dict[str, Any]:
+    """Everything in one JSON value: choices, networks, the ceiling of the strict form, and every cell."""
+    ceiling = best_order_blind_accuracy(plan.task.sample(plan.cells[0].test, stream_seed("test graphs", 0)))
+    return {
+        "format": FORMAT,
+        "plan": plan.name,
+        "choices": _choices(plan.cells),
+        "versions": {"scenegpi": scenegpi.__version__, "torch": torch.__version__, "python": platform.python_version()},
+        "machine": {"processor": _processor(), "threads": torch.get_num_threads()},
+        "models": {
+            model: {"parameters": count_parameters(build(model, plan.task)), "sizes": describe(model, plan.task)}
+            for model in MODELS
+        },
+        "strict_ceiling": ceiling,
+        "cells": list(cells),
+    }
+
+
+def _choices(cells: Sequence[Cell]) -> dict[str, Any]:
+    first = cells[0]
+    recipes = {cell.model: asdict(cell.recipe) for cell in cells}
+    return {
+        "nodes n": sorted({cell.task.nodes for cell in cells}),
+        "sets K": first.task.sets,
+        "edge probability p": first.task.edge_probability,
+        "labels": "number of neighbours in the same set, a class 0..n-1",
+        "inputs": "z_i one-hot of the set; all ordered pairs, z_ij 1 for an edge else 0",
+        "accuracy": f"fraction of nodes labelled right in {first.test} test graphs, the same for all cells",
+        "accuracy at other sizes": f"{first.size_test} graphs of each size",
+        "samples": sorted({cell.samples for cell in cells}),
+        "seeds": sorted({cell.seed for cell in cells}),
+        "a seed decides": "training samples, initial weights, order of batches; the test graphs are the same for all",
+        "validation": "a fifth of the training samples, at most 200 graphs; chooses the step whose weights are kept",
+        "early stopping": "validation solved, or no better for `patience` checks; at most `steps` steps",
+        "optimiser": "AdamW, linear warm-up then cosine to 0 at `steps`, gradient norm clipped",
+        "loss": "cross-entropy, mean over nodes",
+        "recipes": recipes,
+        "seconds": "of training steps alone, without checks and tests",
+        "checks": ["step", "wall seconds", "CPU seconds", "validation accuracy", "validation loss"],
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+        return names[0]
+    except (OSError, IndexError):
+        return platform.machine()
