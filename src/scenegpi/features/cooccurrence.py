@@ -78,8 +78,8 @@ def count_cooccurrences(path: str | Path, window: int = 10, min_count: int = 2) 
     """Counts of a file of captions, one a line. DataError where there is nothing to count, or far too much."""
     path = Path(path)
     words, frequency = count_words(read_lines(path), min_count)
-    if len(words) < 2:
-        raise DataError(path, f"fewer than two words stand at least {min_count} times: nothing to learn from")
+    if not words:
+        raise DataError(path, f"no word stands at least {min_count} times: nothing to learn from")
     number = {word: i for i, word in enumerate(words)}
     size = len(words)
     keys = np.zeros(0, dtype=np.int64)
