@@ -93,3 +93,8 @@ def npz_as_dicts(arrays, task):
         predictions.append(prediction)
         targets.append(target)
     return predictions, targets
+
+
+def flat(intervals):
+    """{figure: (low, high)} as one flat dict, which pytest.approx takes."""
+    return {(name, end): value for name, ends in intervals.items() for end, value in zip("lh", ends, strict=True)}

@@ -81,7 +81,7 @@ def zero_shot_of(unseen):
     return ZeroShot.unseen(np.array(sorted(unseen), dtype=int).reshape(-1, 3) - 1)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases(), st.sampled_from(["zero", "skip"]))
 def test_every_figure_equals_the_loops(case, empty):
     task, found, truth, unseen = case
@@ -91,7 +91,7 @@ def test_every_figure_equals_the_loops(case, empty):
     assert_same(result.figures, brute_force(found, truth, task, ks, PREDICATES, unseen, empty, per_pair, 2))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases(listed=True))
 def test_chosen_triplets_equal_the_loops(case):
     task, found, truth, unseen = case
@@ -101,7 +101,7 @@ def test_chosen_triplets_equal_the_loops(case):
     assert_same(result.figures, {name: value for name, value in expected.items() if "z" not in name})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_several_predicates_of_a_pair_equal_the_loops(data):
     target = data.draw(targets().filter(lambda t: len(t["boxes"]) > 1))
@@ -119,7 +119,7 @@ def test_several_predicates_of_a_pair_equal_the_loops(data):
     assert_same(result.figures, {name: value for name, value in expected.items() if "z" not in name})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(cases())
 def test_scene_graphs_and_dicts_give_the_same(case):
     task, found, truth, unseen = case
