@@ -1,8 +1,9 @@
 r"""Geometry of ordered pairs (subject i, object j), and the relation features z_ij.
 
-What tells "on" from "near" or "wearing" where there are no pixels. All columns are free of scale and finite for boxes
-without area; columns written as squash(x) = sign(x) log(1 + |x|) keep far and tiny boxes within reach. Under a mirror
-image columns only swap (left with right) or change sign (dx), see `MIRROR`.
+What tells "on" from "near" or "wearing" where there are no pixels. All columns are free of scale. Columns written as
+squash(x) = sign(x) log(1 + |x|) keep far and tiny boxes within reach, and where a side is divided by it counts as at
+least a thousandth of the image's diagonal, so boxes without area do no harm. In the mirror image columns only swap
+(left with right) or change sign (dx), see `MIRROR`.
 
 ====================================  =========================================================================
 columns                               meaning
@@ -85,7 +86,7 @@ MIRROR = _mirror()
 """Column k of the mirror image is MIRROR[k][1] times column MIRROR[k][0] of the image."""
 
 CHUNK = 1 << 16
-_TINY = 1e-9
+_THINNEST = 1e-3
 
 
 def pair_geometry(boxes: Tensor, sizes: Tensor, edge_index: Tensor, batch: Tensor, chunk: int = CHUNK) -> Tensor:
@@ -128,17 +129,17 @@ def _columns(s: Tensor, o: Tensor, size: Tensor) -> list[Tensor]:
     """s, o ``(E, 4)`` subject and object boxes, size ``(E, 2)`` -> PAIR_WIDTH columns ``(E,)``."""
     low_s, high_s, low_o, high_o = s[:, :2], s[:, 2:], o[:, :2], o[:, 2:]
     diagonal = size.norm(dim=1)
-    tiny = diagonal[:, None] * _TINY
-    side_s, side_o = (high_s - low_s).clamp_min(tiny), (high_o - low_o).clamp_min(tiny)
+    thin = diagonal[:, None] * _THINNEST
+    side_s, side_o = torch.maximum(high_s - low_s, thin), torch.maximum(high_o - low_o, thin)
     step = (low_o + high_o - low_s - high_s) / 2
     common = torch.minimum(high_s, high_o) - torch.maximum(low_s, low_o)
     low_u, high_u = torch.minimum(low_s, low_o), torch.maximum(high_s, high_o)
-    side_u = (high_u - low_u).clamp_min(tiny)
+    side_u = torch.maximum(high_u - low_u, thin)
     shared = common.clamp_min(0)
     area_s, area_o, area = side_s.prod(1), side_o.prod(1), shared.prod(1)
     distance = step.norm(dim=1)
     inside, contains = (_within(a, b).to(s.dtype) for a, b in ((s, o), (o, s)))
-    direction = torch.where(distance[:, None] > tiny, step / distance[:, None].clamp_min(tiny), 0.0)
+    direction = step / torch.maximum(distance, diagonal * 1e-9)[:, None]
     mean_diagonal = (side_s.norm(dim=1) + side_o.norm(dim=1)) / 2
     return [
         *(step / size).T,

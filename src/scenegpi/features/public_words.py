@@ -7,7 +7,7 @@ columns are the vector, d being what the first line says or the caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,31 +38,22 @@ def load_glove_text(path: str | Path, names: Iterable[str] | None = None, dim: i
     A first line of two whole numbers (word2vec's header) is skipped. Of a word that stands twice the first counts.
     """
     path = Path(path)
-    check_file(path)
     wanted = None if names is None else wanted_words(names)
     found: dict[str, NDArray[np.float32]] = {}
-    try:
-        with path.open("rb") as handle:
-            number = 0
-            while line := handle.readline(LONGEST_LINE):
-                number += 1
-                if not line.endswith(b"\n") and len(line) == LONGEST_LINE:
-                    raise DataError(path, f"line {number}: longer than {LONGEST_LINE:,} bytes")
-                fields = line.split(b" ")
-                if number == 1 and len(fields) == 2 and all(field.strip().isdigit() for field in fields):
-                    continue
-                columns = len(line.split())
-                dim = dim or columns - 1
-                if len(fields) <= dim or dim < 1:
-                    raise DataError(path, f"line {number}: {columns} columns, expected a word and {dim} numbers")
-                word = _word(b" ".join(fields[:-dim]), path, number)
-                if word in found or (wanted is not None and word not in wanted):
-                    continue
-                found[word] = _numbers(fields[-dim:], path, number)
-                if len(found) * dim * 4 > MOST_BYTES:
-                    raise DataError(path, f"line {number}: more than {MOST_BYTES:,} bytes of vectors; name the words")
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
+    for number, line in _lines(path):
+        columns = line.count(b" ") + 1
+        if number == 1 and columns == 2 and all(field.isdigit() for field in line.split()):
+            continue
+        dim = dim or columns - 1
+        if columns <= dim or dim < 1:
+            raise DataError(path, f"line {number}: {columns} columns, expected a word and {dim} numbers")
+        head, *numbers = line.rsplit(b" ", dim)
+        word = _word(head, path, number)
+        if word in found or (wanted is not None and word not in wanted):
+            continue
+        found[word] = _vector(numbers, path, number)
+        if len(found) * dim * 4 > MOST_BYTES:
+            raise DataError(path, f"line {number}: more than {MOST_BYTES:,} bytes of vectors; name the words wanted")
     if not found:
         raise DataError(path, "holds no vector of a wanted word")
     return WordVectors(tuple(found), np.stack(list(found.values())), f"GloVe text file {path.name}")
@@ -100,6 +91,21 @@ def load_words(path: str | Path, names: Iterable[str] | None = None) -> WordVect
     return WordVectors.load(path) if head[8:9] == b"{" else load_glove_text(path, names)
 
 
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers, from 1; DataError at the first that is too long."""
+    check_file(path)
+    number = 0
+    try:
+        with path.open("rb") as handle:
+            while line := handle.readline(LONGEST_LINE):
+                number += 1
+                if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                    raise DataError(path, f"line {number}: longer than {LONGEST_LINE:,} bytes")
+                yield number, line.rstrip()
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+
+
 def _word(word: bytes, path: Path, number: int) -> str:
     try:
         return word.decode("utf-8")
@@ -107,7 +113,7 @@ def _word(word: bytes, path: Path, number: int) -> str:
         raise DataError(path, f"line {number}: the word is not UTF-8 text") from None
 
 
-def _numbers(fields: list[bytes], path: Path, number: int) -> NDArray[np.float32]:
+def _vector(fields: list[bytes], path: Path, number: int) -> NDArray[np.float32]:
     try:
         vector = np.array([float(field) for field in fields], dtype=np.float32)
     except ValueError:

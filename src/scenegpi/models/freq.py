@@ -153,7 +153,10 @@ class FrequencyPrior:
                 prior = json.loads(about["prior"])
                 vocabulary = Vocabulary.from_dict(prior["vocabulary"])
                 _cells(vocabulary)
-                return cls(vocabulary, file.get_tensor("counts").astype(np.int64), bool(prior["overlap"]))
+                counts = file.get_tensor("counts")
+                if counts.dtype != np.int64:
+                    raise DataError(path, f"counts: {counts.dtype}, expected int64")
+                return cls(vocabulary, counts, bool(prior["overlap"]))
         except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(path, f"not a frequency prior ({error})") from None
 

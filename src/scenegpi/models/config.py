@@ -1,0 +1,95 @@
+"""What a model is made of, as data: every choice a field with a default that works; a checkpoint carries it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scenegpi.models.options import bounded
+
+WIDEST = 4096
+
+
+@dataclass(frozen=True)
+class BaselineConfig:
+    """The model without context: it sees each box, and each pair of boxes, alone.
+
+    Args:
+        hidden, layers: of the network over pairs, and of the one over boxes.
+        embedding: width of the learned vector of a label; of a label distribution it is the mean.
+        rank: width of the product of two such vectors, u_i * v_j, by which labels interact; 0 leaves it out.
+        geometry: pair geometry among the inputs.
+        entity: box and counts of each entity among the inputs.
+        prior: counts of predicates for two labels: "backoff" (smoothed by what each label does alone), "freq" (the
+            plain FREQ logits) or "none".
+        smoothing: how many counts the back-off is worth.
+        leave_out: in training, an image's own relations do not count in the prior that the model reads for it.
+        dropout, input_dropout: of hidden layers and of inputs.
+        refine_labels: also correct the label distribution of each box (SGCls).
+    """
+
+    hidden: int = bounded(256, 1, WIDEST)
+    layers: int = bounded(2, 1, 8)
+    embedding: int = bounded(64, 1, WIDEST)
+    rank: int = bounded(64, 0, WIDEST)
+    geometry: bool = True
+    entity: bool = True
+    prior: Literal["backoff", "freq", "none"] = "backoff"
+    smoothing: float = bounded(3.0, 1e-3, 1e6)
+    leave_out: bool = True
+    dropout: float = bounded(0.2, 0.0, 0.95)
+    input_dropout: float = bounded(0.1, 0.0, 0.95)
+    refine_labels: bool = True
+
+
+@dataclass(frozen=True)
+class ContextConfig:
+    """The GPI layer on top: what it aggregates, how, and what it reads of the baseline.
+
+    Args:
+        aggregation: "sum" (no attention), "mean", "max", "neighbour" or "feature", over neighbours and over nodes.
+        hidden, phi, alpha: widths of rho, of s and of g; the paper has 500 for all.
+        rho_layers: hidden layers of rho.
+        steps: of the recurrence.
+        activation: of phi and alpha.
+        strict: exactly Theorem 1, rho does not see s.
+        feedback: how a distribution is read: "scaled" (1 - log p / log 0.001, clamped to 0..1), "log_softmax" or
+            "softmax".
+        read_geometry: pair geometry among z_ij.
+        read_hidden: the baseline's last hidden layer among z_ij.
+        read_reverse: the baseline's distribution of the pair (j, i) among z_ij.
+        detach: the context does not train the baseline.
+        dropout: on inputs and hidden layers.
+        words: width of the word vectors of the most probable labels and predicates; 0 for none.
+        start_at_input: at first the layer changes nothing: its outputs are its inputs.
+    """
+
+    aggregation: Literal["sum", "mean", "max", "neighbour", "feature"] = "feature"
+    hidden: int = bounded(500, 1, WIDEST)
+    phi: int = bounded(500, 1, WIDEST)
+    alpha: int = bounded(500, 1, WIDEST)
+    rho_layers: int = bounded(3, 1, 8)
+    steps: int = bounded(2, 1, 16)
+    activation: Literal["relu", "none"] = "relu"
+    strict: bool = False
+    feedback: Literal["scaled", "log_softmax", "softmax"] = "scaled"
+    read_geometry: bool = True
+    read_hidden: bool = False
+    read_reverse: bool = False
+    detach: bool = False
+    dropout: float = bounded(0.1, 0.0, 0.95)
+    words: int = bounded(0, 0, WIDEST)
+    start_at_input: bool = True
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A whole model; without `context` it is the baseline.
+
+    `inputs` says where pair distributions come from: "layout", the model's own baseline on labels and boxes; or
+    "given", those of another system that the graphs carry.
+    """
+
+    baseline: BaselineConfig = BaselineConfig()
+    context: ContextConfig | None = None
+    inputs: Literal["layout", "given"] = "layout"

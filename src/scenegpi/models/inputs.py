@@ -1,0 +1,76 @@
+r"""What a layout model reads of a batch: standardised boxes, counts and pair geometry.
+
+.. math:: \hat x = (x - \mu) / \sigma
+
+Mean and deviation are measured once on training images and kept with the model, so a prediction does not depend on
+what else is in its batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from scenegpi.features.batch import SceneBatch
+from scenegpi.features.entities import EntityFeatures
+from scenegpi.features.pairs import PAIR_WIDTH, pair_geometry
+
+ENTITY = EntityFeatures(distribution="none")
+ENTITY_WIDTH = ENTITY.width(0)
+_FARTHEST = 6.0
+
+
+class Standardise(nn.Module):
+    """(M, d) -> (M, d), column by column, cut off at six deviations."""
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("scale", torch.ones(width))
+
+    def measure(self, rows: Tensor) -> None:
+        """Sets mean and scale from rows (M, d); a column that never changes is left as it is."""
+        if len(rows) > 1:
+            deviation = rows.double().std(0)
+            constant = deviation < 1e-6
+            self.mean.copy_(torch.where(constant, 0.0, rows.double().mean(0)))
+            self.scale.copy_(torch.where(constant, 1.0, 1 / deviation))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return ((rows - self.mean) * self.scale).clamp(-_FARTHEST, _FARTHEST)
+
+
+class LayoutInputs(nn.Module):
+    """Box and counts of each entity (N, 13); geometry of each pair (E, PAIR_WIDTH)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entity = Standardise(ENTITY_WIDTH)
+        self.pair = Standardise(PAIR_WIDTH)
+
+    def entities(self, batch: SceneBatch) -> Tensor:
+        """(N, ENTITY_WIDTH)"""
+        return self.entity(_entities(batch))
+
+    def pairs(self, batch: SceneBatch) -> Tensor:
+        """(E, PAIR_WIDTH)"""
+        return self.pair(_pairs(batch))
+
+    def measure(self, batches: Iterable[SceneBatch]) -> None:
+        """Standardises by these batches."""
+        seen = [(_entities(batch), _pairs(batch)) for batch in batches]
+        self.entity.measure(torch.cat([rows for rows, _ in seen]))
+        self.pair.measure(torch.cat([rows for _, rows in seen]))
+
+
+def _entities(batch: SceneBatch) -> Tensor:
+    return ENTITY(batch.boxes, batch.sizes, batch.label_dist, batch.batch, batch.ptr)
+
+
+def _pairs(batch: SceneBatch) -> Tensor:
+    return pair_geometry(batch.boxes, batch.sizes, batch.edge_index, batch.batch)

@@ -1,0 +1,107 @@
+r"""The frequency prior as an input: what the training images say about two labels.
+
+With n_abr the counts of predicate r for labels a, b (column 0: pairs without a relation), the plain prior is FREQ,
+:math:`\log(n_{abr} / n_{ab} + \epsilon)`. The back-off believes few counts less:
+
+.. math::
+    q(r \mid a, b) = \frac{n_{abr} + k\, b(r)}{\sum_{r' \ge 1} n_{abr'} + k}, \qquad
+    b(r) \propto \frac{q(r \mid a, \cdot)\, q(r \mid \cdot, b)}{q(r)}, \qquad r \ge 1
+
+A model that is trained on the images that were counted sees its own answers in the prior, and trusts it too much. So
+in training an image's own relations are taken away before it reads the counts.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from scenegpi.features.batch import SceneBatch
+
+EPSILON = 1e-3
+STATISTICS = 3
+_MARGIN = 10.0
+_ODDS = 2.0
+
+
+class PriorOutput(NamedTuple):
+    """`logits` (E, P) of the predicates of related pairs; `related` (E, 3): log-odds of a relation, and two counts."""
+
+    logits: Tensor
+    related: Tensor
+
+
+class CountPrior(nn.Module):
+    """Reads counts for the most probable labels of each pair.
+
+    Buffers: `counts` (C, C, 1 + P), whole numbers, and its sums `by_subject` and `by_object` (C, 1 + P).
+    """
+
+    counts: Tensor
+    by_subject: Tensor
+    by_object: Tensor
+
+    def __init__(self, labels: int, classes: int, kind: Literal["backoff", "freq"], smoothing: float) -> None:
+        super().__init__()
+        self.kind, self.smoothing, self.labels = kind, smoothing, labels
+        self.register_buffer("counts", torch.zeros(labels, labels, classes, dtype=torch.int32))
+        self.register_buffer("by_subject", torch.zeros(labels, classes))
+        self.register_buffer("by_object", torch.zeros(labels, classes))
+
+    def set_counts(self, counts: Tensor) -> None:
+        """counts (C, C, 1 + P), as `FrequencyPrior.fit` makes them."""
+        self.counts.copy_(counts)
+        self.by_subject.copy_(counts.sum(1))
+        self.by_object.copy_(counts.sum(0))
+
+    def forward(self, batch: SceneBatch, labels: Tensor, leave_out: bool) -> PriorOutput:
+        """labels (N,) the most probable ones -> the prior of each edge."""
+        subjects, objects = labels[batch.edge_index]
+        cells = subjects * self.labels + objects
+        counts = self.counts.flatten(0, 1)[cells].float()
+        own = own_counts(batch, cells, self.labels**2, counts.shape[1]) if leave_out else None
+        counts = _without(counts, own)
+        if self.kind == "freq":
+            smoothed = counts + counts.new_tensor([1.0] + [0.0] * (counts.shape[1] - 1))
+            logits = (smoothed / smoothed.sum(1, keepdim=True) + EPSILON).log()
+            odds = logits[:, 1:].logsumexp(1) - logits[:, 0]
+            return PriorOutput(logits[:, 1:], _statistics(odds, counts))
+        subject, object_ = _without(self.by_subject[subjects], own), _without(self.by_object[objects], own)
+        every = self.by_subject.sum(0)
+        share = (every[1:] + EPSILON) / (every[1:] + EPSILON).sum()
+        backoff = _alone(subject, share) * _alone(object_, share) / share
+        backoff = backoff / backoff.sum(1, keepdim=True)
+        related = counts[:, 1:].sum(1)
+        q = (counts[:, 1:] + self.smoothing * backoff) / (related + self.smoothing)[:, None]
+        usual = (every[1:].sum() + 1) / (every.sum() + 2)
+        rate = (subject[:, 1:].sum(1) + 1) / (subject.sum(1) + 1 / usual)
+        rate = (related + _ODDS * rate) / (counts.sum(1) + _ODDS)
+        return PriorOutput((q + EPSILON).log(), _statistics(torch.logit(rate, 1e-4), counts))
+
+
+def own_counts(batch: SceneBatch, cells: Tensor, num_cells: int, classes: int) -> Tensor:
+    """What an edge's image adds to the counts of its labels: cells (E,), the pair of labels of each edge -> (E, 1 + P)."""
+    image = batch.batch[batch.edge_index[0]]
+    found, group = torch.unique(image * num_cells + cells, return_inverse=True)
+    own = torch.zeros(len(found), classes, device=cells.device)
+    free = torch.ones(len(cells), device=cells.device)
+    free[batch.relation_edge] = 0
+    own[:, 0].index_add_(0, group, free)
+    rows = (group[batch.relation_edge], batch.relation_class)
+    own.index_put_(rows, batch.relation_count.to(own.dtype), accumulate=True)
+    return own[group]
+
+
+def _without(counts: Tensor, own: Tensor | None) -> Tensor:
+    return counts if own is None else (counts - own).clamp_min(0)
+
+
+def _alone(side: Tensor, share: Tensor) -> Tensor:
+    """q(r | one label): side (E, 1 + P) counts -> (E, P)."""
+    return (side[:, 1:] + _MARGIN * share) / (side[:, 1:].sum(1, keepdim=True) + _MARGIN)
+
+
+def _statistics(odds: Tensor, counts: Tensor) -> Tensor:
+    return torch.stack([odds, counts[:, 1:].sum(1).log1p() / 3, counts[:, 0].log1p() / 3], 1)

@@ -1,0 +1,127 @@
+r"""The scene-graph predictor of the paper: a recurrent GPI layer over the distributions of a baseline.
+
+.. math::
+    z_i^{(t)} &= [\text{read}(y_i^{(t)}), \text{box}_i, \text{counts}_i, \text{word}(\arg\max y_i^{(t)})] \\
+    z_{ij}^{(t)} &= [\text{read}(y_{ij}^{(t)}), \text{geometry}_{ij}, \text{word}(\arg\max y_{ij}^{(t)})] \\
+    y^{(t+1)} &= \rho(z^{(t)}, s^{(t)}, g^{(t)}) + f^{(t)} y^{(t)}
+
+y^(0) are the logits of the baseline, or the distributions that the graphs carry. i is the subject, which aggregates
+over its objects j. The outputs of all steps are given, the baseline's first.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+import torch
+from torch import Tensor, nn
+
+from scenegpi.features.batch import SceneBatch
+from scenegpi.features.entities import clamped_log
+from scenegpi.features.pairs import PAIR_WIDTH
+from scenegpi.gpi import GPILayer, Recurrent
+from scenegpi.models.baseline import Baseline, SceneLogits
+from scenegpi.models.config import ContextConfig, ModelConfig
+from scenegpi.models.inputs import ENTITY_WIDTH
+
+FLOOR = 1e-3
+_OPEN_GATE = 4.0
+_MOST_EDGES = 1 << 16
+"""Larger graphs walk their edges in chunks of this many, so that memory is bounded."""
+
+
+class SGP(nn.Module):
+    """Baseline and context, C labels and P predicates; `label_words` (C, w) and `predicate_words` (1 + P, w)."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        context: ContextConfig,
+        labels: int,
+        predicates: int,
+        label_words: Tensor | None = None,
+        predicate_words: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.config, self.context = config, context
+        self.baseline = Baseline(config.baseline, labels, predicates)
+        classes = 1 + predicates
+        self.reads_hidden = context.read_hidden and config.inputs == "layout"
+        static = (PAIR_WIDTH if context.read_geometry else 0) + (classes if context.read_reverse else 0)
+        static += config.baseline.hidden if self.reads_hidden else 0
+        layer = GPILayer(
+            labels + (ENTITY_WIDTH if config.baseline.entity else 0),
+            classes + static,
+            labels,
+            classes,
+            hidden=context.hidden,
+            phi_dim=context.phi,
+            alpha_dim=context.alpha,
+            rho_hidden=(context.hidden,) * context.rho_layers,
+            aggregation=context.aggregation,
+            activation=context.activation,
+            strict=context.strict,
+            gate=True,
+            dropout=context.dropout,
+            flow="target_to_source",
+            x_table=label_words,
+            edge_table=predicate_words,
+        )
+        if context.start_at_input:
+            _start_at_input(layer)
+        feedback = scaled_log if context.feedback == "scaled" else context.feedback
+        self.recurrent = Recurrent(layer, context.steps, feedback)
+
+    def forward(self, batch: SceneBatch) -> SceneLogits:
+        """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""
+        nodes, pairs = self.baseline.stages(batch, self.reads_hidden)
+        edges = pairs.logits
+        if self.config.inputs == "given":
+            if batch.pair_dist is None:
+                raise ValueError("this model reads pair distributions, and the graphs carry none")
+            edges = clamped_log(batch.pair_dist.to(nodes.dtype))
+        start, first = (edges.detach(), nodes.detach()) if self.context.detach else (edges, nodes)
+        static = [pairs.geometry] if self.context.read_geometry else []
+        if self.reads_hidden:
+            static.append(pairs.hidden.detach() if self.context.detach else pairs.hidden)
+        if self.context.read_reverse:
+            static.append(scaled_log(start)[reverse_edges(batch)])
+        entity = self.baseline.inputs.entities(batch) if self.config.baseline.entity else None
+        layer = self.recurrent.layer
+        layer.chunk_edges = _MOST_EDGES if not self.training and batch.num_edges > _MOST_EDGES else None
+        out = self.recurrent(
+            first,
+            batch.edge_index,
+            start,
+            batch.batch,
+            node_static=entity,
+            edge_static=torch.cat(static, 1) if static else None,
+            num_graphs=batch.num_graphs,
+        )
+        return SceneLogits([nodes, *out.nodes], [edges, *out.edges])
+
+
+def scaled_log(logits: Tensor) -> Tensor:
+    """1 - log p / log FLOOR, clamped: 1 for what is certain, 0 for what is not likelier than FLOOR; (M, K) -> (M, K)."""
+    return (1 - logits.log_softmax(1) / log(FLOOR)).clamp_min(0)
+
+
+def reverse_edges(batch: SceneBatch) -> Tensor:
+    """(E,) the edge (j, i) of each edge (i, j)."""
+    i, j = batch.edge_index
+    image = batch.batch[i]
+    first, size = batch.ptr[image], (batch.ptr[1:] - batch.ptr[:-1])[image]
+    subject, object_ = j - first, i - first
+    return batch.edge_ptr[image] + subject * (size - 1) + object_ - (object_ > subject).long()
+
+
+def _start_at_input(layer: GPILayer) -> None:
+    """rho gives 0 and the forget gates are open: the layer hands on what it reads."""
+    for network in (layer.rho, layer.edge_rho):
+        last = network.layers[-1]  # type: ignore[union-attr]
+        nn.init.zeros_(last.weight)  # type: ignore[union-attr]
+        nn.init.zeros_(last.bias)  # type: ignore[union-attr]
+    for gate in (layer.node_gate, layer.edge_gate):
+        if gate is not None:
+            nn.init.zeros_(gate.weight)
+            nn.init.constant_(gate.bias, _OPEN_GATE)
