@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -37,16 +36,12 @@ def labelling(
         if draw is None:
             results = _train(quick, out, seeds, threads)
         else:
-            results = json.loads(draw.read_text())
-            if not isinstance(results, dict) or not {"cells", "models", "strict_ceiling"} <= results.keys():
-                _fail(f"{draw} is not a results file of this experiment")
+            results = _read(draw)
             out.mkdir(parents=True, exist_ok=True)
         _show(results, out)
     except KeyboardInterrupt:
         print(f"stopped; the same command goes on with the cells in {out / 'cells'}", file=sys.stderr)
         raise typer.Exit(130) from None
-    except json.JSONDecodeError as error:
-        _fail(f"{draw} is not JSON: {error}")
     except OSError as error:
         _fail(f"{error.filename or out}: {error.strerror or error}")
 
@@ -56,11 +51,20 @@ def _fail(message: str) -> NoReturn:
     raise typer.Exit(2)
 
 
+def _read(path: Path) -> dict[str, Any]:
+    from scenegpi.labelling.report import read_results
+
+    try:
+        return read_results(path)
+    except ValueError as error:
+        _fail(str(error))
+
+
 def _train(quick: bool, out: Path, seeds: int | None, threads: int | None) -> dict[str, Any]:
     cells = out / "cells"
     cells.mkdir(parents=True, exist_ok=True)
-    if not os.access(cells, os.W_OK):
-        raise PermissionError(13, "can't be written to; choose another --out", str(cells))
+    with tempfile.TemporaryFile(dir=cells):
+        pass  # better to fail here than after the first cell
 
     import torch
     from rich.console import Console

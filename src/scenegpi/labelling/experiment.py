@@ -33,17 +33,16 @@ class Plan:
 
 
 def full_plan(seeds: int = 3) -> Plan:
-    """All networks from 50 samples on, the fully-connected one to 50,000; graphs of 30 nodes; sizes not trained on."""
+    """All networks on 50 to 10,000 samples, the fully-connected one on more; n = 30; sizes not trained on."""
     task, large = Task(), Task(nodes=30)
-    counts = (50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+    counts = (50, 100, 300, 1000, 3000, 10_000)
     cells: list[Cell] = []
     for seed in range(seeds):
         for samples in counts:
             cells += [_cell(model, samples, seed, task, sizes=(5, 8, 10, 12, 15, 20, 30, 40)) for model in MODELS]
-        cells += [_cell("fc", samples, seed, task) for samples in (20_000, 50_000)]
-        for model in MODELS:
-            if model != "lstm" or seed == 0:
-                cells.append(_cell(model, 1000, seed, large))
+        cells += [_cell("fc", samples, seed, task) for samples in (30_000, 100_000)]
+        large_models: tuple[ModelName, ...] = MODELS if seed == 0 else ("gpi", "fc")
+        cells += [_cell(model, 1000, seed, large) for model in large_models]
     return Plan("full", task, tuple(cells))
 
 

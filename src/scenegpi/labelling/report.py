@@ -1,9 +1,11 @@
 """From cells to figures: the results file, and the summaries that tables and curves are made of."""
 
+import json
 import platform
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,9 +16,12 @@ from scenegpi.labelling.experiment import Plan
 from scenegpi.labelling.graphs import best_order_blind_accuracy, stream_seed
 from scenegpi.labelling.models import MODELS, build, count_parameters, describe
 
-__all__ = ["Point", "at_sizes", "curve", "results_file", "summary_rows"]
+__all__ = ["Point", "at_sizes", "curve", "read_results", "results_file", "summary_rows"]
 
 Result = dict[str, Any]
+
+# What tables and figure need of a cell.
+_DRAWN = {"model", "nodes", "samples", "accuracy", "cpu_seconds", "order_gap", "other_sizes", "checks"}
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,19 @@ def summary_rows(cells: Sequence[Result], nodes: int, form: Callable[[Point | No
     curves = {model: {p.x: p for p in curve(cells, model, nodes)} for model in MODELS}
     counts = sorted({x for points in curves.values() for x in points})
     return [[f"{x:,}", *(form(curves[model].get(x)) for model in MODELS)] for x in counts]
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """A results file as :func:`results_file` made it; ValueError for anything else."""
+    try:
+        results = json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from None
+    cells = results.get("cells") if isinstance(results, dict) else None
+    whole = isinstance(cells, list) and {"models", "strict_ceiling"} <= results.keys()
+    if not (whole and cells and all(isinstance(cell, dict) and cell.keys() >= _DRAWN for cell in cells)):
+        raise ValueError(f"{path} is not a results file of this experiment")
+    return dict(results)
 
 
 def results_file(plan: Plan, cells: Sequence[Result]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Recipe:
     weight_decay: float = 1e-4
     clip: float = 1.0
     check_every: int = 50
-    patience: int = 6
+    patience: int = 5
     solved_loss: float = 1e-3
 
     def rate(self, step: int) -> float:
@@ -126,7 +126,7 @@ def train(
 def _step(model: nn.Module, graphs: Graphs, optimiser: torch.optim.Optimizer, clip: float) -> None:
     loss = nn.functional.cross_entropy(model(graphs).flatten(0, 1), graphs.labels.flatten())
     if not torch.isfinite(loss):
-        raise FloatingPointError(f"the training loss is {float(loss)}")
+        raise FloatingPointError(f"the training loss is {loss.item()}")
     optimiser.zero_grad()
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), clip)
