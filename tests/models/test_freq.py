@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from scenegpi.data import DataError, open_dataset
+from scenegpi.features.batch import SceneBatch
+from scenegpi.features.pairs import overlapping
 from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models.freq import EPSILON, FrequencyPrior
@@ -61,6 +63,17 @@ def test_logits_are_the_formula():
     subjects, objects = torch.tensor([0, 1, 2, 2]), torch.tensor([1, 1, 0, 2])
     found = prior.logits(subjects, objects)
     torch.testing.assert_close(found, torch.from_numpy(want[subjects, objects]).float())
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_prior_of_a_batch_is_that_of_its_pairs(overlap):
+    graphs = random_graphs(20)
+    prior = FrequencyPrior.fit(graphs, overlap)
+    found = prior.for_batch(SceneBatch.of(graphs)).softmax(1)
+    batch = SceneBatch.of([prior.predict(graph) for graph in graphs])
+    both = overlapping(*batch.boxes[batch.edge_index]) if overlap else torch.ones(batch.num_edges, dtype=torch.bool)
+    torch.testing.assert_close(found[both], batch.pair_dist[both])
+    assert bool((found[~both, 0] > 0.99).all())
 
 
 def test_predictions_move_with_the_entities():

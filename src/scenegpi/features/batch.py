@@ -34,7 +34,7 @@ class SceneBatch:
     Targets: `labels` (N,); the rows of annotated pairs, sorted by edge: `relation_edge` (M,), `relation_class` (M,)
     in 1..P as a column of a distribution, and `relation_count` (M,), how often the row stands in the image.
     `self_relations` is how many rows with subject == object, which are no pairs, were left out.
-    `images` (G,) says which place of the list given each image had, `ids` what it is called.
+    `images` (G,) says which place each image has in its data set, `ids` what it is called.
     """
 
     vocabulary: Vocabulary
@@ -55,13 +55,15 @@ class SceneBatch:
     self_relations: int
 
     @classmethod
-    def of(cls, graphs: Sequence[SceneGraph], *, given_labels: bool = True) -> SceneBatch:
+    def of(
+        cls, graphs: Sequence[SceneGraph], *, given_labels: bool = True, images: Sequence[int] | None = None
+    ) -> SceneBatch:
         """The batch of these graphs, which share a vocabulary.
 
         With `given_labels` (PredCls) the label distribution is one-hot at `labels`. Without (SGCls) it is
         `label_dist`; where a graph has none, its label has probability `scores` (1 if None) and the rest is spread
         evenly. A pair that `pairs` does not list is certainly "no relation". An image without a size is taken to end
-        where its boxes do.
+        where its boxes do. `images` are the places of the graphs in a data set, 0 to G - 1 if None.
         """
         if not graphs:
             raise GraphError("a batch needs at least one graph")
@@ -88,7 +90,7 @@ class SceneBatch:
             relation_edge=torch.from_numpy(rows[0]),
             relation_class=torch.from_numpy(rows[1]),
             relation_count=torch.from_numpy(rows[2]),
-            images=torch.arange(len(graphs)),
+            images=torch.arange(len(graphs)) if images is None else torch.tensor(images),
             ids=tuple(graph.file if graph.image_id is None else graph.image_id for graph in graphs),
             self_relations=self_relations,
         )

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from scenegpi.data.errors import DataError
 from scenegpi.data.files import check_file, whole_file
-from scenegpi.features.batch import complete_pairs, edge_numbers
+from scenegpi.features.batch import SceneBatch, complete_pairs, edge_numbers
 from scenegpi.features.pairs import overlapping
 from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.vocabulary import Vocabulary
@@ -51,10 +51,7 @@ class FrequencyPrior:
         if counts.size and counts.min() < 0:
             raise GraphError("counts: a negative number")
         self.vocabulary, self.counts, self.overlap = vocabulary, counts, overlap
-        smoothed = counts.astype(np.float64)
-        smoothed[:, :, 0] += 1
-        probability = smoothed / smoothed.sum(axis=2, keepdims=True)
-        self._logits = torch.from_numpy(np.log(probability + EPSILON).astype(np.float32)).view(-1, classes)
+        self._logits = _log_prior(torch.from_numpy(counts).view(-1, classes))
 
     @classmethod
     def fit(cls, graphs: Iterable[SceneGraph], overlap: bool = False) -> FrequencyPrior:
@@ -101,6 +98,12 @@ class FrequencyPrior:
         apart = found.new_full((found.shape[1],), EPSILON)
         apart[0] += 1
         return torch.where(overlaps[:, None], found, apart.log())
+
+    def for_batch(self, batch: SceneBatch) -> Tensor:
+        """The prior as an input feature: logits (E, 1 + P) by the most probable labels of a batch."""
+        subjects, objects = batch.label_dist.argmax(1)[batch.edge_index]
+        overlaps = overlapping(*batch.boxes[batch.edge_index]) if self.overlap else None
+        return self.logits(subjects, objects, overlaps)
 
     def predict(self, graph: SceneGraph) -> SceneGraph:
         """The graph with `pairs` and `pair_dist` by its labels, or by its most probable labels (SGCls).
@@ -159,6 +162,13 @@ class FrequencyPrior:
                 return cls(vocabulary, counts, bool(prior["overlap"]))
         except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(path, f"not a frequency prior ({error})") from None
+
+
+def _log_prior(counts: Tensor) -> Tensor:
+    """Counts (M, 1 + P) before the + 1 -> log(p + eps) in single precision."""
+    smoothed = counts.double()
+    smoothed[:, 0] += 1
+    return (smoothed / smoothed.sum(1, keepdim=True) + EPSILON).log().float()
 
 
 def _cells(vocabulary: Vocabulary) -> int:
