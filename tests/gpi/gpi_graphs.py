@@ -35,9 +35,9 @@ def flat_graphs(draw: st.DrawFn, max_graphs: int = 4, max_nodes: int = 6, min_gr
 
 
 def make_layer(words: bool = True, **options: object) -> GPILayer:
-    """A small double-precision layer with every part in use, random tables included."""
+    """A small double-precision layer with every part in use, random tables and the fused form included."""
     torch.manual_seed(0)
-    settings: dict[str, object] = {"edge_out": 3, "hidden": 5, "gate": True, **options}
+    settings: dict[str, object] = {"edge_out": 3, "hidden": 5, "gate": True, "fused": True, **options}
     if words:
         settings |= {"x_table": torch.randn(CLASSES, 2), "edge_table": torch.randn(CLASSES, 3)}
     return GPILayer(NODE_DIM, EDGE_DIM, 4, **settings).double()

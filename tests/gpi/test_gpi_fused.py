@@ -38,7 +38,7 @@ def test_fused_and_chunked_equal_plain(graph, kind, strict, activation, chunk, f
 
 def test_fused_equals_plain_in_single_precision_at_real_width():
     torch.manual_seed(0)
-    layer = GPILayer(20, 12, 7, 5, hidden=128, aggregation="feature", gate=True)
+    layer = GPILayer(20, 12, 7, 5, hidden=128, aggregation="feature", gate=True, fused=True)
     edges = complete_edges([12, 3, 30])
     batch = torch.repeat_interleave(torch.tensor([12, 3, 30]))
     x, attr = torch.randn(45, 20), torch.randn(edges.shape[1], 12)
@@ -69,6 +69,17 @@ def test_finite_differences(kind, chunk):
     inputs = [graph.x, graph.edge_attr, *layer.parameters()]
     inputs = [value.detach().clone().requires_grad_() for value in inputs]
     assert torch.autograd.gradcheck(run, inputs, fast_mode=True)
+
+
+def test_the_form_is_chosen_by_the_work_it_saves():
+    layer = GPILayer(100, 20, 5, 5, hidden=100)
+    small, large = complete_edges([10]), complete_edges([30])
+    assert layer.plan(torch.zeros(10, 100), small) is None
+    assert layer.plan(torch.zeros(30, 100), large) is not None
+    layer.fused = False
+    assert layer.plan(torch.zeros(30, 100), large) is None
+    layer.chunk_edges = 64
+    assert layer.plan(torch.zeros(30, 100), large) is not None
 
 
 def test_scores_of_node_i_cancel():
@@ -115,7 +126,7 @@ def test_dropout_in_the_fused_network(chunk):
 
 
 def test_dropout_keeps_the_mean():
-    layer = GPILayer(2, 2, 1, 1, hidden=64, dropout=0.3, rho_hidden=(64,), aggregation="mean")
+    layer = GPILayer(2, 2, 1, 1, hidden=64, dropout=0.3, rho_hidden=(64,), aggregation="mean", fused=True)
     edges = complete_edges([40])
     x, attr = torch.ones(40, 2), torch.ones(edges.shape[1], 2)
     torch.manual_seed(1)

@@ -57,7 +57,7 @@ def test_the_limit_holds_and_ill_fitting_blocks_stay(pool):
 
 def test_gradients_do_not_change_when_memory_is_used_again(pool):
     torch.manual_seed(0)
-    layer = GPILayer(3, 2, 4, 3, hidden=8, aggregation="feature").double()
+    layer = GPILayer(3, 2, 4, 3, hidden=8, aggregation="feature", fused=True).double()
     graphs = [random_graph([5, 4], 1.0, False, seed=k, words=False) for k in range(2)]
 
     def grads(out, **options):
@@ -75,7 +75,7 @@ def test_gradients_do_not_change_when_memory_is_used_again(pool):
 
 
 def test_a_training_loop_needs_no_new_blocks(pool):
-    layer = GPILayer(3, 2, 4, 3, hidden=64, aggregation="feature")
+    layer = GPILayer(3, 2, 4, 3, hidden=64, aggregation="feature", fused=True)
     edges = complete_edges([10] * 4)
     x, attr = torch.randn(40, 3), torch.randn(edges.shape[1], 2)
     used = []

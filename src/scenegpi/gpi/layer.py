@@ -30,6 +30,8 @@ __all__ = ["GPILayer", "GPIOutput"]
 
 # Edges walked at a time: few enough to stay in the cache, enough for full-speed products.
 CACHE_EDGES = 1024
+# The fused form costs about a millisecond to set up: so many multiply-adds must be saved for it to pay.
+WORTH_FUSING = 20_000_000
 
 
 class GPIOutput(NamedTuple):
@@ -95,7 +97,7 @@ class GPILayer(nn.Module):
         dropout: float = 0.0,
         flow: Literal["source_to_target", "target_to_source"] = "source_to_target",
         chunk_edges: int | None = None,
-        fused: bool = True,
+        fused: bool | None = None,
         x_table: Tensor | None = None,
         edge_table: Tensor | None = None,
         phi: nn.Module | None = None,
@@ -128,6 +130,7 @@ class GPILayer(nn.Module):
         self.gamma = (gamma or Dense(near, node_scores, "none")) if node_scores else None
         self.rho = rho or MLP(node_parts, widths, node_out, dropout)
         self.edge_rho = None if edge_out is None else edge_rho or MLP(edge_parts, widths, edge_out, dropout)
+        self._saved_by_fusing = 2 * d * s + (0 if edge_out is None else 2 * (d + s) * (*widths, 0)[0])  # an edge
         self.node_gate = Dense(node_parts, 1, "none") if gate else None
         self.edge_gate = Dense(edge_parts, 1, "none") if gate and edge_out is not None else None
 
@@ -165,10 +168,10 @@ class GPILayer(nn.Module):
         z = Features.of(x, x_class, self.x_table, "x_class")
         z_edge = Features.of(edge_attr, edge_class, self.edge_table, "edge_class")
         i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
-        if plan is None and self.plans(x):
-            plan = self.plan(edge_index, x.shape[0])
+        plan = self.plan(x, edge_index) if plan is None else plan
+        fuse = self._fuses(x, edge_index)
 
-        s, edge_weights = self._neighbourhood(z, z_edge, i, j, plan, return_attention)
+        s, edge_weights = self._neighbourhood(z, z_edge, i, j, plan, fuse and not return_attention)
         near = torch.cat([z.full(), s], 1)
         scores = None if self.gamma is None else self.gamma(near)
         g, node_weights = aggregate(self.node_aggregation, self.alpha(near), scores, batch, num_graphs)
@@ -177,37 +180,37 @@ class GPILayer(nn.Module):
         node_input = torch.cat([z.full(), context] if self.strict else [near, context], 1)
         nodes = self.rho(node_input)
         node_gate = None if self.node_gate is None else torch.sigmoid(self.node_gate(node_input))
-        edges, edge_gate = self._edge_labels(z, None if self.strict else s, g, batch, z_edge, i, j, plan)
+        edges, edge_gate = self._edge_labels(z, None if self.strict else s, g, batch, z_edge, i, j, plan, fuse)
         if edge_gate is not None:
             edge_gate = torch.sigmoid(edge_gate)
         attention = (edge_weights, node_weights) if return_attention else (None, None)
         return GPIOutput(nodes, edges, g, s, node_gate, edge_gate, *attention)
 
-    def plan(self, edge_index: Tensor, num_nodes: int) -> EdgePlan:
-        """The order in which edges are walked; made once, it serves every call with this ``edge_index``."""
+    def plan(self, x: Tensor, edge_index: Tensor) -> EdgePlan | None:
+        """The order in which edges are walked, None if all at once; it serves every call with this ``edge_index``."""
+        if not self.chunk_edges and not self._fuses(x, edge_index):
+            return None
         i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
-        return EdgePlan.build(i, j, num_nodes, self.chunk_edges or CACHE_EDGES)
+        return EdgePlan.build(i, j, x.shape[0], self.chunk_edges or CACHE_EDGES)
 
-    def plans(self, x: Tensor) -> bool:
-        """Whether a call on nodes x walks its edges by a plan: all but whole, plain calls do."""
-        return bool(self.chunk_edges) or self._can_fuse(x)
-
-    def _can_fuse(self, x: Tensor) -> bool:
+    def _fuses(self, x: Tensor, edge_index: Tensor) -> bool:
         # Tracers need plain operations; autocast picks types by operation; on a GPU the chunks would be too small.
-        traced = torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type)
-        return self.fused and not traced and x.device.type == "cpu"
+        if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type) or x.device.type != "cpu":
+            return False
+        worth = self._saved_by_fusing * edge_index.shape[1] >= WORTH_FUSING
+        return worth if self.fused is None else self.fused
 
     def _recompute(self) -> bool:
         return self.chunk_edges is not None or not torch.is_grad_enabled()
 
     def _neighbourhood(
-        self, z: Features, z_edge: Features, i: Tensor, j: Tensor, plan: EdgePlan | None, weights: bool
+        self, z: Features, z_edge: Features, i: Tensor, j: Tensor, plan: EdgePlan | None, fuse: bool
     ) -> tuple[Tensor, Tensor | None]:
         phi, beta, kind = self.phi, self.beta, self.aggregation
-        if plan is not None and isinstance(phi, Dense) and isinstance(beta, Dense | None):
+        if fuse and plan is not None and isinstance(phi, Dense) and isinstance(beta, Dense | None):
             # An activation on the scores would keep the part of node i from cancelling.
             linear = beta is None or beta.activation == "none"
-            if linear and kind != "max" and not weights and self._can_fuse(z.dense):
+            if linear and kind != "max":
                 edges = z_edge if plan.edge_order is None else z_edge.take(plan.edge_order)
                 return fused_neighbourhood(phi, beta, kind, z, edges, plan, self._recompute()), None
         chunks = plan if self.chunk_edges else None
@@ -223,11 +226,12 @@ class GPILayer(nn.Module):
         i: Tensor,
         j: Tensor,
         plan: EdgePlan | None,
+        fuse: bool,
     ) -> tuple[Tensor | None, Tensor | None]:
         rho, gate = self.edge_rho, self.edge_gate
         if rho is None:
             return None, None
-        if plan is not None and isinstance(rho, MLP) and len(rho.layers) > 1 and self._can_fuse(z.dense):
+        if fuse and plan is not None and isinstance(rho, MLP) and len(rho.layers) > 1:
             edges = z_edge if plan.edge_order is None else z_edge.take(plan.edge_order)
             labels, gates = fused_edge_labels(rho, gate, z, s, g, batch, edges, plan, self._recompute())
             return plan.edges_out(labels), None if gates is None else plan.edges_out(gates)

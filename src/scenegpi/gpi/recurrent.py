@@ -61,7 +61,7 @@ class Recurrent(nn.Module):
     ) -> RecurrentOutput:
         """node_logits ``(N, C)``, edge_index ``(2, E)``, edge_logits ``(E, R)``, static ``(N, a)`` and ``(E, b)``."""
         layer, nodes, edges = self.layer, [node_logits], [edge_logits]
-        plan = layer.plan(edge_index, node_logits.shape[0]) if layer.plans(node_logits) else None
+        plan = layer.plan(node_logits, edge_index)
         for _ in range(self.steps):
             out = layer(
                 self._features(nodes[-1], node_static),
