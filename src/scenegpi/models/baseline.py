@@ -24,7 +24,7 @@ from scenegpi.features.pairs import PAIR_WIDTH
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import BaselineConfig
 from scenegpi.models.inputs import ENTITY_WIDTH, LayoutInputs
-from scenegpi.models.prior import STATISTICS, CountPrior
+from scenegpi.models.prior import STATISTICS, CountPrior, GivenPrior, PriorOutput
 
 CHUNK = 1 << 15
 """Pairs that go through the network at once where no gradient is wanted."""
@@ -52,25 +52,18 @@ class Baseline(nn.Module):
         super().__init__()
         self.config = config
         self.inputs = LayoutInputs()
-        self.prior = None
-        if config.prior != "none":
+        self.prior: CountPrior | GivenPrior | None = None
+        if config.prior == "given":
+            self.prior = GivenPrior()
+        elif config.prior != "none":
             self.prior = CountPrior(labels, 1 + predicates, config.prior, config.smoothing)
         self.label = nn.Parameter(torch.randn(labels, config.embedding) * 0.3)
         node = config.embedding + (ENTITY_WIDTH if config.entity else 0)
-        edge = (PAIR_WIDTH if config.geometry else 0) + config.rank
-        edge += 0 if self.prior is None else predicates + STATISTICS
-        if config.rank:
-            self.left = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
-            self.right = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
-        hidden = [config.hidden] * config.layers
-        self.first = Dense([node, node, edge], config.hidden)
-        self.rest = nn.ModuleList(Dense([config.hidden], config.hidden) for _ in hidden[1:])
-        self.out = nn.Linear(config.hidden, 1 + predicates)
-        self.trust = nn.Parameter(torch.ones(2))
-        self.entity = MLP([node], hidden, labels, config.dropout) if config.refine_labels else None
-        if self.entity is not None:
-            nn.init.zeros_(self.entity.layers[-1].weight)
-            nn.init.zeros_(self.entity.layers[-1].bias)
+        self.network = PairNetwork(config, labels, predicates, node) if config.layers else None
+        self.entity = None
+        if config.refine_labels:
+            self.entity = MLP([node], [config.hidden] * max(config.layers, 1), labels, config.dropout)
+            end_in_zero(self.entity)
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """One step: (N, C) and (E, 1 + P) logits."""
@@ -78,51 +71,82 @@ class Baseline(nn.Module):
         return SceneLogits([nodes], [pairs.logits])
 
     def stages(self, batch: SceneBatch, hidden: bool = False) -> tuple[Tensor, PairOutput]:
-        """Node logits (N, C), and what the pair network gives; `hidden` keeps its last layer."""
+        """Node logits (N, C), and what is said of the pairs; `hidden` keeps the network's last layer."""
         dist = batch.label_dist.to(self.label.dtype)
         parts = [dist @ self.label]
         if self.config.entity:
             parts.append(self.inputs.entities(batch))
-        z = self._drop(torch.cat(parts, 1), self.config.input_dropout)
+        z = drop(self, torch.cat(parts, 1), self.config.input_dropout)
         nodes = clamped_log(dist)
         if self.entity is not None:
             nodes = nodes + self.entity(z)
-        return nodes, self._pairs(batch, dist, z, hidden)
-
-    def _pairs(self, batch: SceneBatch, dist: Tensor, z: Tensor, hidden: bool) -> PairOutput:
         geometry = self.inputs.pairs(batch)
-        parts = [geometry] if self.config.geometry else []
         prior = None
         if self.prior is not None:
-            leave_out = self.training and self.config.leave_out
-            prior = self.prior(batch, dist.argmax(1), leave_out)
+            prior = self.prior(batch, dist.argmax(1), self.training and self.config.leave_out)
+        if self.network is not None:
+            related, predicate, last = self.network(batch.edge_index, dist, z, geometry, prior, hidden)
+        elif prior is not None:
+            related, predicate, last = prior.related[:, :1], prior.logits, geometry[:, :0]
+        logits = torch.cat([torch.zeros_like(related), related + predicate.log_softmax(1)], 1)
+        return nodes, PairOutput(logits, last, geometry)
+
+
+class PairNetwork(nn.Module):
+    """The network f over pairs; what depends on one box is multiplied once a box."""
+
+    def __init__(self, config: BaselineConfig, labels: int, predicates: int, node: int) -> None:
+        super().__init__()
+        self.config = config
+        edge = (PAIR_WIDTH if config.geometry else 0) + config.rank
+        edge += 0 if config.prior == "none" else predicates + STATISTICS
+        if config.rank:
+            self.left = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
+            self.right = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
+        self.first = Dense([node, node, edge], config.hidden)
+        self.rest = nn.ModuleList(Dense([config.hidden], config.hidden) for _ in range(config.layers - 1))
+        self.out = nn.Linear(config.hidden, 1 + predicates)
+        self.trust = nn.Parameter(torch.ones(2))
+
+    def forward(
+        self, edge_index: Tensor, dist: Tensor, z: Tensor, geometry: Tensor, prior: PriorOutput | None, hidden: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """dist (N, C), z (N, d), geometry (E, PAIR_WIDTH) -> log-odds (E, 1), predicates (E, P), last layer (E, h)."""
+        parts = [geometry] if self.config.geometry else []
+        if prior is not None:
             parts += [0.25 * prior.logits + 1, 0.5 * prior.related]
-        parts = [self._drop(part, self.config.input_dropout) for part in parts]
-        columns = self.first.columns()
-        i, j = batch.edge_index
-        by_subject, by_object = linear(z, columns[0], self.first.bias), linear(z, columns[1])
+        own, other, pair = self.first.columns()
+        by_subject, by_object = linear(z, own, self.first.bias), linear(z, other)
         ranks = (dist @ self.left, dist @ self.right) if self.config.rank else None
-        step = len(i) if torch.is_grad_enabled() else CHUNK
-        found: list[tuple[Tensor, Tensor]] = []
-        for start in range(0, max(len(i), 1), max(step, 1)):
+        i, j = edge_index
+        step = max(len(i), 1) if torch.is_grad_enabled() else CHUNK
+        found = []
+        for start in range(0, max(len(i), 1), step):
             rows = slice(start, start + step)
-            own = [part[rows] for part in parts]
+            read = [drop(self, part[rows], self.config.input_dropout) for part in parts]
             if ranks is not None:
-                own.append(ranks[0][i[rows]] * ranks[1][j[rows]])
+                read.append(ranks[0][i[rows]] * ranks[1][j[rows]])
             x = by_subject[i[rows]] + by_object[j[rows]]
-            if own:
-                x = x + linear(torch.cat(own, 1), columns[2])
-            x = self._drop(x.relu(), self.config.dropout)
+            x = drop(self, (x + linear(torch.cat(read, 1), pair) if read else x).relu(), self.config.dropout)
             for layer in self.rest:
-                x = self._drop(layer(x), self.config.dropout)
+                x = drop(self, layer(x), self.config.dropout)
             found.append((self.out(x), x if hidden else x[:, :0]))
         out, last = (torch.cat(side) for side in zip(*found, strict=True))
         related, predicate = out[:, :1], out[:, 1:]
         if prior is not None:
             related = related + self.trust[0] * prior.related[:, :1]
             predicate = predicate + self.trust[1] * prior.logits
-        logits = torch.cat([torch.zeros_like(related), related + predicate.log_softmax(1)], 1)
-        return PairOutput(logits, last, geometry)
+        return related, predicate, last
 
-    def _drop(self, x: Tensor, p: float) -> Tensor:
-        return torch.dropout(x, p, True) if self.training and p else x
+
+def drop(module: nn.Module, x: Tensor, p: float) -> Tensor:
+    """Dropout while the module trains."""
+    return torch.dropout(x, p, True) if module.training and p else x
+
+
+def end_in_zero(network: nn.Module) -> None:
+    """Sets the last layer of an MLP to zero: at first it corrects nothing."""
+    last = network.layers[-1] if isinstance(network, MLP) else None
+    if isinstance(last, Dense):
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)

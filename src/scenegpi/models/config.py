@@ -15,13 +15,15 @@ class BaselineConfig:
     """The model without context: it sees each box, and each pair of boxes, alone.
 
     Args:
-        hidden, layers: of the network over pairs, and of the one over boxes.
+        hidden, layers: of the network over pairs, and of the one over boxes. With 0 layers there is no network: the
+            prior is handed on as it is, so that a context reads exactly the distributions of another system.
         embedding: width of the learned vector of a label; of a label distribution it is the mean.
         rank: width of the product of two such vectors, u_i * v_j, by which labels interact; 0 leaves it out.
         geometry: pair geometry among the inputs.
         entity: box and counts of each entity among the inputs.
-        prior: counts of predicates for two labels: "backoff" (smoothed by what each label does alone), "freq" (the
-            plain FREQ logits) or "none".
+        prior: what is known about a pair beforehand. Counts of predicates for its two labels: "backoff" (smoothed by
+            what each label does alone) or "freq" (plain FREQ); "given", the pair distributions of another system
+            that the graphs carry; or "none".
         smoothing: how many counts the back-off is worth.
         leave_out: in training, an image's own relations do not count in the prior that the model reads for it.
         dropout, input_dropout: of hidden layers and of inputs.
@@ -29,17 +31,21 @@ class BaselineConfig:
     """
 
     hidden: int = bounded(256, 1, WIDEST)
-    layers: int = bounded(2, 1, 8)
+    layers: int = bounded(2, 0, 8)
     embedding: int = bounded(64, 1, WIDEST)
     rank: int = bounded(64, 0, WIDEST)
     geometry: bool = True
     entity: bool = True
-    prior: Literal["backoff", "freq", "none"] = "backoff"
+    prior: Literal["backoff", "freq", "given", "none"] = "backoff"
     smoothing: float = bounded(3.0, 1e-3, 1e6)
     leave_out: bool = True
     dropout: float = bounded(0.2, 0.0, 0.95)
     input_dropout: float = bounded(0.1, 0.0, 0.95)
     refine_labels: bool = True
+
+    def __post_init__(self) -> None:
+        if self.layers == 0 and self.prior == "none":
+            raise ValueError("prior: without layers and without a prior nothing is left to predict from")
 
 
 @dataclass(frozen=True)
@@ -84,12 +90,11 @@ class ContextConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A whole model; without `context` it is the baseline.
-
-    `inputs` says where pair distributions come from: "layout", the model's own baseline on labels and boxes; or
-    "given", those of another system that the graphs carry.
-    """
+    """A whole model; without `context` it is the baseline."""
 
     baseline: BaselineConfig = BaselineConfig()
     context: ContextConfig | None = None
-    inputs: Literal["layout", "given"] = "layout"
+
+    def __post_init__(self) -> None:
+        if self.context is not None and self.context.read_hidden and self.baseline.layers == 0:
+            raise ValueError("context.read_hidden: a baseline without layers has no hidden layer")

@@ -19,6 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from scenegpi.features.batch import SceneBatch
+from scenegpi.features.entities import clamped_log
+from scenegpi.graph import GraphError
 
 EPSILON = 1e-3
 STATISTICS = 3
@@ -81,8 +83,20 @@ class CountPrior(nn.Module):
         return PriorOutput((q + EPSILON).log(), _statistics(torch.logit(rate, 1e-4), counts))
 
 
+class GivenPrior(nn.Module):
+    """Reads the pair distributions that the graphs carry."""
+
+    def forward(self, batch: SceneBatch, labels: Tensor, leave_out: bool) -> PriorOutput:
+        """As `CountPrior`; labels are not looked at, and the counts are 0."""
+        if batch.pair_dist is None:
+            raise GraphError("pair_dist: this model reads those of another system, and the graphs carry none")
+        logs = clamped_log(batch.pair_dist.to(torch.get_default_dtype()))
+        odds = logs[:, 1:].logsumexp(1) - logs[:, 0]
+        return PriorOutput(logs[:, 1:].log_softmax(1), _statistics(odds, torch.zeros_like(logs)))
+
+
 def own_counts(batch: SceneBatch, cells: Tensor, num_cells: int, classes: int) -> Tensor:
-    """What an edge's image adds to the counts of its labels: cells (E,), the pair of labels of each edge -> (E, 1 + P)."""
+    """What an edge's image adds to the counts of its labels: cells (E,), the two labels as one number -> (E, 1 + P)."""
     image = batch.batch[batch.edge_index[0]]
     found, group = torch.unique(image * num_cells + cells, return_inverse=True)
     own = torch.zeros(len(found), classes, device=cells.device)

@@ -5,7 +5,7 @@ r"""The scene-graph predictor of the paper: a recurrent GPI layer over the distr
     z_{ij}^{(t)} &= [\text{read}(y_{ij}^{(t)}), \text{geometry}_{ij}, \text{word}(\arg\max y_{ij}^{(t)})] \\
     y^{(t+1)} &= \rho(z^{(t)}, s^{(t)}, g^{(t)}) + f^{(t)} y^{(t)}
 
-y^(0) are the logits of the baseline, or the distributions that the graphs carry. i is the subject, which aggregates
+y^(0) are the logits of the baseline. i is the subject, which aggregates
 over its objects j. The outputs of all steps are given, the baseline's first.
 """
 
@@ -17,10 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from scenegpi.features.batch import SceneBatch
-from scenegpi.features.entities import clamped_log
 from scenegpi.features.pairs import PAIR_WIDTH
 from scenegpi.gpi import GPILayer, Recurrent
-from scenegpi.models.baseline import Baseline, SceneLogits
+from scenegpi.models.baseline import Baseline, SceneLogits, end_in_zero
 from scenegpi.models.config import ContextConfig, ModelConfig
 from scenegpi.models.inputs import ENTITY_WIDTH
 
@@ -46,9 +45,8 @@ class SGP(nn.Module):
         self.config, self.context = config, context
         self.baseline = Baseline(config.baseline, labels, predicates)
         classes = 1 + predicates
-        self.reads_hidden = context.read_hidden and config.inputs == "layout"
         static = (PAIR_WIDTH if context.read_geometry else 0) + (classes if context.read_reverse else 0)
-        static += config.baseline.hidden if self.reads_hidden else 0
+        static += config.baseline.hidden if context.read_hidden else 0
         layer = GPILayer(
             labels + (ENTITY_WIDTH if config.baseline.entity else 0),
             classes + static,
@@ -74,15 +72,12 @@ class SGP(nn.Module):
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""
-        nodes, pairs = self.baseline.stages(batch, self.reads_hidden)
-        edges = pairs.logits
-        if self.config.inputs == "given":
-            if batch.pair_dist is None:
-                raise ValueError("this model reads pair distributions, and the graphs carry none")
-            edges = clamped_log(batch.pair_dist.to(nodes.dtype))
-        start, first = (edges.detach(), nodes.detach()) if self.context.detach else (edges, nodes)
+        nodes, pairs = self.baseline.stages(batch, self.context.read_hidden)
+        first, start = nodes, pairs.logits
+        if self.context.detach:
+            first, start = nodes.detach(), pairs.logits.detach()
         static = [pairs.geometry] if self.context.read_geometry else []
-        if self.reads_hidden:
+        if self.context.read_hidden:
             static.append(pairs.hidden.detach() if self.context.detach else pairs.hidden)
         if self.context.read_reverse:
             static.append(scaled_log(start)[reverse_edges(batch)])
@@ -98,11 +93,11 @@ class SGP(nn.Module):
             edge_static=torch.cat(static, 1) if static else None,
             num_graphs=batch.num_graphs,
         )
-        return SceneLogits([nodes, *out.nodes], [edges, *out.edges])
+        return SceneLogits([nodes, *out.nodes], [pairs.logits, *out.edges])
 
 
 def scaled_log(logits: Tensor) -> Tensor:
-    """1 - log p / log FLOOR, clamped: 1 for what is certain, 0 for what is not likelier than FLOOR; (M, K) -> (M, K)."""
+    """1 - log p / log FLOOR, at least 0: 1 for what is certain, 0 for what is no likelier than FLOOR; (M, K)."""
     return (1 - logits.log_softmax(1) / log(FLOOR)).clamp_min(0)
 
 
@@ -118,9 +113,8 @@ def reverse_edges(batch: SceneBatch) -> Tensor:
 def _start_at_input(layer: GPILayer) -> None:
     """rho gives 0 and the forget gates are open: the layer hands on what it reads."""
     for network in (layer.rho, layer.edge_rho):
-        last = network.layers[-1]  # type: ignore[union-attr]
-        nn.init.zeros_(last.weight)  # type: ignore[union-attr]
-        nn.init.zeros_(last.bias)  # type: ignore[union-attr]
+        if network is not None:
+            end_in_zero(network)
     for gate in (layer.node_gate, layer.edge_gate):
         if gate is not None:
             nn.init.zeros_(gate.weight)

@@ -1,0 +1,79 @@
+"""From a configuration and a vocabulary to a model, and from training graphs to its counts and scales."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+import torch
+from torch import Tensor, nn
+
+from scenegpi.features.batch import SceneBatch
+from scenegpi.features.tables import label_table, predicate_table
+from scenegpi.features.words import WordVectors
+from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.models.baseline import Baseline, SceneLogits
+from scenegpi.models.config import ModelConfig
+from scenegpi.models.freq import FrequencyPrior
+from scenegpi.models.grouping import grouped
+from scenegpi.models.options import OptionError
+from scenegpi.models.prior import CountPrior
+from scenegpi.models.sgp import SGP
+from scenegpi.vocabulary import Vocabulary
+
+MEASURED = 2000
+"""Training images whose features are measured to standardise inputs."""
+MOST_CELLS = 1 << 27
+
+
+class SceneModel(nn.Module):
+    """A network with the vocabulary it speaks and the configuration it was built from."""
+
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary, network: Baseline | SGP) -> None:
+        super().__init__()
+        self.config, self.vocabulary, self.network = config, vocabulary, network
+
+    @property
+    def baseline(self) -> Baseline:
+        """The first stage, or the whole."""
+        return self.network if isinstance(self.network, Baseline) else self.network.baseline
+
+    def forward(self, batch: SceneBatch) -> SceneLogits:
+        """Logits of every step; the last is the answer."""
+        if batch.vocabulary is not self.vocabulary and batch.vocabulary != self.vocabulary:
+            raise GraphError("vocabulary: differs from the model's")
+        return self.network(batch)
+
+    def num_parameters(self) -> int:
+        return sum(each.numel() for each in self.parameters())
+
+
+def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors | None = None) -> SceneModel:
+    """A model with random weights. Where the configuration wants words and none are given, their tables are zero."""
+    labels, predicates = len(vocabulary.objects), len(vocabulary.predicates)
+    if not labels or not predicates:
+        raise OptionError("vocabulary: a model needs labels and predicates")
+    if labels**2 * (1 + predicates) > MOST_CELLS:
+        raise OptionError(f"vocabulary: {labels:,} labels and {predicates:,} predicates are too many to count")
+    context = config.context
+    if context is None:
+        return SceneModel(config, vocabulary, Baseline(config.baseline, labels, predicates))
+    tables: list[Tensor | None] = [None, None]
+    if context.words:
+        if words is not None:
+            context = replace(context, words=words.dim)
+            config = replace(config, context=context)
+            tables = [label_table(words, vocabulary), predicate_table(words, vocabulary)]
+        else:
+            tables = [torch.zeros(labels, context.words), torch.zeros(1 + predicates, context.words)]
+    return SceneModel(config, vocabulary, SGP(config, context, labels, predicates, *tables))
+
+
+def prepare_model(model: SceneModel, graphs: Sequence[SceneGraph]) -> None:
+    """Counts and scales, measured on training graphs (in place). Weights are not touched."""
+    prior = model.baseline.prior
+    if isinstance(prior, CountPrior):
+        counts = FrequencyPrior.fit(graphs).counts
+        prior.set_counts(torch.from_numpy(counts))
+    model.baseline.inputs.measure(map(SceneBatch.of, grouped(islice(graphs, MEASURED))))

@@ -1,0 +1,183 @@
+"""A model on disk: a folder, written whole or not at all, that can be read without trust.
+
+    model.safetensors   weights, scales, counts (the counts, mostly 0, as cells and values)
+    config.json         what the model is made of, and how it was trained
+    vocabulary.json     the names behind its numbers
+    metrics.json        its figures, each with protocol, data and number of images
+    README.md           the model card
+
+Nothing is unpickled. A configuration is checked field by field before anything is built, the shapes in the file are
+compared with it before anything is allocated, and a weight that is not finite is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from scenegpi import __version__
+from scenegpi.data.errors import DataError
+from scenegpi.data.files import check_file, read_json, whole_folder
+from scenegpi.models.build import SceneModel, build_model
+from scenegpi.models.card import model_card
+from scenegpi.models.config import ModelConfig
+from scenegpi.models.options import OptionError, override, plain
+from scenegpi.models.shipped import shipped_models
+from scenegpi.vocabulary import Vocabulary
+
+FORMAT = 1
+SMALL = 1 << 22
+_SPARSE = ("cells", "values")
+
+
+def save_model(
+    model: SceneModel,
+    folder: str | Path,
+    metrics: Mapping[str, Any] | None = None,
+    training: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Writes the folder: `metrics` by the name of what was scored, `training` as a record of how it was made."""
+    from safetensors.torch import save_file
+
+    folder = Path(folder)
+    figures = dict(metrics or {})
+    record = dict(training or {})
+    config = {"format": FORMAT, "version": __version__, "model": plain(model.config), "training": record}
+    with whole_folder(folder, overwrite) as part:
+        save_file(_packed(model.state_dict()), part / "model.safetensors", {"scenegpi": f"model {FORMAT}"})
+        _write_json(part / "config.json", config)
+        _write_json(part / "vocabulary.json", model.vocabulary.to_dict())
+        _write_json(part / "metrics.json", figures)
+        (part / "README.md").write_text(model_card(folder.name, model, figures, record), encoding="utf-8")
+    return folder
+
+
+def load_model(source: str | Path) -> SceneModel:
+    """The model of a folder, or one that ships in the package by its name; DataError with one line otherwise."""
+    folder = find_model(source)
+    config = _config(folder)
+    vocabulary = _vocabulary(folder)
+    try:
+        with torch.device("meta"):
+            model = build_model(config, vocabulary)
+    except OptionError as error:
+        raise DataError(folder / "config.json", str(error)) from None
+    state = _state(folder / "model.safetensors", model.state_dict())
+    model.load_state_dict(state, assign=True)
+    return model.eval()
+
+
+def find_model(source: str | Path) -> Path:
+    """The folder of a model, by path or by the name of a shipped one."""
+    folder, shipped = Path(source), shipped_models()
+    if not folder.is_dir() and str(source) in shipped:
+        return shipped[str(source)]
+    if not folder.is_dir():
+        names = f"; shipped models: {', '.join(shipped)}" if shipped else ""
+        raise DataError(folder, f"no such model folder{names}")
+    return folder
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """metrics.json as it was given to `save_model`."""
+    return _object(folder / "metrics.json")
+
+
+def _config(folder: Path) -> ModelConfig:
+    path = folder / "config.json"
+    data = _object(path)
+    if data.get("format") != FORMAT:
+        raise DataError(path, f"format: {data.get('format')!r:.20}, this version reads {FORMAT}")
+    try:
+        return override(ModelConfig(), data.get("model"), "model")
+    except OptionError as error:
+        raise DataError(path, str(error)) from None
+
+
+def _vocabulary(folder: Path) -> Vocabulary:
+    path = folder / "vocabulary.json"
+    try:
+        return Vocabulary.from_dict(_object(path))
+    except ValueError as error:
+        raise DataError(path, str(error)) from None
+
+
+def _object(path: Path) -> dict[str, Any]:
+    data = read_json(path, SMALL)
+    if not isinstance(data, dict):
+        raise DataError(path, f"expected a JSON object, found {type(data).__name__}")
+    return data
+
+
+def _state(path: Path, wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    from safetensors import SafetensorError, safe_open
+
+    check_file(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            found = set(file.keys())
+            names = {part for name, value in wanted.items() for part in _names(name, value)}
+            for name in sorted(found ^ names):
+                raise DataError(path, f"{name}: {'missing' if name in names else 'not a tensor of this model'}")
+            for name, value in wanted.items():
+                if not _is_sparse(value):
+                    _check_header(path, name, file.get_slice(name), value)
+            return {name: _read(path, file, name, value) for name, value in wanted.items()}
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise DataError(path, f"cannot be read ({error})") from None
+
+
+def _check_header(path: Path, name: str, found: Any, wanted: Tensor) -> None:
+    shape, dtype = tuple(found.get_shape()), found.get_dtype()
+    if shape != tuple(wanted.shape):
+        raise DataError(path, f"{name}: shape {shape}, but config.json makes it {tuple(wanted.shape)}")
+    if dtype != "F32":
+        raise DataError(path, f"{name}: numbers of type {dtype}, expected F32")
+
+
+def _read(path: Path, file: Any, name: str, wanted: Tensor) -> Tensor:
+    if not _is_sparse(wanted):
+        value: Tensor = file.get_tensor(name)
+        if not bool(torch.isfinite(value).all()):
+            raise DataError(path, f"{name}: holds a number that is not finite")
+        return value
+    size = prod(wanted.shape)
+    cells, values = (file.get_tensor(part) for part in _names(name, wanted))
+    if cells.shape != values.shape or cells.dim() != 1 or {cells.dtype, values.dtype} != {torch.int32}:
+        raise DataError(path, f"{name}: expected two lists of whole numbers of one length")
+    if len(cells) and (int(cells.min()) < 0 or int(cells.max()) >= size or int(values.min()) < 0):
+        raise DataError(path, f"{name}: a cell or a count outside its range")
+    dense = torch.zeros(size, dtype=torch.int32)
+    dense[cells.long()] = values
+    return dense.view(wanted.shape)
+
+
+def _packed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    packed: dict[str, Tensor] = {}
+    for name, value in state.items():
+        value = value.detach().cpu().contiguous()
+        if not _is_sparse(value):
+            packed[name] = value.clone()
+            continue
+        cells = value.flatten().nonzero().flatten()
+        packed |= dict(zip(_names(name, value), (cells.int(), value.flatten()[cells]), strict=True))
+    return packed
+
+
+def _is_sparse(value: Tensor) -> bool:
+    return value.dtype == torch.int32
+
+
+def _names(name: str, value: Tensor) -> list[str]:
+    return [f"{name}.{part}" for part in _SPARSE] if _is_sparse(value) else [name]
+
+
+def _write_json(path: Path, data: Any) -> None:
+    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
