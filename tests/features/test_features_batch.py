@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from scenegpi.data import open_dataset
 from scenegpi.features.batch import SceneBatch, complete_pairs, edge_numbers, image_size
 from scenegpi.features.entities import EntityFeatures
 from scenegpi.features.pairs import pair_geometry
@@ -161,3 +162,10 @@ def test_what_makes_no_batch_is_refused(graphs):
     other = SceneGraph([[0, 0, 1, 1]], [0], Vocabulary(["x"], ["y"]))
     with pytest.raises(GraphError, match="vocabulary"):
         SceneBatch.of([graphs[0], other])
+
+
+@pytest.mark.shared
+def test_the_self_relations_of_vrd_are_left_out(shared_data):
+    batch = SceneBatch.of(list(open_dataset(shared_data / "vrd")))
+    assert batch.self_relations == 109
+    assert int(batch.relation_count.sum()) == 30_355 + 7_638 - 109

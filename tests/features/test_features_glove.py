@@ -12,6 +12,7 @@ from scenegpi.data import DataError
 from scenegpi.features import cooccurrence
 from scenegpi.features.cooccurrence import Cooccurrences, count_cooccurrences, count_words, tokens
 from scenegpi.features.glove import GloveOptions, train_glove
+from scenegpi.features.words import WordVectors
 
 
 def counts_by_loop(lines, window, min_count):
@@ -134,3 +135,12 @@ def test_the_seed_decides_and_words_of_like_company_are_near(tmp_path):
 def test_options_that_make_no_sense(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         GloveOptions(**bad)
+
+
+@pytest.mark.shared
+def test_neighbours_learned_from_real_captions_make_sense(shared_data):
+    counts = count_cooccurrences(shared_data / "vg_captions" / "captions.txt", min_count=5)
+    words = WordVectors(counts.words, train_glove(counts, GloveOptions(dim=50, epochs=15)))
+    assert "cat" in dict(words.neighbours("dog", 5))
+    assert {"road", "sidewalk"} <= set(dict(words.neighbours("street", 5)))
+    assert {"shirt", "pants", "wears", "dressed", "shorts"} & set(dict(words.neighbours("wearing", 3)))

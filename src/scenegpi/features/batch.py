@@ -11,9 +11,8 @@ Row 0 of `edge_index` is the subject, which aggregates: layers take it with ``fl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -140,7 +139,7 @@ class SceneBatch:
         out[edges] = self.relation_class[torch.searchsorted(upto, ticket, right=True)]
         return out
 
-    def _map(self, change: Any) -> SceneBatch:
+    def _map(self, change: Callable[[Tensor], Tensor]) -> SceneBatch:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: change(v) for name, v in values.items() if isinstance(v, Tensor)})
 
