@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -141,7 +142,8 @@ class SceneBatch:
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> SceneBatch:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: change(v) for name, v in values.items() if isinstance(v, Tensor)})
+        moved: dict[str, Any] = {name: change(v) for name, v in values.items() if isinstance(v, Tensor)}
+        return replace(self, **moved)
 
 
 def complete_pairs(counts: NDArray[np.int64]) -> NDArray[np.int64]:
