@@ -19,10 +19,12 @@ __all__ = ["labelling"]
 
 
 def labelling(
-    quick: Annotated[bool, typer.Option("--quick", help="Few sample counts, one seed: a minute or two.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Two sample counts, one seed, short training: a minute or two.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for numbers, figure and finished cells.")] = Path("out/labelling"),
     seeds: Annotated[int | None, typer.Option(help="Runs of each cell; 3 in full, 1 with --quick.", min=1)] = None,
-    threads: Annotated[int | None, typer.Option(help="CPU threads; all cores if not given.", min=1)] = None,
+    threads: Annotated[int, typer.Option(help="CPU threads; more hardly help networks this small.", min=1)] = 1,
     draw: Annotated[
         Path | None, typer.Option(help="Train nothing: print and draw this results file.", show_default=False)
     ] = None,
@@ -60,7 +62,7 @@ def _read(path: Path) -> dict[str, Any]:
         _fail(str(error))
 
 
-def _train(quick: bool, out: Path, seeds: int | None, threads: int | None) -> dict[str, Any]:
+def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str, Any]:
     cells = out / "cells"
     cells.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=cells):
@@ -73,8 +75,7 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int | None) -> di
     from scenegpi.labelling.experiment import full_plan, quick_plan
     from scenegpi.labelling.report import results_file
 
-    if threads:
-        torch.set_num_threads(threads)
+    torch.set_num_threads(threads)
     plan = quick_plan(seeds or 1) if quick else full_plan(seeds or 3)
     console = Console()
     _print_models(plan, console)
@@ -165,6 +166,10 @@ def _show(results: dict[str, Any], out: Path) -> None:
         console.print(table)
     console.print("order gap: largest change of a label's probability when the nodes are listed in another order")
     console.print(f"no network of the form rho(z_k, g) can exceed {results['strict_ceiling']:.2%} here (n = 10)")
+    if results.get("plan") == "quick":
+        console.print(
+            "quick: 400 steps each, too few for the LSTM and the strict form to show their best; run it in full"
+        )
     for path in draw_labelling(results, out):
         print(f"{path}: the curves")
 
