@@ -151,7 +151,7 @@ def multiply_adds(sizes: Sequence[int], dense_words: bool) -> tuple[float, float
     n, e, graphs, h = sum(sizes), sum(k * (k - 1) for k in sizes), len(sizes), WIDTH
     d, r = ENTITIES + STATIC + WORDS * dense_words, PREDICATES + WORDS * dense_words
     on_nodes, on_edges = 8 * h + 2, 3 * h + 1  # phi i/j, beta j, alpha, gamma, rho, edge rho i/j and the gates
-    tables = 0 if dense_words else WORDS * (ENTITIES * on_nodes + PREDICATES * on_edges)
+    tables = 0 if dense_words else WORDS * (min(ENTITIES, n) * on_nodes + min(PREDICATES, e) * on_edges)
     inner = n * (5 * h * h + 2 * h * h + h * ENTITIES) + graphs * 2 * h * h + e * (2 * h * h + h * PREDICATES)
     features = n * d * on_nodes + e * r * on_edges + tables
     forward = STEPS * (inner + features)

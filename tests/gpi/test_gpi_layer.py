@@ -212,3 +212,15 @@ def test_default_sizes_are_the_papers():
         (500, 500),
         (51, 500),
     ]
+
+
+def test_word_tables_equal_their_vectors_written_out():
+    # More and fewer nodes than classes: the table is folded into the weight, or not.
+    for size in (2, 9):
+        graph = random_graph([size], 1.0, False, seed=size)
+        tables = make_layer(aggregation="feature")
+        words = torch.cat([graph.x, tables.x_table[graph.x_class]], 1)
+        pairs = torch.cat([graph.edge_attr, tables.edge_table[graph.edge_class]], 1)
+        dense = GPILayer(5, 5, 4, 3, hidden=5, gate=True, fused=True, aggregation="feature").double()
+        dense.load_state_dict({name: value for name, value in tables.state_dict().items() if "table" not in name})
+        torch.testing.assert_close(dense(words, graph.edge_index, pairs).edges, tables(graph).edges)

@@ -2,7 +2,8 @@ r"""Features of nodes or edges: a dense part and, optionally, a row of a word ta
 
 .. math:: z = [x, T_c], \qquad W z = W_x x + (T W_T^\top)_c
 
-The product of the table with a weight has one row for each class: it is made once, then looked up.
+The product of the table with a weight has one row for each class: it is made once, then looked up. For fewer rows than
+classes the product of the rows themselves is cheaper.
 """
 
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ class Features:
 
     def times(self, weight: Tensor) -> Tensor:
         """W z for weight ``(h, a + w)``: ``(M, h)``."""
+        if self.table is None or len(self.dense) <= len(self.table):
+            return linear(self.full(), weight)
         dense, table = self.split(weight)
         product = linear(self.dense, dense)
         return product if table is None or self.classes is None else product + embedding(self.classes, table)

@@ -29,7 +29,7 @@ from scenegpi.gpi.plan import EdgePlan
 __all__ = ["GPILayer", "GPIOutput"]
 
 # Edges walked at a time: few enough to stay in the cache, enough for full-speed products.
-CACHE_EDGES = 1024
+CACHE_EDGES = 512
 # The fused form costs about a millisecond to set up: so many multiply-adds must be saved for it to pay.
 WORTH_FUSING = 20_000_000
 

@@ -54,7 +54,7 @@ class BlockPool:
                 self._free.pop(0)
 
 
-POOL = BlockPool(limit=2**30)
+POOL = BlockPool(limit=2 * 2**30)
 
 
 def large_empty(rows: int, width: int, like: Tensor) -> Tensor:
