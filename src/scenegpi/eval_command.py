@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,7 +34,7 @@ def evaluate_file(
     seed: int = 0,
     progress: bool = False,
 ) -> Result:
-    """Score a file of predictions; DataError or MetricError, one line each, if that can't be done.
+    """Score a file of predictions; DataError, one line that names file, image and field, if that can't be done.
 
     Args:
         predictions: an npz file that holds the ground truth too (`scenegpi.data.evaluation_npz`), or JSON lines.
@@ -45,14 +46,13 @@ def evaluate_file(
         bootstrap, seed: of the intervals.
         progress: show a bar on the terminal.
     """
+    from scenegpi.data import DataError, open_dataset
     from scenegpi.metrics.state import Plan, RecallState
 
     options: dict[str, Any] = {"bootstrap": bootstrap, "seed": seed}
     if predictions.suffix.lower() == ".npz":
         if data is not None or split is not None or train is not None:
-            raise MetricError(
-                f"{predictions}: an npz file holds its own ground truth; --data, --split, --train don't go"
-            )
+            raise DataError(predictions, "an npz file holds its own ground truth; --data, --split, --train don't go")
         from scenegpi.data.evaluation_npz import EvaluationNpz
         from scenegpi.metrics.zero_shot import ZeroShot
 
@@ -64,9 +64,7 @@ def evaluate_file(
         total = len(file)
     else:
         if data is None:
-            raise MetricError(f"{predictions}: the ground truth is missing, give it with --data (or use an npz file)")
-        from scenegpi.data import open_dataset
-
+            raise DataError(predictions, "the ground truth is missing, give it with --data (or use an npz file)")
         truth = open_dataset(data, split)
         found = open_dataset(predictions, vocabulary=truth.vocabulary, strict=True, trust=True)
         if train is not None:
@@ -77,19 +75,20 @@ def evaluate_file(
     try:
         state.stream(_shown(pairs, total, progress))
     except MetricError as error:
-        raise MetricError(f"{predictions}: {error}") from None
+        raise DataError(predictions, str(error)) from None
     return state.result()
 
 
 def _matched(found: Dataset, truth: Dataset, allow_missing: bool) -> Pairs:
     """Each prediction with its ground truth, by image id or file name; every image of the data exactly once."""
+    from scenegpi.data import DataError
     from scenegpi.metrics.alignment import Alignment
 
     place: dict[str, int] = {}
     for i, graph in enumerate(truth):
         for name in _names(graph):
             if place.setdefault(name, i) != i:
-                raise MetricError(f"{truth.path}: two images are called {name!r:.60}")
+                raise DataError(truth.path, f"two images are called {name!r:.60}")
     align = Alignment(truth.vocabulary)
     seen: set[int] = set()
     for graph in found:
@@ -210,37 +209,26 @@ def eval_command(
     """Score predictions against ground truth: R@K, mR@K, zR@K, A@K, with and without graph constraint."""
     from rich.console import Console
 
-    from scenegpi.data import DataError
-
-    console, errors = Console(), Console(stderr=True)
     name = predictions.name if data is None else f"{data}{f' ({split})' if split else ''}"
+    ks, per = _numbers(k, "--k"), _numbers(per_pair, "--per-pair")
     try:
-        protocol = Protocol(
-            task,
-            constraint,
-            _numbers(k, "--k"),
-            iou,
-            empty,
-            several,
-            per_pair=_numbers(per_pair, "--per-pair"),
-            data=name,
-        )
-        result = evaluate_file(
-            predictions,
-            protocol,
-            data=data,
-            split=split,
-            train=train,
-            allow_missing=allow_missing,
-            bootstrap=bootstrap,
-            seed=seed,
-            progress=errors.is_terminal,
-        )
-        if json_file is not None:
-            write_json(result, json_file, predictions=str(predictions), task=task)
-    except (DataError, MetricError) as error:
-        errors.print(f"[red]error:[/red] {_plain(error)}", highlight=False, soft_wrap=True)
-        raise typer.Exit(2) from None
+        protocol = Protocol(task, constraint, ks, iou, empty, several, per_pair=per, data=name)
+    except MetricError as error:
+        raise typer.BadParameter(str(error)) from None
+    result = evaluate_file(
+        predictions,
+        protocol,
+        data=data,
+        split=split,
+        train=train,
+        allow_missing=allow_missing,
+        bootstrap=bootstrap,
+        seed=seed,
+        progress=sys.stderr.isatty(),
+    )
+    if json_file is not None:
+        write_json(result, json_file, predictions=str(predictions), task=task)
+    console = Console()
     console.print(result_table(result))
     console.print(f"{result.images:,} images, {result.counts['relations']:,} relations. {protocol}.", highlight=False)
     for note in result.notes:
@@ -249,14 +237,8 @@ def eval_command(
         console.print(f"Wrote {json_file}", highlight=False, soft_wrap=True)
 
 
-def _plain(error: Exception) -> str:
-    from rich.markup import escape
-
-    return escape(" ".join(str(error).split()))
-
-
 def _numbers(text: str, option: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.replace(",", " ").split())
     except ValueError:
-        raise MetricError(f"{option}: expected whole numbers with commas, found {text!r:.60}") from None
+        raise typer.BadParameter(f"{option}: expected whole numbers with commas, found {text!r:.60}") from None

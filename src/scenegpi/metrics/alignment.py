@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Alignment:
         return graph.replace(**changes)
 
 
-def _places(names: tuple[str, ...], index: dict[str, int]) -> NDArray[np.int32]:
+def _places(names: tuple[str, ...], index: Mapping[str, int]) -> NDArray[np.int32]:
     return np.array([index.get(name, -1) for name in names], dtype=np.int32)
 
 
