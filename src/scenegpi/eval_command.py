@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
     from scenegpi.data import Dataset
     from scenegpi.graph import SceneGraph
+    from scenegpi.metrics.intervals import Difference
     from scenegpi.metrics.result import Result
 
 Pairs = Iterator[tuple["SceneGraph", "SceneGraph"]]
@@ -154,28 +158,43 @@ def _shown(pairs: Pairs, total: int, progress: bool) -> Pairs:
 
 def result_table(result: Result) -> Table:
     """The figures of a result for a terminal: a line for each family, a column for each K, in percent."""
+    cells = {}
+    for name, value in result.figures.items():
+        low, high = result.intervals.get(name, (nan, nan))
+        cells[name] = "–" if isnan(value) else f"{100 * value:.1f}"
+        cells[name] += "" if isnan(low) else f" [{100 * low:.1f}, {100 * high:.1f}]"
+    return _family_table(cells, result.protocol.ks, "in percent")
+
+
+def difference_table(differences: Mapping[str, Difference], ks: tuple[int, ...]) -> Table:
+    """Paired differences in points, the plain figures only; a star where the interval leaves 0 out."""
+    cells = {}
+    for name, found in differences.items():
+        if "-" not in name:
+            star = "*" if found.low > 0 or found.high < 0 else " "
+            cells[name] = f"{100 * found.difference:+.1f} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]{star}"
+    return _family_table(cells, ks, "difference")
+
+
+def _family_table(cells: Mapping[str, str], ks: tuple[int, ...], title: str) -> Table:
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
-    ks = result.protocol.ks
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("in percent", no_wrap=True)
+    table.add_column(title, no_wrap=True)
     for k in ks:
         table.add_column(f"@{k}", justify="right")
     lines: dict[str, dict[int, str]] = {}
-    for name, value in result.figures.items():
+    for name, cell in cells.items():
         family, _, rest = name.partition("@")
         number, _, tail = rest.partition(",")
-        k = int(number)
-        low, high = result.intervals.get(name, (float("nan"), float("nan")))
-        cell = "–" if value != value else f"{100 * value:.1f}"
-        cell += "" if low != low else f" [{100 * low:.1f}, {100 * high:.1f}]".replace("[", r"\[")
-        if k in ks:
-            lines.setdefault(f"{family} {tail}".strip(), {})[k] = cell
+        if int(number) in ks:
+            lines.setdefault(f"{family} {tail}".strip(), {})[int(number)] = cell
         else:
             lines.setdefault(name, {})[ks[0]] = cell
-    for name, cells in lines.items():
-        table.add_row(name, *(cells.get(k, "") for k in ks))
+    for name, line in lines.items():
+        table.add_row(name, *(escape(line.get(k, "")) for k in ks))
     return table
 
 
@@ -205,19 +224,19 @@ def eval_command(
     allow_missing: Annotated[bool, typer.Option("--allow-missing", help="Images may lack a prediction.")] = False,
     bootstrap: Annotated[int, typer.Option(help="Replicates of the 95% intervals; 0 for none.", min=0)] = 1000,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    against: Annotated[Path | None, typer.Option(help="Another system's predictions, for a paired comparison.")] = None,
+    published: Annotated[bool, typer.Option("--published", help="Show published figures beside.")] = False,
 ) -> None:
     """Score predictions against ground truth: R@K, mR@K, zR@K, A@K, with and without graph constraint."""
-    from rich.console import Console
-
     name = predictions.name if data is None else f"{data}{f' ({split})' if split else ''}"
     ks, per = _numbers(k, "--k"), _numbers(per_pair, "--per-pair")
     try:
         protocol = Protocol(task, constraint, ks, iou, empty, several, per_pair=per, data=name)
     except MetricError as error:
         raise typer.BadParameter(str(error)) from None
-    result = evaluate_file(
-        predictions,
-        protocol,
+    score = partial(
+        evaluate_file,
+        protocol=protocol,
         data=data,
         split=split,
         train=train,
@@ -226,15 +245,46 @@ def eval_command(
         seed=seed,
         progress=sys.stderr.isatty(),
     )
+    result = score(predictions)
+    extra: dict[str, Any] = {"predictions": str(predictions), "task": task}
+    differences: dict[str, Difference] = {}
+    if against is not None:
+        differences = _compared(score(against), result, against)
+        extra["against"] = {"predictions": str(against), "differences": {n: asdict(d) for n, d in differences.items()}}
     if json_file is not None:
-        write_json(result, json_file, predictions=str(predictions), task=task)
-    console = Console()
+        write_json(result, json_file, **extra)
+    _print(result, differences, against, published)
+    if json_file is not None:
+        print(f"Wrote {json_file}")
+
+
+def _compared(other: Result, result: Result, file: Path) -> dict[str, Difference]:
+    from scenegpi.data import DataError
+    from scenegpi.metrics.intervals import compare
+
+    try:
+        return compare(other, result)
+    except MetricError as error:
+        raise DataError(file, str(error)) from None
+
+
+def _print(result: Result, differences: dict[str, Difference], against: Path | None, published: bool) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
     console.print(result_table(result))
-    console.print(f"{result.images:,} images, {result.counts['relations']:,} relations. {protocol}.", highlight=False)
-    for note in result.notes:
-        console.print(note, highlight=False)
-    if json_file is not None:
-        console.print(f"Wrote {json_file}", highlight=False, soft_wrap=True)
+    console.print(f"{result.images:,} images, {result.counts['relations']:,} relations. {result.protocol}.")
+    for note in [*result.notes, *([f"Zero-shot: {result.zero_shot}."] if result.zero_shot else [])]:
+        console.print(note)
+    if differences:
+        console.print(difference_table(differences, result.protocol.ks))
+        console.print(f"In points, to {against} on the same images; * the 95% interval leaves 0 out.", soft_wrap=True)
+    if published:
+        from scenegpi.metrics.published import published as reported
+        from scenegpi.metrics.table import figure_table
+
+        names = [name for name in ("R@50", "R@100", "ngR@50", "ngR@100") if name in result.figures]
+        console.print(figure_table({"yours": result}, names, reported(result.protocol.task), mark=True).rich())
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:

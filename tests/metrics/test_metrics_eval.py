@@ -123,6 +123,23 @@ def test_names_decide_not_numbers(files):
     assert result.figures == pytest.approx(scene_graph_recall(found, truth, Protocol(ks=(1, 2))).figures)
 
 
+def test_against_another_system_and_beside_published_figures(files):
+    arrays = npz_arrays(1, 8)
+    rng = np.random.default_rng(0)
+    arrays["rel_scores"] = rng.dirichlet(np.ones(7), len(arrays["rel_scores"]))
+    np.savez(files / "random.npz", **arrays)
+    out = files / "out.json"
+    case = [files / "case.npz", "--task", "predcls", "--json", out, "--k", "3,50", "--published"]
+    done = run(*case, "--against", files / "random.npz")
+    assert done.exit_code == 0, done.output
+    assert "GPI, linguistic" in done.output
+    assert "difference" in done.output
+    found = json.loads(out.read_text())["against"]["differences"]
+    assert found["R@3"]["low"] <= found["R@3"]["difference"] <= found["R@3"]["high"]
+    np.savez(files / "other.npz", **npz_arrays(2, 8))
+    refused([*case, "--against", files / "other.npz"], "other.npz: compare: different images")
+
+
 def refused(arguments, *words):
     """The command ends in a DataError, which the command line turns into one line and exit code 2."""
     done = run(*arguments)

@@ -76,7 +76,8 @@ def test_every_form_holds_the_figures_and_the_notes(result):
     assert "swapped" in rows[0]["notes"]
     assert rows[1]["notes"].count("official test split") == 1
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(table.rich())
+    wide = figure_table({"ours": result}, ("R@50", "R@100", "ngR@50", "ngR@100"), published("predcls"), mark=True)
+    console.print(wide.rich())
     text = console.export_text()
     assert "GPI, linguistic (a)" in text
     assert shown in text

@@ -33,6 +33,7 @@ class Result:
         per_predicate: recall of each predicate, by figure and name; see `figures.per_predicate`.
         counts: images, relations, images without predictions, and so on.
         notes: what a reader must know beside the figures.
+        zero_shot: which triplets zR@K counts, in words; "" without it.
         replicates: (B,) of each figure, for paired comparison; not in the JSON.
     """
 
@@ -43,6 +44,7 @@ class Result:
     per_predicate: dict[str, dict[str, float]]
     counts: dict[str, int]
     notes: list[str]
+    zero_shot: str = ""
     bootstrap: int = 0
     seed: int = 0
     fingerprint: int = 0
@@ -66,6 +68,7 @@ class Result:
             "intervals": {name: [_number(low), _number(high)] for name, (low, high) in self.intervals.items()},
             "counts": self.counts,
             "notes": self.notes,
+            "zero_shot": self.zero_shot,
             "by_convention": {name: _plain(values) for name, values in self.by_convention.items()},
             "per_predicate": {name: _plain(values) for name, values in self.per_predicate.items()},
             "bootstrap": {"replicates": self.bootstrap, "seed": self.seed, "level": 0.95},
@@ -84,6 +87,7 @@ class Result:
                 per_predicate={name: _floats(values) for name, values in data["per_predicate"].items()},
                 counts={name: int(value) for name, value in data["counts"].items()},
                 notes=[str(note) for note in data["notes"]],
+                zero_shot=str(data["zero_shot"]),
                 bootstrap=int(data["bootstrap"]["replicates"]),
                 seed=int(data["bootstrap"]["seed"]),
                 fingerprint=int(data["fingerprint"], 16),
@@ -127,6 +131,7 @@ def make_result(plan: Plan, sums: NDArray[np.float64], replicates: NDArray[np.fl
         },
         counts=counts,
         notes=_notes(plan, counts, float(sums[layout.blocks["only_true_pairs"]][0])),
+        zero_shot="" if plan.zero_shot is None else str(plan.zero_shot),
         bootstrap=plan.bootstrap,
         seed=plan.seed,
         fingerprint=fingerprint,
@@ -147,8 +152,6 @@ def _notes(plan: Plan, counts: dict[str, int], only_true_pairs: float) -> list[s
             f"In {only_true_pairs:.0f} of {counts['images']} images only ground-truth pairs were offered: which pairs "
             "are related was given away, and the figures are not comparable with a ranking of all pairs."
         )
-    if plan.zero_shot is not None:
-        notes.append(f"Zero-shot: {plan.zero_shot}.")
     return notes
 
 

@@ -50,9 +50,8 @@ class FigureTable:
         from rich.table import Table
 
         caption = "\n".join([self.caption, *self.notes])
-        table = Table(
-            title=title, box=box.SIMPLE_HEAD, caption=escape(caption), caption_justify="left", caption_style="dim"
-        )
+        table = Table(title=title, box=box.SIMPLE_HEAD, caption=escape(caption), pad_edge=False, padding=(0, 1, 0, 0))
+        table.caption_justify, table.caption_style = "left", "dim"
         table.add_column("system", no_wrap=True)
         for name in self.columns:
             table.add_column(name, justify="right", no_wrap=True)
@@ -139,7 +138,7 @@ def figure_table(
             marks += letters.setdefault(f"{result.images:,} images.", _letter(letters))
         rows.append(Row(name, result.figures, result.intervals, marks, "ours"))
     interval = " with 95% intervals, bootstrap over images" if any(r.intervals for r in results.values()) else ""
-    caption = f"In percent{interval}. Ours: {first.images:,} images; {first.protocol}."
+    caption = f"In percent{interval}. {next(iter(results))}: {first.images:,} images; {first.protocol}."
     notes = tuple(f"{letter}: {note[:1].upper()}{note[1:]}" for note, letter in letters.items())
     return FigureTable(tuple(figures), tuple(rows), caption, notes)
 
