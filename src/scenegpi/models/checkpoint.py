@@ -28,7 +28,7 @@ from scenegpi.models.build import SceneModel, build_model
 from scenegpi.models.card import model_card
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.options import OptionError, override, plain
-from scenegpi.models.shipped import shipped_models
+from scenegpi.models.shipped import find_model
 from scenegpi.vocabulary import Vocabulary
 
 FORMAT = 1
@@ -52,6 +52,7 @@ def save_model(
     config = {"format": FORMAT, "version": __version__, "model": plain(model.config), "training": record}
     with whole_folder(folder, overwrite) as part:
         save_file(_packed(model.state_dict()), part / "model.safetensors", {"scenegpi": f"model {FORMAT}"})
+        (part / "model.safetensors").chmod(0o644)
         _write_json(part / "config.json", config)
         _write_json(part / "vocabulary.json", model.vocabulary.to_dict())
         _write_json(part / "metrics.json", figures)
@@ -72,22 +73,6 @@ def load_model(source: str | Path) -> SceneModel:
     state = _state(folder / "model.safetensors", model.state_dict())
     model.load_state_dict(state, assign=True)
     return model.eval()
-
-
-def find_model(source: str | Path) -> Path:
-    """The folder of a model, by path or by the name of a shipped one."""
-    folder, shipped = Path(source), shipped_models()
-    if not folder.is_dir() and str(source) in shipped:
-        return shipped[str(source)]
-    if not folder.is_dir():
-        names = f"; shipped models: {', '.join(shipped)}" if shipped else ""
-        raise DataError(folder, f"no such model folder{names}")
-    return folder
-
-
-def read_metrics(folder: Path) -> dict[str, Any]:
-    """metrics.json as it was given to `save_model`."""
-    return _object(folder / "metrics.json")
 
 
 def _config(folder: Path) -> ModelConfig:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
+from scenegpi.data.errors import DataError
+
 
 def shipped_models() -> dict[str, Path]:
     """Name -> folder, in alphabetical order."""
@@ -12,3 +14,14 @@ def shipped_models() -> dict[str, Path]:
     if not folder.is_dir():
         return {}
     return {path.name: path for path in sorted(folder.iterdir()) if (path / "config.json").is_file()}
+
+
+def find_model(source: str | Path) -> Path:
+    """The folder of a model, by path or by the name of a shipped one."""
+    folder, shipped = Path(source), shipped_models()
+    if not folder.is_dir() and str(source) in shipped:
+        return shipped[str(source)]
+    if not folder.is_dir():
+        names = f"; shipped models: {', '.join(shipped)}" if shipped else ""
+        raise DataError(folder, f"no such model folder{names}")
+    return folder

@@ -1,0 +1,144 @@
+"""Training images -> batches: shuffled, augmented, cut by images or by pairs, shared out among processes.
+
+Everything random is drawn by (seed, epoch, image), so an epoch is the same in one process or several, before and
+after an interruption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from scenegpi.features.batch import SceneBatch, image_size
+from scenegpi.graph import SceneGraph
+from scenegpi.training.config import TrainConfig
+from scenegpi.training.simulate import simulate_labels
+
+Key = tuple[int, int]
+_ORDER, _MIRROR, _SIMULATE, _TASK = range(4)
+
+
+class TrainingImages(Dataset[SceneBatch]):
+    """Images as an epoch sees them: keys (epoch, i) -> a batch. With task "both" half of the batches give labels."""
+
+    def __init__(self, graphs: Sequence[SceneGraph], config: TrainConfig, shares: NDArray[np.float64]) -> None:
+        self.graphs, self.config, self.shares = graphs, config, shares
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    def __getitem__(self, keys: list[Key]) -> SceneBatch:
+        given = self.config.task == "predcls"
+        if self.config.task == "both":
+            given = bool(np.random.default_rng((self.config.seed, *keys[0], _TASK)).random() < 0.5)
+        return SceneBatch.of([self.image(*key) for key in keys], given_labels=given)
+
+    def image(self, epoch: int, i: int) -> SceneGraph:
+        """Image i as the epoch sees it."""
+        graph = self.graphs[i]
+        rng = np.random.default_rng((self.config.seed, epoch, i, _MIRROR))
+        augment = self.config.augment
+        if augment.distractors and len(self.graphs) > 1:
+            other = (i + int(rng.integers(1, len(self.graphs)))) % len(self.graphs)
+            graph = add_distractors(graph, self.graphs[other], rng, augment.distractors)
+        if augment.mirror and rng.random() < 0.5:
+            graph = mirror_image(graph)
+        if self.config.simulate is not None and self.config.task != "predcls":
+            seed = (self.config.seed, epoch, i, _SIMULATE)
+            graph = simulate_labels(graph, self.shares, self.config.simulate, seed)
+        return graph
+
+
+class EpochBatches(Sampler[list[Key]]):
+    """The keys of each batch of an epoch that belongs to process `rank` of `world`.
+
+    The shuffled images are cut into the same number of batches every epoch, each of about as many images, or pairs
+    (`sizes` (n,) are the pairs of each image). Batch k goes to process k mod world: one process with batches of twice
+    the size sees in each step what two processes see together.
+    """
+
+    def __init__(
+        self, sizes: NDArray[np.int64], batch: int, pairs: int = 0, seed: int = 0, rank: int = 0, world: int = 1
+    ) -> None:
+        self.weights = (sizes if pairs else np.ones_like(sizes)).astype(np.float64) + (1e-3 if pairs else 0.0)
+        wanted = -(-self.weights.sum() // ((pairs or batch) * world))
+        self.steps = int(min(max(wanted, 1), max(len(sizes) // world, 1)))
+        self.seed, self.rank, self.world, self.epoch = seed, rank, world, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Which epoch the next iteration is."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[list[Key]]:
+        order = np.random.default_rng((self.seed, self.epoch, _ORDER)).permutation(len(self.weights))
+        cuts = even_cuts(self.weights[order], self.steps * self.world)
+        for k in range(self.rank, self.steps * self.world, self.world):
+            yield [(self.epoch, i) for i in order[cuts[k] : cuts[k + 1]].tolist()]
+
+
+def even_cuts(weights: NDArray[np.float64], parts: int) -> NDArray[np.int64]:
+    """(parts + 1,) places that cut the weights (n,) into parts of about equal sums, each of at least one."""
+    n = len(weights)
+    reached = np.cumsum(weights) / weights.sum()
+    cuts = np.concatenate([[0], np.searchsorted(reached, np.arange(1, parts) / parts - 1e-12) + 1, [n]])
+    steps = np.arange(parts + 1)
+    cuts = np.maximum.accumulate(cuts - steps) + steps
+    return np.asarray(np.minimum(cuts, n - (parts - steps)), dtype=np.int64)
+
+
+def train_loader(
+    graphs: Sequence[SceneGraph], config: TrainConfig, shares: NDArray[np.float64], rank: int = 0, world: int = 1
+) -> DataLoader[Any]:
+    """Batches of training images for one process."""
+    sizes = np.array([len(graph) * (len(graph) - 1) for graph in graphs], dtype=np.int64)
+    sampler = EpochBatches(sizes, config.optim.batch, config.optim.pairs, config.seed, rank, world)
+    return DataLoader(
+        TrainingImages(graphs, config, shares),
+        batch_size=None,
+        sampler=sampler,
+        collate_fn=_as_it_is,
+        num_workers=config.optim.workers,
+        persistent_workers=config.optim.workers > 0,
+    )
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+def mirror_image(graph: SceneGraph) -> SceneGraph:
+    """Left and right change places: x becomes W - x."""
+    width, _ = image_size(graph)
+    boxes = graph.boxes.copy()
+    boxes[:, [0, 2]] = width - graph.boxes[:, [2, 0]]
+    return _changed(graph, boxes=boxes)
+
+
+def add_distractors(graph: SceneGraph, other: SceneGraph, rng: np.random.Generator, rate: float) -> SceneGraph:
+    """Some boxes of another image, scaled to this one, after its own: on average `rate` for each box of the image.
+
+    Distributions that the graph carries are dropped: nothing is known about the new boxes.
+    """
+    count = min(int(rng.poisson(rate * len(graph))), len(other))
+    if not count:
+        return graph
+    chosen = np.sort(rng.choice(len(other), count, replace=False))
+    scale = np.array(image_size(graph)) / np.array(image_size(other))
+    boxes = np.concatenate([graph.boxes, other.boxes[chosen] * np.tile(scale, 2)])
+    labels = np.concatenate([graph.labels, other.labels[chosen]])
+    nothing = {"scores": None, "label_dist": None, "pairs": None, "pair_dist": None}
+    return _changed(graph, boxes=boxes, labels=labels, **nothing)
+
+
+def _changed(graph: SceneGraph, **changes: Any) -> SceneGraph:
+    for value in changes.values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    return SceneGraph.trusted(**{name: getattr(graph, name) for name in graph.__slots__} | changes)

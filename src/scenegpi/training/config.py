@@ -1,0 +1,185 @@
+"""Everything that a training run can be told, as data: from defaults, a preset, and a TOML file.
+
+    preset = "gpi-feature-attention"
+    task = "predcls"
+    [data]
+    path = "vg150"
+    validation = 1291
+    [model.context]
+    hidden = 256
+    [optim]
+    epochs = 8
+
+A key that is no setting is refused, with the file's name and the field's.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from scenegpi.data.errors import DataError
+from scenegpi.data.files import check_file, reason
+from scenegpi.models.config import ModelConfig
+from scenegpi.models.options import OptionError, bounded, override
+from scenegpi.models.presets import preset
+
+LARGEST_FILE = 1 << 20
+_DEFAULT_PRESET = "gpi-feature-attention"
+_DEFAULT_MODEL = preset(_DEFAULT_PRESET)
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which images.
+
+    Args:
+        path, format: as `open_dataset` takes them.
+        validation: so many training images are set aside; 0 takes the data's own validation images, or else one
+            training image in twenty.
+        validation_seed: draws them; without it the first ones are taken.
+        images: train on so many images only; 0 for all.
+        distributions: npz file of another system's label and pair distributions.
+        words: file of word vectors, for models that read them.
+    """
+
+    path: str = ""
+    format: str | None = None
+    validation: int = bounded(0, 0, 10**9)
+    validation_seed: int | None = None
+    images: int = bounded(0, 0, 10**9)
+    distributions: str | None = None
+    words: str | None = None
+
+
+@dataclass(frozen=True)
+class LossConfig:
+    """The loss by name, and its weights; see `scenegpi.training.losses`.
+
+    Args:
+        kind: "paper", "released", "balanced" or "metric".
+        entities: weight of an entity's label.
+        negatives: weight of a pair without a relation.
+        related: weight of related-or-not beside the choice of the predicate.
+        power: "metric": an image with k relations weighs k ** (1 - power), so 1 counts images and 0 relations.
+        beta: "balanced": effective number of samples, (1 - beta ** n) / (1 - beta).
+        smoothing: share of the target spread evenly over the predicates.
+        targets: a pair with several predicates counts all of them ("soft"), or one that is drawn ("drawn").
+        steps: every step of the recurrence counts, or the last one only.
+        first_stage: weight of the baseline's own output in a model with context.
+    """
+
+    kind: Literal["paper", "released", "balanced", "metric"] = "metric"
+    entities: float = bounded(4.0, 0.0, 1e4)
+    negatives: float = bounded(1.0, 0.0, 1e4)
+    related: float = bounded(1.0, 0.0, 1e4)
+    power: float = bounded(0.5, 0.0, 1.0)
+    beta: float = bounded(0.999, 0.0, 0.999999)
+    smoothing: float = bounded(0.0, 0.0, 0.9)
+    targets: Literal["soft", "drawn"] = "soft"
+    steps: Literal["every", "last"] = "every"
+    first_stage: float = bounded(1.0, 0.0, 1e4)
+
+
+@dataclass(frozen=True)
+class OptimConfig:
+    """How weights are found: Adam with decoupled weight decay.
+
+    Args:
+        batch: images in a batch.
+        pairs: in place of `batch`, a batch is as many images as have together about so many pairs; 0 counts images.
+        epochs, patience: the most, and how many without a better validation R@50 before it stops.
+        first_epochs: epochs at the beginning in which only the baseline is trained.
+        learning_rate, warmup, schedule: warmup counts steps; "cosine" ends at a fiftieth of the rate.
+        clip: largest norm of a gradient; 0 for none.
+        average: decay of the running mean of the weights, which is what is validated and kept; 0 for none.
+        workers: processes that prepare batches.
+    """
+
+    batch: int = bounded(20, 1, 100_000)
+    pairs: int = bounded(0, 0, 10**8)
+    epochs: int = bounded(8, 1, 100_000)
+    patience: int = bounded(3, 1, 100_000)
+    first_epochs: int = bounded(0, 0, 100_000)
+    learning_rate: float = bounded(1e-3, 1e-9, 10.0)
+    weight_decay: float = bounded(1e-4, 0.0, 10.0)
+    warmup: int = bounded(200, 0, 10**7)
+    schedule: Literal["cosine", "constant"] = "cosine"
+    clip: float = bounded(5.0, 0.0, 1e6)
+    average: float = bounded(0.998, 0.0, 0.999999)
+    workers: int = bounded(0, 0, 64)
+
+
+@dataclass(frozen=True)
+class AugmentConfig:
+    """What is done to a training image, afresh each epoch.
+
+    Args:
+        mirror: left and right change places in half of the images.
+        distractors: boxes of another training image are added, on average so many for each box of the image; they
+            are not related to anything.
+    """
+
+    mirror: bool = True
+    distractors: float = bounded(0.0, 0.0, 10.0)
+
+
+@dataclass(frozen=True)
+class SimulateConfig:
+    """SGCls without a detector: label distributions by a confusion model, see `scenegpi.training.simulate`."""
+
+    strength: float = bounded(5.0, 0.0, 100.0)
+    noise: float = bounded(1.0, 0.0, 100.0)
+    frequency: float = bounded(0.5, 0.0, 10.0)
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """A whole run. `task` "both" trains half of the batches with labels given and half without.
+
+    `simulate` makes up label distributions for SGCls; the figures are then called simulated. `device` is one of
+    Lightning's accelerators, `devices` how many processes of it train together.
+    """
+
+    preset: str = _DEFAULT_PRESET
+    task: Literal["predcls", "sgcls", "both"] = "predcls"
+    seed: int = bounded(0, 0, 2**31 - 1)
+    device: Literal["auto", "cpu", "gpu", "cuda", "mps"] = "cpu"
+    devices: int = bounded(1, 1, 1024)
+    nodes: int = bounded(1, 1, 1024)
+    model: ModelConfig = _DEFAULT_MODEL
+    data: DataConfig = DataConfig()
+    loss: LossConfig = LossConfig()
+    optim: OptimConfig = OptimConfig()
+    augment: AugmentConfig = AugmentConfig()
+    simulate: SimulateConfig | None = None
+
+    @property
+    def scored_task(self) -> Literal["predcls", "sgcls"]:
+        """The task of the validation figures."""
+        return "sgcls" if self.task == "sgcls" else "predcls"
+
+
+def train_config(data: Mapping[str, Any]) -> TrainConfig:
+    """From plain values; where `preset` is named, the model starts from it. OptionError that names the field."""
+    named = data.get("preset", TrainConfig.preset) if isinstance(data, Mapping) else TrainConfig.preset
+    if not isinstance(named, str):
+        raise OptionError(f"preset: expected a text, found {type(named).__name__}")
+    return override(replace(TrainConfig(), preset=named, model=preset(named)), data, "")
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The values of a TOML file; DataError with the line where it is none."""
+    path = Path(path)
+    check_file(path)
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise DataError(path, "too large for a configuration")
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(path, f"is not TOML ({error})") from None

@@ -1,0 +1,140 @@
+"""A training run from configuration to model: opens the data, builds, trains, and can be resumed after a kill."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import numpy as np
+import torch
+from lightning.pytorch.callbacks import Callback, EarlyStopping, RichProgressBar
+from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.utilities import rank_zero_only
+from torch.utils.data import DataLoader
+
+from scenegpi.data.errors import DataError
+from scenegpi.data.files import read_object
+from scenegpi.graph import SceneGraph
+from scenegpi.models.build import build_model, prepare_model
+from scenegpi.models.grouping import grouped
+from scenegpi.models.options import OptionError, override
+from scenegpi.training.batches import train_loader
+from scenegpi.training.config import TrainConfig
+from scenegpi.training.folder import CONFIG, FINISHED, MODEL, STATE, RunFolder, WholeFiles, start_run, tidy, write_json
+from scenegpi.training.losses import predicate_balance
+from scenegpi.training.module import MONITOR, SceneModule
+from scenegpi.training.simulate import label_shares, simulated
+from scenegpi.training.sources import Images, open_images, open_words
+
+
+def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, progress: bool = False) -> Path:
+    """Trains, and gives the folder of the best model.
+
+    Args:
+        config: of the run.
+        folder: of the run; must be empty unless `resume`.
+        resume: go on after the last whole epoch of the run in `folder`, with `config` as it says there.
+        progress: show a bar.
+    """
+    folder = Path(folder)
+    if rank_zero_only.rank == 0:  # processes that it starts find the folder made
+        if not resume:
+            start_run(folder, config)
+        tidy(folder)
+    images = open_images(config.data)
+    module = make_module(config, images, folder)
+    validation = images.validation
+    shares = label_shares(images.train, len(images.vocabulary.objects))
+    if config.simulate is not None:
+        validation = list(simulated(validation, shares, config.simulate, config.seed))
+    elif config.task != "predcls" and any(graph.label_dist is None for graph in images.train):
+        raise OptionError("task: sgcls needs label distributions (data.distributions, or simulate to make them up)")
+    trainer = make_trainer(config, folder, progress)
+    loader = train_loader(images.train, config, shares, trainer.global_rank, trainer.world_size)
+    mine = validation[trainer.global_rank :: trainer.world_size]
+    started = time.perf_counter()
+    state = folder / STATE
+    try:
+        trainer.fit(
+            module, loader, validation_loader(mine), ckpt_path=str(state) if resume and state.exists() else None
+        )
+    except SystemExit:  # Lightning's answer to Ctrl+C
+        raise KeyboardInterrupt from None
+    writer = next(each for each in trainer.callbacks if isinstance(each, RunFolder))  # type: ignore[attr-defined]
+    if trainer.is_global_zero:
+        summary = {"epochs": len(writer.rows), MONITOR: writer.best, "seconds": round(time.perf_counter() - started, 1)}
+        write_json(folder / FINISHED, summary)
+    return folder / MODEL
+
+
+def read_run(folder: str | Path) -> TrainConfig:
+    """The configuration of a run that is to be resumed; DataError if there is none, or nothing left to do."""
+    folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        raise DataError(folder, "no run to resume: it holds no config.json")
+    if (folder / FINISHED).is_file():
+        raise DataError(folder, f"this run is finished; its model is {folder / MODEL}")
+    try:
+        return override(TrainConfig(), read_object(folder / CONFIG), "")
+    except OptionError as error:
+        raise DataError(folder / CONFIG, str(error)) from None
+
+
+def make_module(config: TrainConfig, images: Images, folder: Path) -> SceneModule:
+    """Model and loss, prepared on the training images; everything random starts from the seed."""
+    L.seed_everything(config.seed, workers=True, verbose=False)
+    model = build_model(config.model, images.vocabulary, open_words(config, images.vocabulary))
+    prepare_model(model, images.train)
+    balance = None
+    if config.loss.kind == "balanced":
+        rows = np.concatenate([graph.relations[:, 2] for graph in images.train])
+        counts = torch.from_numpy(np.bincount(rows, minlength=len(images.vocabulary.predicates)))
+        balance = predicate_balance(counts, config.loss.beta)
+    return SceneModule(model, config, balance, str(folder))
+
+
+def make_trainer(config: TrainConfig, folder: Path, progress: bool = False) -> L.Trainer:
+    """Lightning's Trainer with early stopping, the run's folder, and TensorBoard where it is installed."""
+    for name in ("lightning", "lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning")
+    record = {"preset": config.preset, "task": config.task, "data": Path(config.data.path).name, "seed": config.seed}
+    optim = config.optim
+    callbacks: list[Callback] = [EarlyStopping(MONITOR, mode="max", patience=optim.patience, check_finite=False)]
+    if progress:
+        callbacks.append(RichProgressBar(leave=False))
+    callbacks.append(RunFolder(folder, record, config.simulate is not None and config.scored_task == "sgcls"))
+    board = TensorBoardLogger(str(folder), name="", version="tensorboard") if find_spec("tensorboard") else False
+    processes = config.devices * config.nodes
+    return L.Trainer(
+        accelerator=config.device,
+        devices=config.devices,
+        num_nodes=config.nodes,
+        strategy="ddp_find_unused_parameters_true" if processes > 1 else "auto",
+        max_epochs=optim.epochs,
+        gradient_clip_val=optim.clip or None,
+        callbacks=callbacks,
+        logger=board,
+        plugins=[WholeFiles()],
+        enable_checkpointing=False,
+        enable_model_summary=False,
+        enable_progress_bar=progress,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+        inference_mode=False,
+    )
+
+
+def validation_loader(graphs: Sequence[SceneGraph]) -> DataLoader[Any]:
+    """Groups of validation graphs, as `predict_graphs` takes them."""
+    return DataLoader(list(grouped(graphs)), batch_size=None, collate_fn=_as_it_is)  # type: ignore[arg-type]
+
+
+def _as_it_is(graphs: list[SceneGraph]) -> list[SceneGraph]:
+    return graphs

@@ -1,0 +1,68 @@
+"""Which images train and which validate, from what the configuration says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from scenegpi.data.columns import SPLITS
+from scenegpi.data.dataset import Dataset
+from scenegpi.data.distributions import attach_distributions
+from scenegpi.data.errors import DataError
+from scenegpi.data.open import open_dataset
+from scenegpi.features.public_words import load_words
+from scenegpi.features.words import WordVectors
+from scenegpi.graph import SceneGraph
+from scenegpi.models.options import OptionError
+from scenegpi.training.config import DataConfig, TrainConfig
+from scenegpi.vocabulary import Vocabulary
+
+ONE_IN = 20
+
+
+class Images(NamedTuple):
+    """Training and validation graphs, all with at least a box and a relation, and their vocabulary."""
+
+    train: list[SceneGraph]
+    validation: list[SceneGraph]
+    vocabulary: Vocabulary
+
+
+def open_images(config: DataConfig) -> Images:
+    """Training and validation images; DataError if there are none of either."""
+    if not config.path:
+        raise OptionError("data.path: which data set?")
+    dataset = open_dataset(config.path, format=config.format)
+    if not dataset.vocabulary.predicates:
+        raise DataError(config.path, "boxes without relations: nothing to learn from")
+    if config.distributions is not None:
+        dataset = attach_distributions(dataset, config.distributions)
+    train, validation = _split(dataset, config)
+    if config.images:
+        train = train[: config.images]
+    if not len(train) or not len(validation):
+        raise DataError(config.path, f"{len(train)} training and {len(validation)} validation images with a relation")
+    return Images(list(train), list(validation), dataset.vocabulary)
+
+
+def open_words(config: TrainConfig, vocabulary: Vocabulary) -> WordVectors | None:
+    """The word vectors that the model reads; OptionError if it needs some and none are named."""
+    context = config.model.context
+    if context is None or not context.words:
+        return None
+    if config.data.words is None:
+        raise OptionError(f"data.words: {config.preset} reads word vectors, and no file of them is named (--words)")
+    return load_words(Path(config.data.words), [*vocabulary.objects, *vocabulary.predicates])
+
+
+def _split(dataset: Dataset, config: DataConfig) -> tuple[Dataset, Dataset]:
+    codes = dataset.split_codes()
+    if not (codes == SPLITS["train"]).any():
+        useful = dataset.drop_empty()
+        count = config.validation or max(len(useful) // ONE_IN, 1)
+        return useful[count:], useful[:count]
+    if not config.validation and (codes == SPLITS["val"]).any():
+        return dataset.split("train").drop_empty(), dataset.split("val").drop_empty()
+    count = config.validation or max(len(dataset.split("train").drop_empty()) // ONE_IN, 1)
+    parts = [dataset.split(name, count, config.validation_seed).drop_empty() for name in ("train", "val")]
+    return parts[0], parts[1]

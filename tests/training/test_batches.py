@@ -1,0 +1,102 @@
+"""Batches: every image once an epoch, in any number of processes; augmentations that keep what is true."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.model_cases import VOCABULARY, random_graphs
+from scenegpi.training.batches import EpochBatches, TrainingImages, add_distractors, even_cuts, mirror_image
+from scenegpi.training.config import SimulateConfig, train_config
+from scenegpi.training.simulate import label_shares, simulate_labels, simulated
+
+
+@given(
+    st.lists(st.integers(0, 400), min_size=1, max_size=60), st.integers(1, 9), st.integers(0, 500), st.integers(1, 3)
+)
+def test_every_image_stands_in_one_batch_of_one_process(sizes, batch, pairs, world):
+    sizes = np.array(sizes, dtype=np.int64)
+    if len(sizes) < world:
+        return
+    epochs = []
+    for epoch in range(2):
+        seen = []
+        for rank in range(world):
+            sampler = EpochBatches(sizes, batch, pairs, seed=3, rank=rank, world=world)
+            sampler.set_epoch(epoch)
+            found = list(sampler)
+            assert len(found) == len(sampler)
+            assert all(found)
+            seen += [i for keys in found for _, i in keys]
+        assert sorted(seen) == list(range(len(sizes)))
+        epochs.append(seen)
+    if len(sizes) > 12:
+        assert epochs[0] != epochs[1]
+
+
+def test_two_processes_see_what_one_sees_with_twice_the_batch():
+    sizes = np.full(40, 12, dtype=np.int64)
+    one = list(EpochBatches(sizes, 8, seed=1))
+    two = [list(EpochBatches(sizes, 4, seed=1, rank=rank, world=2)) for rank in (0, 1)]
+    assert [a + b for a, b in zip(*two, strict=True)] == one
+
+
+def test_batches_by_pairs_are_even():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(0, 300, 500)
+    found = [sum(sizes[i] for _, i in keys) for keys in EpochBatches(sizes, 1, pairs=3000)]
+    assert max(found) <= 3000 + 300
+    assert min(found) >= 3000 - 900
+
+
+@given(st.lists(st.floats(0.001, 100), min_size=1, max_size=40), st.data())
+def test_cuts_leave_no_part_empty(weights, data):
+    parts = data.draw(st.integers(1, len(weights)))
+    cuts = even_cuts(np.array(weights), parts)
+    assert cuts[0] == 0
+    assert cuts[-1] == len(weights)
+    assert (np.diff(cuts) >= 1).all()
+
+
+def test_an_epoch_is_the_same_whenever_it_is_asked_for():
+    graphs = random_graphs((4, 5, 6, 3), dist=False)
+    config = train_config({"augment": {"distractors": 0.5}, "simulate": {}, "task": "sgcls"})
+    images = TrainingImages(graphs, config, label_shares(graphs, 5))
+    assert images.image(2, 1) == images.image(2, 1)
+    assert images.image(2, 1) != images.image(3, 1)
+
+
+def test_a_mirror_image_of_a_mirror_image():
+    graph = random_graphs((6,))[0]
+    assert np.allclose(mirror_image(mirror_image(graph)).boxes, graph.boxes)
+    assert np.allclose(mirror_image(graph).boxes[:, [1, 3]], graph.boxes[:, [1, 3]])
+    assert (mirror_image(graph).boxes[:, 2] >= mirror_image(graph).boxes[:, 0]).all()
+
+
+def test_distractors_are_more_boxes_and_no_more_relations():
+    a, b = random_graphs((6, 8))
+    found = add_distractors(a, b, np.random.default_rng(0), 0.8)
+    assert len(a) < len(found) <= len(a) + len(b)
+    assert np.array_equal(found.relations, a.relations)
+    assert np.array_equal(found.boxes[: len(a)], a.boxes)
+    assert found.replace() == found  # a graph that passes all checks
+    assert add_distractors(a, b, np.random.default_rng(0), 0.0) is a
+
+
+def test_simulated_labels_are_right_as_often_as_they_are_strong():
+    graphs = random_graphs((30,) * 10, dist=False)
+    shares = label_shares(graphs, len(VOCABULARY.objects))
+    assert shares.sum() == pytest.approx(1)
+
+    def accuracy(strength):
+        found = list(simulated(graphs, shares, SimulateConfig(strength=strength), seed=1))
+        assert all(np.allclose(graph.label_dist.sum(1), 1, atol=1e-5) for graph in found)
+        assert all(np.array_equal(graph.labels, old.labels) for graph, old in zip(found, graphs, strict=True))
+        return np.mean([(graph.label_dist.argmax(1) == graph.labels).mean() for graph in found])
+
+    weak, strong, sure = accuracy(0.0), accuracy(2.0), accuracy(50.0)
+    assert weak < 0.4 < strong < sure == 1
+    empty = random_graphs((0,), dist=False)[0]
+    assert simulate_labels(empty, shares, SimulateConfig(), 0).label_dist.shape == (0, 5)
