@@ -13,7 +13,7 @@ from scenegpi.labelling import command, experiment
 from scenegpi.labelling.cells import Cell
 from scenegpi.labelling.experiment import Plan
 from scenegpi.labelling.graphs import Task
-from scenegpi.labelling.models import MODELS
+from scenegpi.labelling.models import COMPARED
 from scenegpi.labelling.training import Recipe
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -26,7 +26,7 @@ def tiny_plan(seeds: int = 1) -> Plan:
         Cell(model, samples, seed, task, recipe, test=10, sizes=() if model == "fc" else (3, 5), size_test=5)
         for seed in range(seeds)
         for samples in (10,)
-        for model in MODELS
+        for model in COMPARED
     ]
     return Plan("tiny", task, tuple(cells))
 
@@ -49,7 +49,7 @@ def test_runs_writes_and_resumes(tmp_path: Path) -> None:
     picture = (out / "labelling.svg").read_bytes()
     results = json.loads(written)
     assert len(results["cells"]) == len(list((out / "cells").iterdir())) == 8
-    assert all(str(f"{results['models'][model]['parameters']:,}") in first.output for model in MODELS)
+    assert all(str(f"{results['models'][model]['parameters']:,}") in first.output for model in COMPARED)
     assert {"nodes n", "sets K", "edge probability p", "optimiser", "recipes", "seeds"} <= results["choices"].keys()
 
     again = CliRunner().invoke(app, ["--quick", "--out", str(out), "--seeds", "2", "--threads", "1"])

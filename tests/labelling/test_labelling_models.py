@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scenegpi.labelling.graphs import Task
 from scenegpi.labelling.invariance import order_dependence
 from scenegpi.labelling.models import (
+    COMPARED,
     GPI,
-    MODELS,
     PARAMETERS,
     FullyConnected,
     LSTMs,
@@ -21,7 +21,7 @@ from scenegpi.labelling.models import (
 
 
 @pytest.mark.parametrize("nodes", [10, 30])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*COMPARED, "gpi-edges"])
 def test_parameter_counts_are_comparable(name: ModelName, nodes: int) -> None:
     assert count_parameters(build(name, Task(nodes=nodes))) == pytest.approx(PARAMETERS, rel=0.05)
 
@@ -36,11 +36,11 @@ def test_sizes_are_those_of_the_paper() -> None:
     assert count_parameters(fc) == PARAMETERS
 
 
-@given(seed=st.integers(0, 2**31), nodes=st.integers(1, 9), strict=st.booleans())
+@given(seed=st.integers(0, 2**31), nodes=st.integers(1, 9), form=st.sampled_from(["", "strict", "edges_only"]))
 @settings(max_examples=25, deadline=None)
-def test_gpi_networks_do_not_depend_on_the_order(seed: int, nodes: int, strict: bool) -> None:
+def test_gpi_networks_do_not_depend_on_the_order(seed: int, nodes: int, form: str) -> None:
     torch.manual_seed(seed)
-    model = GPI(3, nodes, hidden=24, strict=strict)
+    model = GPI(3, nodes, hidden=24, strict=form == "strict", edges_only=form == "edges_only")
     found = order_dependence(model, Task(nodes=nodes, sets=3).sample(4, seed), trials=3, seed=seed)
     assert found.gap < 1e-5
 
@@ -65,7 +65,7 @@ def test_order_dependence_counts_changed_labels_and_leaves_the_model_alone() -> 
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 7])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*COMPARED, "gpi-edges"])
 def test_scores_have_a_row_for_every_node(name: ModelName, nodes: int) -> None:
     task = Task(nodes=nodes, sets=2)
     small = {
@@ -73,6 +73,7 @@ def test_scores_have_a_row_for_every_node(name: ModelName, nodes: int) -> None:
         "gpi-strict": GPI(2, nodes, 8, strict=True),
         "lstm": LSTMs(2, nodes, 8, (8,)),
         "fc": FullyConnected(2, nodes, nodes, (8,)),
+        "gpi-edges": GPI(2, nodes, 8, edges_only=True),
     }[name]
     assert small(task.sample(3, 0)).shape == (3, nodes, nodes)
 
@@ -97,7 +98,7 @@ def test_lstm_reads_every_partner_once() -> None:
 
 def test_only_the_fully_connected_network_is_bound_to_one_size() -> None:
     larger = Task(nodes=7, sets=2).sample(2, 0)
-    for model in (GPI(2, 5, 8), GPI(2, 5, 8, strict=True), LSTMs(2, 5, 8, (8,))):
+    for model in (GPI(2, 5, 8), GPI(2, 5, 8, strict=True), GPI(2, 5, 8, edges_only=True), LSTMs(2, 5, 8, (8,))):
         assert model(larger).shape == (2, 7, 5)
     with pytest.raises(ValueError, match="5 nodes can't read graphs of 7"):
         FullyConnected(2, 5, 5, (8,))(larger)

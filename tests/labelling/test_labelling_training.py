@@ -92,11 +92,17 @@ def test_stops_when_solved() -> None:
 
 
 def test_stops_when_validation_stands_still() -> None:
-    recipe = Recipe(steps=1000, check_every=10, patience=4)
+    recipe = Recipe(steps=1000, check_every=10, patience=4, least_steps=0)
     checks: list[Check] = []
     course = train(_Frozen(right=False), SMALL.sample(50, 0), recipe, checks.append)
     assert (course.reason, course.best.step, course.checks[-1].step) == ("no better on validation", 10, 50)
     assert tuple(checks) == course.checks
+
+
+def test_does_not_give_up_before_the_least_steps() -> None:
+    recipe = Recipe(steps=1000, check_every=10, patience=2, least_steps=80)
+    course = train(_Frozen(right=False), SMALL.sample(50, 0), recipe)
+    assert (course.reason, course.checks[-1].step) == ("no better on validation", 80)
 
 
 def test_stops_at_the_last_step() -> None:

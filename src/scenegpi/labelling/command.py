@@ -88,14 +88,14 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str,
 def _print_models(plan: Plan, console: Console) -> None:
     from rich.table import Table
 
-    from scenegpi.labelling.models import MODELS, build, count_parameters, describe
+    from scenegpi.labelling.models import build, count_parameters, describe
 
     task = plan.task
     table = Table(title=f"networks for n = {task.nodes}, K = {task.sets}", title_justify="left")
     table.add_column("network")
     table.add_column("parameters", justify="right")
     table.add_column("sizes")
-    for model in MODELS:
+    for model in dict.fromkeys(cell.model for cell in plan.cells):
         table.add_row(model, f"{count_parameters(build(model, task)):,}", describe(model, task))
     console.print(table)
 
@@ -148,13 +148,14 @@ def _show(results: dict[str, Any], out: Path) -> None:
     from scenegpi.labelling.report import curve, summary_rows
     from scenegpi.viz.curves import draw_labelling
 
-    console, cells, models = Console(), results["cells"], list(results["models"])
+    console, cells = Console(), results["cells"]
     for nodes in sorted({cell["nodes"] for cell in cells}):
+        models = [m for m in results["models"] if curve(cells, m, nodes)]
         table = Table(title=f"accuracy, n = {nodes}: mean over seeds (lowest to highest)", title_justify="left")
         table.add_column("training graphs", justify="right")
         for model in models:
             table.add_column(model, justify="right")
-        for row in summary_rows(cells, nodes, _spread):
+        for row in summary_rows(cells, nodes, _spread, models):
             table.add_row(*row)
         longest = [curve(cells, model, nodes, "cpu_seconds") for model in models]
         table.add_section()

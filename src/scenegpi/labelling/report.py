@@ -14,7 +14,7 @@ import scenegpi
 from scenegpi.labelling.cells import FORMAT, Cell
 from scenegpi.labelling.experiment import Plan
 from scenegpi.labelling.graphs import best_order_blind_accuracy, stream_seed
-from scenegpi.labelling.models import MODELS, build, count_parameters, describe
+from scenegpi.labelling.models import COMPARED, build, count_parameters, describe
 
 __all__ = ["Point", "at_sizes", "curve", "read_results", "results_file", "summary_rows"]
 
@@ -57,11 +57,13 @@ def _points(pairs: Iterable[tuple[int, float]]) -> list[Point]:
     return [Point.of(x, values) for x, values in sorted(by_x.items())]
 
 
-def summary_rows(cells: Sequence[Result], nodes: int, form: Callable[[Point | None], str]) -> list[list[str]]:
+def summary_rows(
+    cells: Sequence[Result], nodes: int, form: Callable[[Point | None], str], models: Sequence[str] = COMPARED
+) -> list[list[str]]:
     """A row for each number of samples: the number, then each model's accuracy as ``form`` writes it."""
-    curves = {model: {p.x: p for p in curve(cells, model, nodes)} for model in MODELS}
+    curves = {model: {p.x: p for p in curve(cells, model, nodes)} for model in models}
     counts = sorted({x for points in curves.values() for x in points})
-    return [[f"{x:,}", *(form(curves[model].get(x)) for model in MODELS)] for x in counts]
+    return [[f"{x:,}", *(form(curves[model].get(x)) for model in models)] for x in counts]
 
 
 def read_results(path: Path) -> dict[str, Any]:
@@ -88,7 +90,7 @@ def results_file(plan: Plan, cells: Sequence[Result]) -> dict[str, Any]:
         "machine": {"processor": _processor(), "threads": torch.get_num_threads()},
         "models": {
             model: {"parameters": count_parameters(build(model, plan.task)), "sizes": describe(model, plan.task)}
-            for model in MODELS
+            for model in dict.fromkeys(cell.model for cell in plan.cells)
         },
         "strict_ceiling": ceiling,
         "cells": list(cells),
@@ -97,7 +99,7 @@ def results_file(plan: Plan, cells: Sequence[Result]) -> dict[str, Any]:
 
 def _choices(cells: Sequence[Cell]) -> dict[str, Any]:
     first = cells[0]
-    recipes = {cell.model: asdict(cell.recipe) for cell in cells}
+    recipes = {f"{cell.model}, n = {cell.task.nodes}": asdict(cell.recipe) for cell in cells}
     return {
         "nodes n": sorted({cell.task.nodes for cell in cells}),
         "sets K": first.task.sets,
@@ -110,7 +112,7 @@ def _choices(cells: Sequence[Cell]) -> dict[str, Any]:
         "seeds": sorted({cell.seed for cell in cells}),
         "a seed decides": "training samples, initial weights, order of batches; the test graphs are the same for all",
         "validation": "a fifth of the training samples, at most 200 graphs; chooses the step whose weights are kept",
-        "early stopping": "validation solved, or no better for `patience` checks; at most `steps` steps",
+        "early stopping": "validation solved, or after `least_steps` no better for `patience` checks; at most `steps`",
         "optimiser": "AdamW, linear warm-up then cosine to 0 at `steps`, gradient norm clipped",
         "loss": "cross-entropy, mean over nodes",
         "recipes": recipes,

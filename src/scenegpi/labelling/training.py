@@ -26,7 +26,8 @@ class Recipe:
     """``steps`` is the most; training ends before if the validation part is solved or stands still.
 
     Solved: every validation label right, loss below ``solved_loss``. Standing still: ``patience`` checks, one every
-    ``check_every`` steps, without a new best.
+    ``check_every`` steps, without a new best, but not before ``least_steps``: the strict form learns nothing to be seen
+    for its first few hundred steps.
     """
 
     steps: int = 2500
@@ -37,6 +38,7 @@ class Recipe:
     clip: float = 1.0
     check_every: int = 50
     patience: int = 5
+    least_steps: int = 1000
     solved_loss: float = 1e-3
 
     def rate(self, step: int) -> float:
@@ -116,7 +118,7 @@ def train(
         if right == 1.0 and loss < recipe.solved_loss:
             reason = "solved"
             break
-        if len(checks) - 1 - best >= recipe.patience:
+        if len(checks) - 1 - best >= recipe.patience and checks[-1].step >= recipe.least_steps:
             reason = "no better on validation"
             break
     model.load_state_dict(weights)

@@ -22,7 +22,9 @@ _STYLE: dict[str, dict[str, Any]] = {
     "gpi-strict": {"color": "#56B4E9", "marker": "s", "label": r"GPI strict, $\rho(z_k, g)$"},
     "lstm": {"color": "#D55E00", "marker": "^", "label": "LSTM"},
     "fc": {"color": "#009E73", "marker": "D", "label": "fully connected"},
+    "gpi-edges": {"color": "#CC79A7", "marker": "v", "label": "GPI over edges, mean"},
 }
+_COMPARED = ("gpi", "gpi-strict", "lstm", "fc")
 _INK, _FAINT = "#333333", "#8a8a8a"
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
@@ -80,16 +82,28 @@ def labelling_figure(results: Mapping[str, Any]) -> Figure:
     )  # fmt: skip
     whole.set(title=f"a  Accuracy against training graphs, n = {nodes}", ylim=(30, 103))
     zoomed.set(title=f"b  The same, above {_ZOOM_FROM:.0%}", ylim=(100 * _ZOOM_FROM, 100.4))
-    _time_panel(seconds, [cell for cell in small if cell["samples"] == shared], shared)
+    _time_panel(seconds, [cell for cell in small if cell["samples"] == shared and cell["model"] in _COMPARED], shared)
     _sizes_panel(sizes, small, shared, nodes)
-    handles, labels = whole.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, fontsize=10)
+    named: dict[str, Any] = {}
+    for axes in (whole, sizes):
+        handles, labels = axes.get_legend_handles_labels()
+        for handle, label in zip(handles, labels, strict=True):
+            named.setdefault(label, handle)
+    labels = [style["label"] for style in _STYLE.values() if style["label"] in named]
+    figure.legend(
+        [named[label] for label in labels],
+        labels,
+        loc="outside upper center",
+        ncols=len(labels),
+        frameon=False,
+        fontsize=10,
+    )
     return figure
 
 
 def _samples_panel(axes: Axes, cells: Sequence[dict[str, Any]], nodes: int) -> None:
-    for model, style in _STYLE.items():
-        _band(axes, curve(cells, model, nodes), style)
+    for model in _COMPARED:
+        _band(axes, curve(cells, model, nodes), _STYLE[model])
     axes.set_xscale("log")
     _plain_ticks(axes, sorted({cell["samples"] for cell in cells}))
     axes.set(xlabel="training graphs", ylabel="nodes labelled correctly, %")
@@ -114,7 +128,8 @@ def _time_panel(axes: Axes, cells: Sequence[dict[str, Any]], samples: int) -> No
 
 
 def _sizes_panel(axes: Axes, cells: Sequence[dict[str, Any]], samples: int, nodes: int) -> None:
-    for model, style in _STYLE.items():
+    for model in ("gpi", "gpi-edges", "lstm"):
+        style = _STYLE[model]
         _band(axes, at_sizes(cells, model, samples, "same_degree"), style)
         _band(axes, at_sizes(cells, model, samples, "same_probability"), style | {"linestyle": (0, (2, 2)), "mfc": "w"})
     axes.axvline(nodes, color=_FAINT, linewidth=1)
