@@ -23,7 +23,7 @@ from scenegpi.metrics.matching import ImageMatch, rankings
 from scenegpi.metrics.protocol import Protocol
 from scenegpi.metrics.zero_shot import ZeroShot
 
-TOTALS = ("images", "rows", "z_images", "z_rows", "pair_rows")
+TOTALS = ("images", "rows", "z_images", "z_rows")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,6 @@ def count(matches: Sequence[ImageMatch], layout: Layout, zero_shot: ZeroShot | N
         in_pair = np.bincount(cell[pair_rank < protocol.pair_k], minlength=n * p).reshape(n, p)
         put("pair", in_pair.sum(axis=1))
         put("predicate_pair", in_pair)
-        put_total("pair_rows", sizes)
     put_total("images", sizes > 0)
     put_total("rows", sizes)
     put_total("z_images", z_rows > 0)

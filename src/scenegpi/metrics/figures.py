@@ -34,9 +34,8 @@ class Sums:
 
     def __getitem__(self, name: str) -> Array:
         """The block of this name: (...,), or (..., P)."""
-        where = self.layout.blocks[name]
-        block = self.sums[..., where]
-        return block if name.lstrip("ng").startswith("predicate") else block[..., 0]
+        block = self.sums[..., self.layout.blocks[name]]
+        return block if "predicate" in name else block[..., 0]
 
     def total(self, name: str, recall: bool = False) -> Array:
         """What to divide by; `recall` marks the figures, R and its pooled form, that "field" counts as 0."""
@@ -59,53 +58,47 @@ def figures(
         empty: the convention for images without predictions, in place of the protocol's own.
         zero_shot: whether zero-shot triplets are known; without them there is no zR@K.
         groups: predicates of each named group.
-        reference: (layout.size,) for replicates, the sums of the whole data set: a predicate that it holds and a
-            replicate did not draw says nothing about recall, so it is left out of that replicate's mean.
+        reference: (layout.size,) for replicates, the sums of the whole data set. A replicate that did not draw any
+            image of a predicate says nothing about it; there the predicate keeps its recall on the whole data set.
+            (Counting it 0, or leaving it out, would pull the interval of mR@K off to one side.)
     """
     protocol, counted = layout.protocol, Sums(sums, layout, empty)
     whole = counted if reference is None else Sums(reference, layout, empty)
-    ks, prefixes = protocol.ks, protocol.prefixes
     images = counted.total("predicate_images")
+    occurring = whole.total("predicate_images") > 0
     everything = np.arange(layout.predicates)
-    found: dict[str, Array] = {}
-    for x in prefixes:
-        for k in ks:
-            found[f"{x}R@{k}"] = _ratio(counted[f"{x}R@{k}"], counted.total("images", recall=True))
+    cells = [(x, k) for x in protocol.prefixes for k in protocol.ks]
 
-    def mean_recall(x: str, k: int, members: NDArray[np.integer]) -> tuple[Array, Array]:
-        """Mean over the occurring predicates among `members`, and the share of `members` that occur."""
-        drawn = images[..., members] > 0
-        recall = _ratio(counted[f"{x}predicate@{k}"][..., members], images[..., members])
-        mean = _ratio(np.where(drawn, recall, 0.0).sum(axis=-1), drawn.sum(axis=-1))
-        return mean, (whole.total("predicate_images")[members] > 0).sum(axis=-1) / max(len(members), 1)
+    def mean_recall(x: str, k: int, members: NDArray[np.integer]) -> tuple[Array, float]:
+        """Mean over the predicates among `members` that occur, and their share of `members`."""
+        there = members[occurring[members]]
+        if not len(there):
+            return np.full(sums.shape[:-1], np.nan), 0.0
+        block = f"{x}predicate@{k}"
+        recall = _ratio(counted[block], images)[..., there]
+        of_all = _ratio(whole[block], whole.total("predicate_images"))[there]
+        return np.where(np.isnan(recall), of_all, recall).mean(axis=-1), len(there) / len(members)
 
-    for x in prefixes:
-        for k in ks:
-            mean, share = mean_recall(x, k, everything)
-            found[f"{x}mR@{k}"] = mean * share
+    mean = {cell: mean_recall(*cell, everything) for cell in cells}
+    rows = counted.total("rows", recall=True)
+    found = {f"{x}R@{k}": _ratio(counted[f"{x}R@{k}"], counted.total("images", recall=True)) for x, k in cells}
+    found |= {f"{x}mR@{k}": value * share for (x, k), (value, share) in mean.items()}
     if zero_shot:
-        found |= {f"{x}zR@{k}": _ratio(counted[f"{x}zR@{k}"], counted.total("z_images")) for x in prefixes for k in ks}
-    if protocol.given_boxes and "" in prefixes:
-        found |= {f"A@{k}": _ratio(counted[f"A@{k}"], counted.total("rows")) for k in ks}
-    for x in prefixes:
-        for k in ks:
-            found[f"occurring-{x}mR@{k}"] = mean_recall(x, k, everything)[0]
+        found |= {f"{x}zR@{k}": _ratio(counted[f"{x}zR@{k}"], counted.total("z_images")) for x, k in cells}
+    if protocol.given_boxes and "" in protocol.prefixes:
+        found |= {f"A@{k}": _ratio(counted[f"A@{k}"], counted.total("rows")) for k in protocol.ks}
+    found |= {f"occurring-{x}mR@{k}": value for (x, k), (value, _) in mean.items()}
     for name, group in (groups or {}).items():
-        for x in prefixes:
-            for k in ks:
-                mean, share = mean_recall(x, k, np.asarray(group, dtype=np.intp))
-                found[f"{name}-{x}mR@{k}"] = mean * share
-    for x in prefixes:
-        for k in ks:
-            found[f"pooled-{x}R@{k}"] = _ratio(counted[f"{x}rows@{k}"], counted.total("rows", recall=True))
-            if zero_shot:
-                found[f"pooled-{x}zR@{k}"] = _ratio(counted[f"{x}zrows@{k}"], counted.total("z_rows"))
+        for x, k in cells:
+            value, share = mean_recall(x, k, np.asarray(group, dtype=np.intp))
+            found[f"{name}-{x}mR@{k}"] = value * share
+    found |= {f"pooled-{x}R@{k}": _ratio(counted[f"{x}rows@{k}"], rows) for x, k in cells}
+    if zero_shot:
+        found |= {f"pooled-{x}zR@{k}": _ratio(counted[f"{x}zrows@{k}"], counted.total("z_rows")) for x, k in cells}
     for per in protocol.per_pair:
-        for k in ks:
-            rows = counted.total("rows", recall=True)
-            found[f"detection-R@{k},k={per}"] = _ratio(counted[f"k={per}@{k}"], rows)
+        found |= {f"detection-R@{k},k={per}": _ratio(counted[f"k={per}@{k}"], rows) for k in protocol.ks}
     if protocol.task == "predcls":
-        found[f"pair-R@{protocol.pair_k}"] = _ratio(counted["pair"], counted.total("pair_rows", recall=True))
+        found[f"pair-R@{protocol.pair_k}"] = _ratio(counted["pair"], rows)
     return found
 
 
