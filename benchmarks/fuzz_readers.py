@@ -23,8 +23,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
 from scenegpi import SceneGraph
-from scenegpi.data import DataError, convert, open_dataset, sample_path, validate
+from scenegpi.data import DataError, convert, open_dataset, sample_path, validate, write_jsonl
 
 SECONDS = 20
 MEMORY = 4 * 2**30
@@ -37,9 +39,29 @@ def corpus(folder: Path, data: Path | None, images: int = 12) -> list[Path]:
     made = [folder / "jsonl" / "x.jsonl", folder / "coco" / "x.json", folder / "vg"]
     for target in made:
         convert(dataset, target)
+    rich = [folder / "jsonl-scored" / "x.jsonl", folder / "coco-scored" / "x.json", folder / "vg-scored"]
+    write_jsonl(folder / "scored.jsonl", [_scored(graph, i) for i, graph in enumerate(dataset)])
+    for target in rich:
+        convert(open_dataset(folder / "scored.jsonl"), target)
+    made += rich
     made += [_vrd(folder / "vrd", dataset), _rel(folder / "rel", dataset), _csv(folder / "csv" / "x.csv", dataset)]
     made += [_results(folder / "results" / "x.json", dataset), _yolo(folder / "yolo", dataset)]
     return made
+
+
+def _scored(graph: SceneGraph, seed: int) -> SceneGraph:
+    """The graph with scores and, for two images of three, distributions over a few pairs, in single precision."""
+    rng = np.random.default_rng(seed)
+    fields: dict = {"scores": rng.uniform(size=len(graph)).astype(np.float32)}
+    fields["relation_scores"] = rng.uniform(size=len(graph.relations))
+    if seed % 3:
+        pairs = [(i, j) for i in range(min(len(graph), 3)) for j in range(min(len(graph), 3)) if i != j]
+        fields["label_dist"] = rng.dirichlet(np.ones(len(graph.vocabulary.objects)), len(graph)).astype(np.float32)
+        fields |= {
+            "pairs": pairs,
+            "pair_dist": rng.dirichlet(np.ones(1 + len(graph.vocabulary.predicates)), len(pairs)),
+        }
+    return graph.replace(**fields)
 
 
 def _dump(path: Path, value: object) -> Path:

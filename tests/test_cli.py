@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -101,6 +102,63 @@ def test_errors_are_one_line(words):
     text = scenegpi(*words, code=2)
     assert text.startswith("scenegpi: ")
     assert text.count("\n") == 1
+
+
+def hostile(tmp_path):
+    from scenegpi import SceneGraph, Vocabulary
+    from scenegpi.data import write_jsonl
+
+    words = Vocabulary(["[/red]", ":dog: $\\bad$", "a\nb\x1b[2J"], ["[bold]on", "$x"])
+    graph = SceneGraph(
+        [[0, 0, 5, 5]] * 3, [0, 1, 2], words, [[0, 1, 0], [1, 2, 1]], image_id="a\nb\x1b[2J", width=9, height=9
+    )
+    write_jsonl(tmp_path / "x.jsonl", [graph])
+    return tmp_path / "x.jsonl"
+
+
+def test_names_from_a_file_neither_style_nor_steer_the_terminal(tmp_path):
+    path = hostile(tmp_path)
+    text = scenegpi("data", "stats", path) + scenegpi("data", "show", path, "--out", tmp_path / "x.png")
+    assert "\x1b" not in text
+    for part in ("[/red]", ":dog: $\\bad$", "a\\nb\\x1b[2J", "[bold]on"):
+        assert part in text
+    data = path.read_text().replace("[0.0,0.0,5.0,5.0]", "[0.0,0.0,-5.0,5.0]", 1)
+    path.write_text(data)
+    text = scenegpi("data", "validate", path, code=1)
+    assert text.count("\n") == 2
+    assert "\x1b" not in text
+
+
+def test_a_terminal_without_the_characters(tmp_path):
+    command = [sys.executable, "-c", "from scenegpi.cli import main; main()", "data", "show"]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert b"riding" in done.stdout
+
+
+def test_pipes_and_full_disks():
+    program = f"{sys.executable} -c 'from scenegpi.cli import main; main()' data show"
+    for line, code in (
+        (f"{program} | head -1 >&2; exit ${{PIPESTATUS[0]}}", (0, 141)),
+        (f"{program} > /dev/full", (2,)),
+    ):
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+        assert done.returncode in code
+        assert "Traceback" not in done.stderr
+    assert done.stderr == "scenegpi: the output cannot be written (No space left on device)\n"
+
+
+def test_stopped_midway_leaves_nothing(tmp_path):
+    code = (
+        "import os, signal; from scenegpi.cli import _behave; from scenegpi.data import *; _behave()\n"
+        "def stop(graphs):\n"
+        "    for graph in graphs:\n"
+        "        yield graph\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        f"convert(open_dataset(sample_path()), {str(tmp_path / 'x.jsonl')!r}, watch=stop)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 143
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_debug_shows_the_traceback():

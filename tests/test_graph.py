@@ -40,7 +40,10 @@ def small(**changes) -> SceneGraph:
         ({"labels": [0, 1, -1]}, "labels[2]"),
         ({"labels": [0, 1, 0.5]}, "labels: expected whole numbers"),
         ({"labels": [0, 1, 2**40]}, "labels: a number too large"),
-        ({"labels": ["a", "b", "c"]}, "labels: expected numbers"),
+        ({"labels": ["a", "b", "c"]}, "labels: 'a' is not in the vocabulary"),
+        ({"labels": [b"a", b"b", b"c"]}, "labels: expected numbers"),
+        ({"file": "\ud800"}, "file: "),
+        ({"image_id": "\ud800"}, "image_id: "),
         ({"relations": [[0, 3, 0]]}, "relations[0]: [0, 3] is outside 0..2"),
         ({"relations": [[0, 1, 3]]}, "relations (predicate)[0]: [3]"),
         ({"scores": [1, 2]}, "scores: expected shape (3)"),
@@ -81,6 +84,15 @@ def test_takes_torch_tensors():
     assert graph == small()
 
 
+def test_labels_may_be_names():
+    assert small(labels=["man", "hat", "man"]) == small()
+
+
+def test_takes_bfloat16():
+    torch = pytest.importorskip("torch")
+    assert small(scores=torch.tensor([0.5, 1.0, 0.25], dtype=torch.bfloat16)).scores.tolist() == [0.5, 1.0, 0.25]
+
+
 def test_empty_graph():
     graph = SceneGraph([], [], VOCABULARY)
     assert len(graph) == 0
@@ -100,6 +112,7 @@ def test_triplets_are_ranked_by_the_product_and_stable():
     graph = small(scores=[0.5, 1.0, 1.0], relation_scores=[0.4, 0.9, 0.4])
     assert [t.predicate for t in graph.triplets()] == ["on", "wearing", "wearing"]
     assert graph.triplets(top=1)[0].score == pytest.approx(0.45)
+    assert graph.triplets(top=-1) == []
     assert str(graph.triplets(top=1)[0]) == "hat - on - man (0.450)"
     assert [t[4:] for t in small().triplets()] == [(0, 1), (1, 0), (0, 1)]
 
@@ -221,6 +234,19 @@ def test_networkx():
         ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, 1e999], "label": "a"}]}', "boxes[0]"),
         ('{"vocabulary": {"objects": ["a"]}, "relations": [{"subject": 0}]}', "relations[0].subject"),
         ("[" * 100_000, "JSON: nested too deeply"),
+        (
+            '{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, 4], "label": "a", "score": 1'
+            + "0" * 400
+            + '}], "float32": ["scores"]}',
+            "scores: expected numbers",
+        ),
+        (
+            '{"vocabulary": {"objects": ["a"]}, "float32": ["label_dist"], "objects": ['
+            '{"box": [1, 2, 3, 4], "label": "a", "distribution": [1]},'
+            '{"box": [1, 2, 3, 4], "label": "a", "distribution": [1, 2]}]}',
+            "label_dist: not an array",
+        ),
+        ('{"vocabulary": {"objects": ["\\ud800"]}}', "vocabulary.objects[0]"),
         ('{"vocabulary": {"objects": ["a"]}, "image": {"id": [1]}}', "image_id"),
         ('{"vocabulary": {"objects": ["a"]}, "image": 3}', "image: expected an object"),
         ('{"vocabulary": {"objects": ["a"]}, "image": {"file": 3}}', "image.file"),

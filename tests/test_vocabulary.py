@@ -23,8 +23,13 @@ def test_indices_and_equality():
 
 
 def test_is_immutable():
+    vocabulary = Vocabulary(["x"])
     with pytest.raises(AttributeError):
-        Vocabulary(["x"]).objects = ("y",)
+        vocabulary.objects = ("y",)
+    with pytest.raises(AttributeError):
+        del vocabulary.name
+    with pytest.raises(TypeError):
+        vocabulary.object_index["y"] = 1
 
 
 @pytest.mark.parametrize("objects", ["man", ["a", "a"], [""], [1], None, 3])

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.vocabulary import well_formed
+
 
 class GraphError(ValueError):
     """A scene graph that makes no sense; the message starts with the field's name."""
@@ -18,8 +20,9 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _array(value: Any, field: str) -> NDArray[Any]:
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
+    if hasattr(value, "detach"):  # a torch tensor; NumPy knows no bfloat16
+        value = value.detach().cpu()
+        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
     try:
         array = np.array(value)
     except (ValueError, TypeError, OverflowError) as error:
@@ -82,8 +85,10 @@ def real_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.flo
 
 
 def identifier(value: Any) -> int | str | None:
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, str) and well_formed(value):
+        return str(value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return int(value)
     raise GraphError(f"image_id: expected a whole number or a string, found {value!r:.60}")
@@ -95,3 +100,13 @@ def image_side(value: Any, field: str) -> int | None:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 < value < 2**31:
         raise GraphError(f"{field}: expected a positive whole number, found {value!r:.60}")
     return int(value)
+
+
+def file_name(value: Any) -> str | None:
+    """The image's file name, as text that can be written."""
+    if value is None:
+        return None
+    text = str(value)
+    if not well_formed(text):
+        raise GraphError(f"file: {text!r:.60} can't be written as UTF-8")
+    return text

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -49,21 +52,35 @@ def options(
 
 def main() -> None:
     """Entry point: runs a command; an error becomes one line and an exit code."""
+    _behave()
     try:
-        app()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except Exception as error:
         if os.environ.get("SCENEGPI_DEBUG"):
             raise
         from scenegpi.arrays import GraphError
-        from scenegpi.data.errors import DataError
+        from scenegpi.data.errors import DataError, printable
+        from scenegpi.metrics.protocol import MetricError
 
-        expected = isinstance(error, DataError | GraphError)
-        if not expected:
-            text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            print(f"scenegpi: fault in this program: {' '.join(text.split())} (--debug shows where)", file=sys.stderr)
-        else:
-            print(f"scenegpi: {error}", file=sys.stderr)
+        expected = isinstance(error, DataError | GraphError | MetricError)
+        text = str(error)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+            expected, text = True, f"the output cannot be written ({error.strerror})"
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it once more on its way out
+        elif not expected:
+            text = f"fault in this program: {type(error).__name__}: {error} (see --debug)"
+        print(f"scenegpi: {printable(text)}", file=sys.stderr)
         sys.exit(2 if expected else 3)
+
+
+def _behave() -> None:
+    """As a program in a pipe should: quiet when the reader leaves, tidy when stopped, never lost for a character."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception: half-written files are removed
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")

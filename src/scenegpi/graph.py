@@ -20,6 +20,7 @@ from scenegpi.arrays import (
     GraphError,
     box_array,
     check_range,
+    file_name,
     identifier,
     image_side,
     integer_array,
@@ -50,7 +51,7 @@ class SceneGraph:
 
     Args:
         boxes: (N, 4) x1, y1, x2, y2 in pixels, x1 <= x2 and y1 <= y2; may reach outside the image.
-        labels: (N,) indices into `vocabulary.objects`.
+        labels: (N,) indices into `vocabulary.objects`, or the names themselves.
         vocabulary: the names.
         relations: (R, 3) rows of subject, object (indices of boxes) and predicate (index into
             `vocabulary.predicates`). Duplicate rows are kept; a pair may have several predicates.
@@ -113,12 +114,12 @@ class SceneGraph:
         set_ = object.__setattr__
         set_(self, "vocabulary", vocabulary)
         set_(self, "image_id", identifier(image_id))
-        set_(self, "file", None if file is None else str(file))
+        set_(self, "file", file_name(file))
         set_(self, "width", image_side(width, "width"))
         set_(self, "height", image_side(height, "height"))
         set_(self, "boxes", box_array(boxes))
         n = len(self.boxes)
-        set_(self, "labels", integer_array(labels, (n,), "labels"))
+        set_(self, "labels", integer_array(_numbered(labels, vocabulary), (n,), "labels"))
         check_range(self.labels, len(vocabulary.objects), "labels")
         set_(self, "scores", real_array(scores, (n,), "scores"))
         set_(self, "label_dist", real_array(label_dist, (n, len(vocabulary.objects)), "label_dist"))
@@ -188,7 +189,7 @@ class SceneGraph:
     def triplets(self, top: int | None = None) -> list[Triplet]:
         """The relations in words, best first; equal scores stay in their order in the graph."""
         scores = self.triplet_scores()
-        order = np.argsort(-scores, kind="stable")[:top]
+        order = np.argsort(-scores, kind="stable")[: None if top is None else max(top, 0)]
         objects, predicates = self.vocabulary.objects, self.vocabulary.predicates
         labels = self.labels
         return [
@@ -283,6 +284,16 @@ class SceneGraph:
         return graph
 
 
+def _numbered(labels: Any, vocabulary: Vocabulary) -> Any:
+    """Names -> indices; anything else stays as it is."""
+    if not isinstance(labels, list | tuple) or not labels or not all(isinstance(name, str) for name in labels):
+        return labels
+    unknown = next((name for name in labels if name not in vocabulary.object_index), None)
+    if unknown is not None:
+        raise GraphError(f"labels: {unknown!r:.60} is not in the vocabulary")
+    return [vocabulary.object_index[name] for name in labels]
+
+
 def _rebuild(fields: dict[str, Any]) -> SceneGraph:
     for value in fields.values():
         if isinstance(value, np.ndarray):
@@ -292,7 +303,7 @@ def _rebuild(fields: dict[str, Any]) -> SceneGraph:
 
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b)
+        return np.array_equal(a, b)  # by value: single precision equals the same numbers in double
     return type(a) is type(b) and bool(a == b)
 
 

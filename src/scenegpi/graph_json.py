@@ -10,21 +10,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from scenegpi.arrays import GraphError
+from scenegpi.arrays import GraphError, box_array
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
 VERSION = 1
 
 
-def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text without NaN or infinities; GraphError on anything else, deep nesting included."""
+def parse_json(text: str | bytes, unique: bool = False) -> Any:
+    """The value of a JSON text without NaN or infinities; GraphError on anything else, deep nesting included.
+
+    With `unique`, an object that holds a key twice is an error too (plain JSON readers keep the last).
+    """
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique if unique else None)
     except RecursionError:
         raise GraphError("JSON: nested too deeply") from None
     except (ValueError, UnicodeDecodeError) as error:
@@ -100,11 +105,11 @@ def from_dict(data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
             for i, row in enumerate(pairs)
         ]
         fields["pair_dist"] = _column(pairs, "distribution", "pairs") if pairs else ()
-    elif relations and "distribution" in relations[0]:
+    elif any("distribution" in row for row in relations):
         fields["pairs"], fields["pair_dist"] = _pairs_of_relations(relations, n)
     for name in _typed(data.get("float32", []), list, "float32"):
         if name in FLOAT_FIELDS and fields.get(name) is not None:
-            fields[name] = np.asarray(fields[name], dtype=np.float32)
+            fields[name] = single(fields[name])
     file = image.get("file")
     if file is not None and not isinstance(file, str):
         raise GraphError("image.file: expected a string")
@@ -116,6 +121,61 @@ def from_dict(data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
         height=image.get("height"),
         **fields,
     )
+
+
+def defects(data: Any, vocabulary: Vocabulary | None = None) -> list[str]:
+    """Everything that is wrong with a JSON object, row by row; the first entry is what `from_dict` says."""
+    try:
+        from_dict(data, vocabulary)
+        return []
+    except GraphError as error:
+        found = [str(error)]
+    try:
+        known = _vocabulary(data.get("vocabulary"), vocabulary)
+        objects, relations, pairs = (_rows(data, name) for name in ("objects", "relations", "pairs"))
+    except (GraphError, AttributeError):
+        return found
+    n = len(objects)
+    checks: list[Callable[[], object]] = []
+    for i, row in enumerate(objects):
+        checks.append(partial(_checked_box, row, i))
+        checks.append(partial(_label, row.get("label"), known.object_index, f"objects[{i}].label"))
+    for name, rows in (("relations", relations), ("pairs", pairs)):
+        for i, row in enumerate(rows):
+            checks += [partial(_end, row, end, n, f"{name}[{i}]") for end in ("subject", "object")]
+    for i, row in enumerate(relations):
+        checks.append(partial(_label, row.get("predicate"), known.predicate_index, f"relations[{i}].predicate"))
+    for check in checks:
+        try:
+            check()
+        except GraphError as error:
+            found.append(str(error))
+    # the first check by the record and the check of its row may say the same
+    return list(dict.fromkeys(found[1:] or found))
+
+
+def single(values: Any) -> Any:
+    """The values in single precision; unchanged where that can't be, for the record to say what is wrong."""
+    try:
+        return np.asarray(values, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
+        return values
+
+
+def _checked_box(row: dict[str, Any], i: int) -> None:
+    try:
+        box_array([_get(row, "box", f"objects[{i}]")])
+    except GraphError as error:
+        raise GraphError(str(error).replace("boxes[0]", f"objects[{i}].box")) from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"key {twice!r:.60} stands twice")
+    return table
 
 
 def _no_constant(text: str) -> Any:
@@ -163,7 +223,7 @@ def _vocabulary(value: Any, given: Vocabulary | None) -> Vocabulary:
     return given
 
 
-def _label(value: Any, index: dict[str, int], field: str) -> int:
+def _label(value: Any, index: Mapping[str, int], field: str) -> int:
     if isinstance(value, str):
         if value not in index:
             raise GraphError(f"{field}: {value!r:.60} is not in the vocabulary")

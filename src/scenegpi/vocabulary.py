@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 NO_RELATION = "no relation"
@@ -39,15 +40,18 @@ class Vocabulary:
     def __setattr__(self, key: str, value: Any) -> None:
         raise AttributeError(f"Vocabulary is immutable: cannot set {key!r}")
 
-    @cached_property
-    def object_index(self) -> dict[str, int]:
-        """Name -> label."""
-        return {name: i for i, name in enumerate(self.objects)}
+    def __delattr__(self, key: str) -> None:
+        raise AttributeError(f"Vocabulary is immutable: cannot delete {key!r}")
 
     @cached_property
-    def predicate_index(self) -> dict[str, int]:
+    def object_index(self) -> Mapping[str, int]:
+        """Name -> label."""
+        return MappingProxyType({name: i for i, name in enumerate(self.objects)})
+
+    @cached_property
+    def predicate_index(self) -> Mapping[str, int]:
         """Name -> predicate."""
-        return {name: i for i, name in enumerate(self.predicates)}
+        return MappingProxyType({name: i for i, name in enumerate(self.predicates)})
 
     @cached_property
     def digest(self) -> str:
@@ -96,10 +100,20 @@ def _names(values: Iterable[str], field: str) -> tuple[str, ...]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ValueError(f"vocabulary.{field}: expected a list of names")
     names = tuple(values)
+    seen: set[str] = set()
     for i, name in enumerate(names):
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name or not well_formed(name):
             raise ValueError(f"vocabulary.{field}[{i}]: expected a non-empty string, found {name!r:.60}")
-    if len(set(names)) != len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ValueError(f"vocabulary.{field}: {twice!r:.60} stands twice")
+        if name in seen:
+            raise ValueError(f"vocabulary.{field}: {name!r:.60} stands twice")
+        seen.add(name)
     return names
+
+
+def well_formed(text: str) -> bool:
+    """Whether a string can be written as UTF-8 (JSON can hold half a surrogate pair, which can't)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

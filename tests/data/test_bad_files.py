@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +44,13 @@ def test_noise(tmp_path, name):
 def test_a_directory_in_the_place_of_a_file(tmp_path, name):
     (tmp_path / name).mkdir()
     complain(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "x.txt"])
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path, name):
+    vg_files.write(tmp_path)
+    os.mkfifo(tmp_path / name)
+    assert "is not a regular file" in complain(tmp_path / name)
 
 
 def test_nothing_there(tmp_path):
@@ -98,6 +104,8 @@ def test_wrong_json_type(tmp_path, name, text):
         assert len(open_dataset(tmp_path / name)) == 0  # a detector that found nothing
     elif text == "[3]" and name == "x.json":
         assert "[0].image_id" in str(open_dataset(tmp_path / name).report.defects[0])
+    elif text.startswith("{") and name == "x.jsonl":
+        assert "line 1: vocabulary: missing" in str(open_dataset(tmp_path / name).report.defects[0])
     else:
         complain(tmp_path / name)
 
@@ -174,6 +182,33 @@ def test_nothing_is_replaced_unasked(tmp_path, name):
     assert sorted(path.name for path in tmp_path.iterdir()) == [name]
 
 
+def test_force_touches_only_its_own_files(tmp_path):
+    data = open_dataset(sample_path())
+    (tmp_path / "folder" / "VG_100K").mkdir(parents=True)
+    (tmp_path / "folder" / "VG_100K" / "1.jpg").write_text("a photo")
+    convert(data, tmp_path / "folder", overwrite=True)
+    assert (tmp_path / "folder" / "VG_100K" / "1.jpg").read_text() == "a photo"
+    assert len(open_dataset(tmp_path / "folder")) == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_links_stay_and_devices_are_refused(tmp_path):
+    data = open_dataset(sample_path())
+    (tmp_path / "real.jsonl").write_text("old")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
+    convert(data, tmp_path / "link.jsonl", overwrite=True)
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert len(open_dataset(tmp_path / "real.jsonl")) == 3
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(DataError, match="is not a regular file"):
+        convert(data, tmp_path / "pipe.jsonl", overwrite=True)
+
+
+def test_nothing_to_write(tmp_path):
+    with pytest.raises(DataError, match="there is no image to write"):
+        convert(open_dataset(sample_path())[:0], tmp_path / "x.jsonl")
+
+
 def test_a_failure_midway_leaves_nothing(tmp_path):
     def break_off(graphs):
         yield next(iter(graphs))
@@ -207,7 +242,3 @@ def test_targets_that_cannot_be(tmp_path):
         convert(data, tmp_path / "file" / "x.jsonl")
     with pytest.raises(DataError, match="which format"):
         convert(data, tmp_path / "x.png")
-
-
-def test_no_limits_are_left_behind():
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import pickle
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
@@ -79,7 +79,7 @@ def test_validation_takes_the_first_related_images_or_random_ones(tmp_path):
 
 
 def crowded(tmp_path):
-    boxes = [[0, 0, 10, 10], [5, 5, 15, 15], [20, 20, 30, 30], [10, 0, 12, 10]]
+    boxes = [[0, 0, 10, 10], [5, 5, 15, 15], [20, 20, 30, 30], [11, 0, 12, 10]]
     relations = [[0, 1, 0], [0, 1, 0], [0, 1, 1], [0, 2, 2], [0, 3, 0]]
     lonely = SceneGraph(boxes, [0] * 4, VOCABULARY, [[0, 2, 1]], image_id=2)
     items = [SceneGraph(boxes, [0] * 4, VOCABULARY, relations, image_id=1), lonely]
@@ -116,6 +116,52 @@ def test_sampling_draws_one_predicate_a_pair_by_its_share_of_the_rows(tmp_path):
     assert [g.relations.tolist() for g in seeded] == [seeded[i].relations.tolist() for i in range(2)]
 
 
+def test_validation_images_are_called_so_everywhere(tmp_path):
+    data = many(tmp_path)
+    val = data.split("val", validation=3)
+    assert val.split_codes().tolist() == [1, 1, 1]
+    convert(val, tmp_path / "val.jsonl")
+    assert open_dataset(tmp_path / "val.jsonl").split_codes().tolist() == [1, 1, 1]
+    whole = open_dataset(tmp_path / "x.jsonl", validation=3)
+    assert statistics(whole).splits == {"train": 17, "val": 3}
+    assert [g.image_id for g in whole.split("val")] == [1, 2, 3]
+
+
+def test_statistics_of_sampled_relations_agree(tmp_path):
+    data = open_dataset(crowded(tmp_path), duplicates="sample")
+    figures = statistics(data)
+    assert figures.relations == figures.predicate_counts.sum() == 4
+
+
+def _names_of(data, start):
+    return [graph.image_id for graph in data[start::2]]
+
+
+@pytest.mark.parametrize("method", ["fork", "threads"])
+def test_readers_do_not_disturb_each_other(tmp_path, method):
+    data = many(tmp_path, 400)
+    if method == "threads":
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(_names_of, [data] * 4, range(4)))
+    else:
+        with get_context("fork").Pool(2) as pool:
+            found = pool.starmap(operator.getitem, [(data, i) for i in range(400)])
+            assert [g.image_id for g in found] == list(range(400))
+            return
+    assert found == [list(range(start, 400, 2)) for start in range(4)]
+
+
+def test_an_error_travels_between_processes():
+    error = pickle.loads(pickle.dumps(DataError("a  file", "what is\nwrong")))
+    assert str(error) == "a  file: what is\\nwrong"
+
+
+def test_positions_choose_images(data):
+    assert [g.image_id for g in data[[2, 0]]] == [13, 11]
+    assert [g.image_id for g in data[np.array([True, False, True])]] == [11, 13]
+    assert data[np.int64(1)].image_id == 12
+
+
 def test_find(data):
     assert data.find(13) == 2
     assert data.find("12") == 1
@@ -136,6 +182,17 @@ def test_image_paths(tmp_path):
     assert [p.name if p else None for p in map(data.image_path, range(3))] == ["11.jpg", None, "13.png"]
     elsewhere = open_dataset(folder, images=folder / "VG_100K_2")
     assert [p is not None for p in map(elsewhere.image_path, range(3))] == [False, False, True]
+
+
+def test_names_with_dots_and_the_id_zero(tmp_path):
+    from PIL import Image
+
+    for name in ("img.v1.jpg", "img.jpg", "0.jpg"):
+        Image.new("RGB", (2, 2)).save(tmp_path / name)
+    graphs = [SceneGraph([], [], VOCABULARY, image_id=0), SceneGraph([], [], VOCABULARY, image_id="img.v1")]
+    write_jsonl(str(tmp_path / "x.jsonl"), graphs)
+    data = open_dataset(tmp_path / "x.jsonl")
+    assert [data.image_path(i).name for i in range(2)] == ["0.jpg", "img.v1.jpg"]
 
 
 @pytest.mark.parametrize("name", ["../secret.jpg", "/etc/passwd", "a\0b"])

@@ -96,6 +96,13 @@ def test_vrd_defects(tmp_path, changes, message):
     assert message in str(report.defects[0])
 
 
+def test_an_image_that_stands_twice_in_json_is_not_lost_silently(tmp_path):
+    folder = vrd_folder(tmp_path)
+    dump(folder / "annotations_test.json", '{"b.jpg": [], "b.jpg": []}')
+    with pytest.raises(DataError, match=r"annotations_test\.json: JSON: key 'b\.jpg' stands twice"):
+        open_dataset(folder)
+
+
 def test_vrd_without_names(tmp_path):
     with pytest.raises(DataError, match=r"predicates\.json: cannot be read \(No such file"):
         open_dataset(vrd_folder(tmp_path, predicates=None))
@@ -181,6 +188,44 @@ def test_coco_defects(tmp_path, field, row, message):
     assert message in " / ".join(map(str, report.defects))
 
 
+def test_coco_lists_every_defect_of_an_image_and_no_other(tmp_path):
+    value = coco()
+    value["annotations"][0]["bbox"] = [1]
+    value["annotations"][1]["category_id"] = 99
+    value["rel_annotations"].append({"subject_id": 1, "object_id": 2, "predicate_id": 3, "image_id": 5})
+    report = validate(dump(tmp_path / "x.json", value))
+    assert [d.field for d in report.defects] == [
+        "annotations[0].bbox",
+        "annotations[1].category_id",
+        "rel_annotations[1].subject_id",
+        "rel_annotations[1].object_id",
+        "rel_annotations[1].predicate_id",
+    ]
+    assert (report.errors, report.skipped) == (5, 1)
+
+
+def test_coco_numbers_may_be_whole_floats(tmp_path):
+    value = coco()
+    value["images"][0]["width"] = 100.0
+    value["annotations"][0]["category_id"] = 18.0
+    assert open_dataset(dump(tmp_path / "x.json", value))[0].names == ["dog", "car"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": 900}, "annotations[1].id: 900 is no id, or stands twice"),
+        ({"id": [1]}, "annotations[1].id: [1] is no id"),
+        ({"score": 0.5}, "annotations[0].score: missing, though others of the image have it"),
+        ({"bbox": [0, 0, 10**400, 1]}, "annotations[1].bbox"),
+    ],
+)
+def test_coco_annotations_that_contradict_each_other(tmp_path, change, message):
+    value = coco()
+    value["annotations"][1] |= change
+    assert message in str(validate(dump(tmp_path / "x.json", value)).defects[0])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -206,6 +251,8 @@ def test_coco_folder_with_rel_json(tmp_path):
     assert data.format == "coco-folder"
     assert [t[:3] for t in data[0].triplets()] == [("car", "behind", "dog")]
     assert data.split_codes().tolist() == [0, 0, 2]
+    dump(tmp_path / "rel.json", {**rel, "train": {"5": [], "77": []}})
+    assert "image 77: rel.json train: the image is not in train.json" in str(validate(tmp_path).defects[0])
     for row, message in (([0, 2, 1], "out of range"), ([0, 1, 0], "out of range"), ([0, 1], "expected [subject")):
         dump(tmp_path / "rel.json", {**rel, "train": {"5": [row]}})
         assert message in str(validate(tmp_path).defects[0])
@@ -218,7 +265,7 @@ def test_open_images(tmp_path):
     rows = (
         "aa,/m/man,/m/car,0.1,0.5,0.2,0.4,0,1,0,1,inside_of\naa,/m/man,/m/hat,0.1,0.5,0.2,0.4,0.1,0.2,0.1,0.2,wears\n"
     )
-    path = dump(tmp_path / "train-annotations-vrd.csv", HEADER + rows)
+    path = dump(tmp_path / "train-annotations-vrd.csv", "\ufeff" + HEADER + rows)
     dump(tmp_path / "class-descriptions.csv", "/m/man,Man\n/m/car,Car\n")
     dump(tmp_path / "sizes.json", {"aa": {"width": 200, "height": 100}})
     data = open_dataset(path, sizes=tmp_path / "sizes.json")
@@ -226,6 +273,7 @@ def test_open_images(tmp_path):
     assert data[0].boxes.tolist() == [[20, 20, 100, 40], [0, 0, 200, 100], [20, 10, 40, 20]]
     assert [t[:3] for t in data[0].triplets()] == [("Man", "inside_of", "Car"), ("Man", "wears", "/m/hat")]
     assert data.split_codes().tolist() == [0]
+    assert open_dataset(dump(tmp_path / "latest.csv", HEADER + rows)).split_codes().tolist() == [-1]
     nominal = open_dataset(path)
     assert (nominal[0].width, nominal.report.warnings) == (1024, 1)
     assert "canvas of 1024 x 1024" in str(nominal.report.defects[0])
@@ -305,6 +353,38 @@ def test_yolo(tmp_path):
     assert len(data[1]) == 0
 
 
+def test_yolo_root_with_splits(tmp_path):
+    from PIL import Image
+
+    for split in ("train", "valid"):
+        dump(tmp_path / split / "labels" / f"{split}.txt", "\ufeff0 0.5 0.5 0.5 0.5\n")
+        (tmp_path / split / "images").mkdir()
+        Image.new("RGB", (100, 50)).save(tmp_path / split / "images" / f"{split}.jpg")
+    dump(tmp_path / "README.dataset.txt", "made by hand")
+    dump(tmp_path / "data.yaml", "names: {0: 'hot, dog'}  # food\n")
+    data = open_dataset(tmp_path)
+    assert data.format == "yolo"
+    assert data.split_codes().tolist() == [0, 1]
+    assert data[0].names == ["hot, dog"]
+    assert (data[0].width, data[0].height, data.report.warnings) == (100, 50, 0)
+
+
+def test_a_blank_line_among_class_names_is_no_name(tmp_path):
+    dump(tmp_path / "a.txt", "1 0.5 0.5 0.5 0.5\n")
+    dump(tmp_path / "classes.txt", "\ufeffcat\n\ndog\n\n")
+    with pytest.raises(DataError, match=r"classes\.txt: expected class names"):
+        open_dataset(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"categories": [{"id": 1e400, "name": "a"}]}', '{"categories": [{"id": [1], "name": "a"}]}', "{}", "3"]
+)
+def test_names_that_are_none(tmp_path, text):
+    path = dump(tmp_path / "x.json", [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}])
+    with pytest.raises(DataError, match=r"names\.json: (expected class names|JSON)"):
+        open_dataset(path, names=dump(tmp_path / "names.json", text))
+
+
 @pytest.mark.parametrize(
     "text", ["names: [cat, 'dog']\n", "nc: 2\nnames:\n  - cat\n  - dog\n", "names:\n  0: cat\n  1: dog\nval: x\n"]
 )
@@ -326,16 +406,19 @@ def test_yolo_defects(tmp_path, line):
 
 def test_jsonl_bad_lines_are_left_out_or_stop_a_strict_run(tmp_path):
     good = '{"vocabulary": {"objects": ["a"]}, "image": {"id": 1}, "objects": [{"box": [0, 0, 1, 1], "label": "a"}]}'
-    other = '{"image": {"id": 2}, "objects": [{"box": [0, 0, 1, 1], "label": "b"}]}'
+    other = '{"image": {"id": 2}, "objects": [{"box": [0, 0, 1, 1], "label": "b"}], "relations": [{"subject": 4, "object": 0, "predicate": 0}]}'
     path = dump(tmp_path / "x.jsonl", f"{good}\n\n{other}\n{{]\n{good}\n")
     data = open_dataset(path)
     assert [g.image_id for g in data] == [1]
     assert [str(d).removeprefix(f"{path}: ") for d in data.report.defects] == [
-        "line 3: objects[0].label: 'b' is not in the vocabulary",
+        "image 2: line 3: objects[0].label: 'b' is not in the vocabulary",
+        "image 2: line 3: relations[0].subject: expected an index of an object (0..0), found 4",
+        "image 2: line 3: relations[0].predicate: expected a name or an index of the vocabulary, found 0",
         "line 4: JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
         "line 5: image.id: 1 stands twice",
     ]
-    with pytest.raises(DataError, match=r"line 3: objects\[0\]\.label"):
+    assert data.report.skipped == 3
+    with pytest.raises(DataError, match=r"image 2: line 3: objects\[0\]\.label"):
         open_dataset(path, strict=True)
     trusted = open_dataset(path, trust=True)
     assert len(trusted) == 4

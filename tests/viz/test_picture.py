@@ -71,7 +71,7 @@ def test_a_broken_photo_is_one_line_and_leaves_nothing(tmp_path):
     assert not (tmp_path / "x.png").exists()
 
 
-@pytest.mark.parametrize("n", [0, 1, 40])
+@pytest.mark.parametrize("n", [0, 1, 40, 466])
 def test_any_number_of_boxes(tmp_path, n):
     rng = np.random.default_rng(n)
     low = rng.uniform(0, 300, (n, 2))
@@ -91,3 +91,5 @@ def test_the_terminal_shows_every_object(graph):
     if len(graph):
         rows = canvas(graph, 60).plain.splitlines()
         assert all(len(row) == 60 for row in rows)
+        text = "\n".join(rows)
+        assert all(f"{name} {i}" in text for i, name in enumerate(graph.names))

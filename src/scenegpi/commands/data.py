@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Look at, check, convert and show data sets of any format.", no_args_is_help=True)
 
-Source = Annotated[Path, typer.Argument(help="A data set: a file or a folder of any known format.", show_default=False)]
+SOURCE_HELP = "A data set: a file or a folder of any known format."
+Source = Annotated[Path, typer.Argument(help=SOURCE_HELP, show_default=False, readable=False)]
 Format = Annotated[str | None, typer.Option(help="The format, where the path does not tell it.", show_default=False)]
 Split = Annotated[str | None, typer.Option(help="Only train, val or test.", show_default=False)]
 Validation = Annotated[int, typer.Option(help="So many training images become val (the field takes 5000).", min=0)]
@@ -81,10 +82,12 @@ def validate(
     warnings: Annotated[bool, typer.Option(help="Also list oddities that cost nothing.")] = True,
 ) -> None:
     """List every defect with file, image and field. Exit code 1 if there is any, 2 if the data can't be read."""
+    import logging
     import sys
 
     from scenegpi.data import validate as check
 
+    logging.getLogger("scenegpi").setLevel(logging.ERROR)  # every defect is listed below
     report = check(path, format=format, images=images, names=names, sizes=sizes)
     for defect in report.defects:
         if defect.severity == "error" or warnings:
@@ -146,7 +149,7 @@ def convert(
 
 @app.command()
 def show(
-    path: Annotated[Path | None, typer.Argument(help="A data set; by default the shipped sample.")] = None,
+    path: Annotated[Path | None, typer.Argument(help=f"{SOURCE_HELP} By default the sample.", readable=False)] = None,
     image: Annotated[str | None, typer.Argument(help="The image's id or file name.", show_default=False)] = None,
     index: Annotated[int, typer.Option(help="Or its position in the data set.", min=0)] = 0,
     out: Annotated[Path | None, typer.Option(help="Also draw it to this .png or .svg.", show_default=False)] = None,
@@ -171,7 +174,7 @@ def show(
         raise DataError(dataset.path, f"image {at}: there are {len(dataset)}, counted from 0")
     graph = dataset[at]
     console = Console()
-    console.print(render(graph, columns=min(max(console.width - 2, 40), 110), top=top))
+    console.print(render(graph, columns=min(max(console.width - 1, 16), 110), top=top))
     if out is not None:
         from scenegpi.viz.picture import draw
 

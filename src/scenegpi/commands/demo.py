@@ -21,7 +21,7 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
     figures = statistics(dataset)
     console.rule("the sample scenes")
     console.print(f"{figures.images} images, {figures.boxes} boxes, {figures.relations} relations\n")
-    console.print(render(dataset[0], columns=min(max(console.width - 2, 40), 100)))
+    console.print(render(dataset[0], columns=min(max(console.width - 1, 16), 100)))
     console.rule("pictures and files")
     for graph in dataset:
         print(f"{draw(graph, out / f'scene-{graph.image_id}.png')}: the scene as boxes and as a graph")

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from scenegpi.data.dataset import Dataset
+from scenegpi.data.errors import printable
 from scenegpi.data.statistics import Statistics, ranked, summary
 
 BAR = 30
@@ -18,7 +20,8 @@ BAR = 30
 def print_statistics(dataset: Dataset, figures: Statistics, rows: int) -> None:
     """What `data stats` prints."""
     console = Console()
-    head = Table(title=f"{dataset.path} ({dataset.format})", show_header=False, title_justify="left")
+    title = Text(printable(f"{dataset.path} ({dataset.format})"))
+    head = Table(title=title, show_header=False, title_justify="left")
     head.add_column(style="bold")
     head.add_column(justify="right")
     splits = ", ".join(f"{count:,} {name}" for name, count in figures.splits.items() if name != "unsplit")
@@ -49,7 +52,7 @@ def _histogram(console: Console, title: str, counts: dict[str, int], rows: int, 
     table = Table(title=f"{title} ({len(counts)}{cut})" if share else title, title_justify="left", show_header=False)
     for name, count in shown:
         bar = "█" * round(BAR * count / most) or ("▏" if count else "")
-        table.add_row(name, f"{count:,}", f"{count / total:.1%}", bar)
+        table.add_row(Text(printable(name)), f"{count:,}", f"{count / total:.1%}", bar)
     console.print(table)
 
 

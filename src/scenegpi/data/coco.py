@@ -9,26 +9,28 @@ A COCO file without relations is read as boxes.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
 from scenegpi.data.errors import DataError, Report
 from scenegpi.data.files import read_object
-from scenegpi.graph_json import FLOAT_FIELDS
+from scenegpi.graph_json import FLOAT_FIELDS, single
 from scenegpi.vocabulary import Vocabulary
 
-NOTHING = ("__background__", "background", "no relation")
-Relations = Callable[[Any, list[dict[str, Any]]], dict[str, Any]]
+BACKGROUND = "__background__"
+Row = tuple[int, dict[str, Any]]  # its number in the file, and the row
 
 
 class _RowError(Exception):
     """One row that makes no sense: the field and what is wrong with it."""
+
+
+Relations = Callable[[Any, list[Row], list[_RowError]], dict[str, Any]]
 
 
 def read_coco(path: Path, report: Report) -> Columns:
@@ -41,21 +43,24 @@ def read_coco(path: Path, report: Report) -> Columns:
     builder = ColumnsBuilder(_vocabulary(path, objects, predicates, name if isinstance(name, str) else ""), report)
     relations = _grouped(path, data, "rel_annotations", report)
 
-    def of_image(image_id: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        place = {row["id"]: i for i, row in enumerate(rows) if "id" in row}
+    def of_image(image_id: Any, rows: list[Row], problems: list[_RowError]) -> dict[str, Any]:
         found = relations.pop(image_id, [])
-        fields: dict[str, Any] = {
-            "relations": [
-                (
-                    _lookup(place, row, "subject_id", "is no annotation of this image"),
-                    _lookup(place, row, "object_id", "is no annotation of this image"),
-                    _lookup(predicate_of, row, "predicate_id", "is no rel_category"),
-                )
-                for row in found
-            ],
-            "relation_scores": _optional(found, "score"),
-        }
-        return fields
+        place: dict[Any, int] = {}
+        for i, (number, row) in enumerate(rows):
+            key = row.get("id")
+            if key is not None and (isinstance(key, bool) or not isinstance(key, int | float | str) or key in place):
+                problems.append(_RowError(f"annotations[{number}].id", f"{key!r:.40} is no id, or stands twice"))
+            elif key is not None:
+                place[key] = i
+        triples = []
+        for number, row in found:
+            where = f"rel_annotations[{number}]"
+            ends = [
+                _lookup(place, row, end, where, "is no annotation of this image", problems)
+                for end in ("subject_id", "object_id")
+            ]
+            triples.append((*ends, _lookup(predicate_of, row, "predicate_id", where, "is no rel_category", problems)))
+        return {"relations": triples, "relation_scores": _optional(found, "score", "rel_annotations", problems)}
 
     _add_images(path, data, label_of, builder, report, of_image)
     for image_id in relations:
@@ -66,12 +71,13 @@ def read_coco(path: Path, report: Report) -> Columns:
 def read_coco_folder(folder: Path, report: Report) -> Columns:
     """train.json, val.json, test.json (those that are there) with rel.json."""
     rel_path = folder / "rel.json"
-    rels = read_object(rel_path)
+    rels = read_object(rel_path, unique=True)
     names = rels.get("rel_categories")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise DataError(rel_path, "rel_categories: expected a list of names")
-    predicates = [name for name in names if name not in NOTHING]
-    predicate_of = {i: predicates.index(name) for i, name in enumerate(names) if name not in NOTHING}
+    predicates = [name for name in names if name != BACKGROUND]
+    first_of = {name: i for i, name in reversed(list(enumerate(predicates)))}
+    predicate_of = {i: first_of[name] for i, name in enumerate(names) if name != BACKGROUND}
     files = [(split, folder / f"{split}.json") for split in SPLITS if (folder / f"{split}.json").exists()]
     if not files:
         raise DataError(folder, "none of train.json, val.json, test.json is there")
@@ -90,15 +96,20 @@ def read_coco_folder(folder: Path, report: Report) -> Columns:
         if not isinstance(table, dict):
             raise DataError(rel_path, f"{split}: expected an object, image id -> list")
 
+        left = dict(table)
+
         def of_image(
-            image_id: Any, rows: list[dict[str, Any]], table: dict[str, Any] = table, split: str = split
+            image_id: Any, rows: list[Row], problems: list[_RowError], left: dict[str, Any] = left, split: str = split
         ) -> dict[str, Any]:
-            found = table.get(str(image_id), [])
+            found = left.pop(str(image_id), [])
             if not isinstance(found, list):
-                raise _RowError(f"rel.json {split}", "expected a list")
-            return {"relations": [_triple(row, len(rows), predicate_of) for row in found]}
+                problems.append(_RowError(f"rel.json {split}", "expected a list"))
+                return {}
+            return {"relations": [_triple(row, len(rows), predicate_of, problems) for row in found]}
 
         _add_images(path, data, label_of, builder, report, of_image, SPLITS[split])
+        for image_id in left:
+            report.error(image_id, f"rel.json {split}", f"the image is not in {path.name}")
     assert builder is not None
     return builder.build()
 
@@ -123,27 +134,33 @@ def _add_images(
             report.skipped += 1
             continue
         rows = annotations.pop(image_id, [])
-        try:
-            file = image.get("file_name")
-            if file is not None and not isinstance(file, str):
-                raise _RowError(f"images[{i}].file_name", "expected a string")
-            fields = {
-                "boxes": [_box(row) for row in rows],
-                "labels": [_lookup(label_of, row, "category_id", "is no category") for row in rows],
-                "scores": _optional(rows, "score"),
-                "label_dist": _optional(rows, "distribution"),
-                **relations_of(image_id, rows),
-                **_pairs(image),
-            }
-        except _RowError as error:
-            report.error(image_id, *error.args)
+        problems: list[_RowError] = []
+        file = image.get("file_name")
+        if file is not None and not isinstance(file, str):
+            problems.append(_RowError(f"images[{i}].file_name", "expected a string"))
+        fields = {
+            "boxes": [_box(row, number, problems) for number, row in rows],
+            "labels": [
+                _lookup(label_of, row, "category_id", f"annotations[{number}]", "is no category", problems)
+                for number, row in rows
+            ],
+            "scores": _optional(rows, "score", "annotations", problems),
+            "label_dist": _optional(rows, "distribution", "annotations", problems),
+            **relations_of(image_id, rows, problems),
+            **_pairs(image),
+        }
+        if problems:
+            for problem in problems:
+                report.error(image_id, *problem.args)
             report.skipped += 1
             continue
         for name in image.get("float32", ()) if isinstance(image.get("float32"), list) else ():
             if name in FLOAT_FIELDS and fields.get(name) is not None:
-                fields[name] = _single(fields[name])
+                fields[name] = single(fields[name])
+        if image.get("split") not in (None, *SPLITS):
+            report.warning(image_id, f"images[{i}].split", f"{image['split']!r:.40} is none of {', '.join(SPLITS)}")
         named = SPLITS.get(str(image.get("split")), split)
-        size = {side: image.get(side) for side in ("width", "height")}
+        size = {side: _whole(image.get(side)) for side in ("width", "height")}
         builder.add(named, image_id=None if image.get("no_id") else image_id, file=file, **size, **fields)
     for image_id in annotations:
         report.error(image_id, "annotations", "the image is not in images")
@@ -160,7 +177,7 @@ def _categories(path: Path, data: dict[str, Any], field: str) -> tuple[list[str]
         key, name = (row.get("id", i), row.get("name")) if isinstance(row, dict) else (i, row)
         if not isinstance(name, str) or isinstance(key, bool) or not isinstance(key, int | str) or key in index:
             raise DataError(path, f"{field}[{i}]: expected an id of its own and a name")
-        if name not in NOTHING:
+        if name != BACKGROUND or field == "categories":
             index[key] = len(names)
             names.append(name)
     return names, index
@@ -173,46 +190,63 @@ def _vocabulary(path: Path, objects: list[str], predicates: list[str], name: str
         raise DataError(path, str(error)) from None
 
 
-def _grouped(path: Path, data: dict[str, Any], field: str, report: Report) -> dict[Any, list[dict[str, Any]]]:
+def _grouped(path: Path, data: dict[str, Any], field: str, report: Report) -> dict[Any, list[Row]]:
+    """Image id -> its rows, each with its number in the file."""
     rows = data.get(field, [])
     if not isinstance(rows, list):
         raise DataError(path, f"{field}: expected a list")
-    groups: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[Any, list[Row]] = defaultdict(list)
     for i, row in enumerate(rows):
         image_id = row.get("image_id") if isinstance(row, dict) else None
         if isinstance(image_id, bool) or not isinstance(image_id, int | str):
             report.error(None, f"{field}[{i}].image_id", "expected a number or a string")
         else:
-            groups[image_id].append(row)
+            groups[image_id].append((i, row))
     return groups
 
 
-def _box(row: dict[str, Any]) -> list[float]:
+def _box(row: dict[str, Any], number: int, problems: list[_RowError]) -> list[float]:
     for key in ("bbox_xyxy", "bbox"):
         box = row.get(key)
         if box is None:
             continue
-        if not isinstance(box, list) or len(box) != 4 or not all(_number(v) for v in box):
+        if not isinstance(box, list) or len(box) != 4 or not all(is_number(v) for v in box):
             break
         x, y, w, h = (float(v) for v in box)
         return [x, y, w, h] if key == "bbox_xyxy" else [x, y, x + w, y + h]
-    raise _RowError("annotations.bbox", f"expected four numbers, found {row.get('bbox')!r:.60}")
+    found = f"{row.get('bbox')!r:.60}"
+    problems.append(_RowError(f"annotations[{number}].bbox", f"expected four numbers, found {found}"))
+    return [0.0] * 4
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+def is_number(value: Any) -> bool:
+    """A JSON number that fits a float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
-def _lookup(table: dict[Any, int], row: dict[str, Any], field: str, what: str) -> int:
+def _whole(value: Any) -> Any:
+    """100.0 is 100; anything else stays as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _lookup(
+    table: dict[Any, int], row: dict[str, Any], field: str, where: str, what: str, problems: list[_RowError]
+) -> int:
     value = row.get(field)
-    if isinstance(value, int | str) and not isinstance(value, bool) and value in table:
+    if isinstance(value, int | float | str) and not isinstance(value, bool) and value in table:
         return table[value]
-    raise _RowError(field, f"{value!r:.60} {what}")
+    problems.append(_RowError(f"{where}.{field}", f"{value!r:.60} {what}"))
+    return 0
 
 
-def _optional(rows: list[dict[str, Any]], key: str) -> list[Any] | None:
-    values = [row.get(key) for row in rows]
-    return values if values and all(value is not None for value in values) else None
+def _optional(rows: list[Row], key: str, field: str, problems: list[_RowError]) -> list[Any] | None:
+    """The values of a key that all rows have, or none."""
+    values = [row.get(key) for _, row in rows]
+    given = [value is not None for value in values]
+    if any(given) and not all(given):
+        number = rows[given.index(False)][0]
+        problems.append(_RowError(f"{field}[{number}].{key}", "missing, though others of the image have it"))
+    return values if any(given) else None
 
 
 def _pairs(image: dict[str, Any]) -> dict[str, Any]:
@@ -221,18 +255,14 @@ def _pairs(image: dict[str, Any]) -> dict[str, Any]:
     return {} if pairs is None else {"pairs": pairs, "pair_dist": image.get("pair_dist")}
 
 
-def _single(values: Any) -> Any:
-    try:
-        return np.asarray(values, dtype=np.float32)
-    except (TypeError, ValueError):
-        return values  # SceneGraph says what is wrong with it
-
-
-def _triple(row: Any, n: int, predicate_of: dict[int, int]) -> tuple[int, int, int]:
+def _triple(row: Any, n: int, predicate_of: dict[int, int], problems: list[_RowError]) -> tuple[int, int, int]:
     whole = isinstance(row, list) and len(row) == 3 and all(isinstance(v, int) and not isinstance(v, bool) for v in row)
     if not whole:
-        raise _RowError("rel.json", f"expected [subject, object, predicate], found {row!r:.60}")
+        problems.append(_RowError("rel.json", f"expected [subject, object, predicate], found {row!r:.60}"))
+        return 0, 0, 0
     subject, object_, predicate = row
     if not (0 <= subject < n and 0 <= object_ < n) or predicate not in predicate_of:
-        raise _RowError("rel.json", f"{row} is out of range ({n} boxes, {len(predicate_of)} predicates)")
+        limits = f"({n} boxes, {len(predicate_of)} predicates)"
+        problems.append(_RowError("rel.json", f"{row!r:.60} is out of range {limits}"))
+        return 0, 0, 0
     return subject, object_, predicate_of[predicate]

@@ -8,8 +8,8 @@ No Python object a box; a `SceneGraph` is made on demand from views of these arr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class Columns:
     pairs: NDArray[np.int32] | None = None
     pair_ptr: NDArray[np.int64] | None = None
     pair_dist: NDArray[np.floating] | None = None
+    absent: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """For an optional array that only some images have: (N,) which ones don't."""
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -66,6 +68,11 @@ class Columns:
         if self.pairs is not None and self.pair_ptr is not None and self.pair_dist is not None:
             e, f = self.pair_ptr.item(i), self.pair_ptr.item(i + 1)
             fields["pairs"], fields["pair_dist"] = self.pairs[e:f], self.pair_dist[e:f]
+        for name, missing in self.absent.items():
+            if missing[i]:
+                fields[name] = None
+                if name == "pair_dist":
+                    fields["pairs"] = None
         return SceneGraph.trusted(
             vocabulary=self.vocabulary,
             image_id=self.image_ids[i],
@@ -97,11 +104,11 @@ class Columns:
         )
 
     def overlapping(self) -> NDArray[np.bool_]:
-        """(R,) does the subject's box touch the object's with positive area."""
+        """(R,) does the subject's box overlap the object's: IoU > 0 with pixels counted inclusively, as in metrics."""
         subject, object_ = self.relation_boxes()
         low = np.maximum(subject[:, :2], object_[:, :2])
         high = np.minimum(subject[:, 2:], object_[:, 2:])
-        return np.asarray((high > low).all(axis=1))
+        return np.asarray((high - low + 1 > 0).all(axis=1))
 
     def first_of_duplicates(self) -> NDArray[np.bool_]:
         """(R,) is this the first row of its image with this subject, object and predicate."""

@@ -30,6 +30,8 @@ def convert(
     to = to or {".jsonl": "jsonl", ".json": "coco", "": "visual-genome"}.get(target.suffix.lower())
     if to not in WRITERS:
         raise DataError(target, f"which format? Expected one of {', '.join(WRITERS)}")
+    if not len(dataset):
+        raise DataError(dataset.path, "there is no image to write")
     graphs = watch(dataset)
     splits = dataset.split_codes().tolist()
     if to == "jsonl":

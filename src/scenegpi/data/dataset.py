@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, Protocol, SupportsIndex, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +60,9 @@ class Dataset(Sequence[SceneGraph]):
         self.report = report
         self.images = images or ImageFolders()
         self.rows = np.arange(len(source), dtype=np.int64) if rows is None else rows
+        self._codes: NDArray[np.int8] | None = None
         self._sample_seed: int | None = None
-        self._sampling = False
+        self.sampling = False
         self.epoch = 0
 
     @property
@@ -74,15 +76,16 @@ class Dataset(Sequence[SceneGraph]):
     @overload
     def __getitem__(self, i: int) -> SceneGraph: ...
     @overload
-    def __getitem__(self, i: slice) -> Dataset: ...
-    def __getitem__(self, i: int | slice) -> SceneGraph | Dataset:
-        if isinstance(i, slice):
-            return self._with(rows=self.rows[i])
-        graph = self.source.graph(self.rows.item(i))
-        return self._one_a_pair(graph, i) if self._sampling else graph
+    def __getitem__(self, i: slice | Sequence[int] | NDArray[Any]) -> Dataset: ...
+    def __getitem__(self, i: int | slice | Sequence[int] | NDArray[Any]) -> SceneGraph | Dataset:
+        if isinstance(i, slice | list | tuple | np.ndarray):
+            return self._with(rows=self.rows[i if isinstance(i, slice) else np.asarray(i)])
+        at = operator.index(cast(SupportsIndex, i))
+        graph = self._whole(at)
+        return self._one_a_pair(graph, at) if self.sampling else graph
 
     def __iter__(self) -> Iterator[SceneGraph]:
-        if self._sampling:
+        if self.sampling:
             return (self[i] for i in range(len(self)))
         return map(self.source.graph, self.rows.tolist())
 
@@ -92,11 +95,15 @@ class Dataset(Sequence[SceneGraph]):
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(N,) boxes and (N,) relations of each image."""
         boxes, relations = self.source.counts()
+        if self.sampling:  # one relation a pair, whichever it is
+            drawn = [len({(s, o) for s, o, _ in self._whole(i).relations.tolist()}) for i in range(len(self))]
+            return boxes[self.rows], np.array(drawn, dtype=np.int64)
         return boxes[self.rows], relations[self.rows]
 
     def split_codes(self) -> NDArray[np.int8]:
         """(N,) 0 train, 1 val, 2 test, -1 not said."""
-        return self.source.split_codes()[self.rows]
+        codes = self.source.split_codes() if self._codes is None else self._codes
+        return codes[self.rows]
 
     def split(self, name: str, validation: int = 0, seed: int | None = None) -> Dataset:
         """The images of one split: "train", "val" or "test".
@@ -106,23 +113,29 @@ class Dataset(Sequence[SceneGraph]):
         """
         if name not in SPLITS:
             raise DataError(self.path, f"split {name!r}: expected one of {', '.join(SPLITS)}")
-        if validation < 0:
-            raise DataError(self.path, f"validation {validation}: expected 0 or more images")
-        codes = self.split_codes()
-        if validation and name != "test":
-            boxes, relations = self.counts()
-            candidates = np.flatnonzero((codes == SPLITS["train"]) & (boxes > 0) & (relations > 0))
-            if seed is not None:
-                candidates = np.random.default_rng(seed).permutation(candidates)
-            if validation >= len(candidates):
-                raise DataError(self.path, f"validation {validation}: there are only {len(candidates)} training images")
-            codes = codes.copy()
-            codes[candidates[:validation]] = SPLITS["val"]
-        chosen = np.flatnonzero(codes == SPLITS[name])
+        data = self.with_validation(validation, seed) if name != "test" else self
+        chosen = np.flatnonzero(data.split_codes() == SPLITS[name])
         if not len(chosen):
             hint = " (say how many training images to set aside: validation=N)" if name == "val" else ""
             raise DataError(self.path, f"split {name!r}: there are no such images{hint}")
-        return self._with(rows=self.rows[chosen])
+        return data._with(rows=data.rows[chosen])
+
+    def with_validation(self, validation: int, seed: int | None = None) -> Dataset:
+        """All images, so many of "train" made "val" (see `split`)."""
+        if validation < 0:
+            raise DataError(self.path, f"validation {validation}: expected 0 or more images")
+        if not validation:
+            return self
+        codes = self.split_codes()
+        boxes, relations = self.counts()
+        candidates = np.flatnonzero((codes == SPLITS["train"]) & (boxes > 0) & (relations > 0))
+        if seed is not None:
+            candidates = np.random.default_rng(seed).permutation(candidates)
+        if validation >= len(candidates):
+            raise DataError(self.path, f"validation {validation}: there are only {len(candidates)} training images")
+        moved = (self.source.split_codes() if self._codes is None else self._codes).copy()
+        moved[self.rows[candidates[:validation]]] = SPLITS["val"]
+        return self._with(_codes=moved)
 
     def drop_empty(self) -> Dataset:
         """Without the images that have no box or no relation."""
@@ -148,23 +161,30 @@ class Dataset(Sequence[SceneGraph]):
         if rule != "sample":
             raise DataError(self.path, f"duplicates {rule!r}: expected keep, drop or sample")
         other = self._with()
-        other._sampling, other._sample_seed = True, seed
+        other.sampling, other._sample_seed = True, seed
         return other
 
     def image_path(self, i: int) -> Path | None:
         """The photo of image i, or None where there is none."""
-        graph = self.source.graph(self.rows.item(i))
-        return self.images.find(graph.file) or (self.images.find(str(graph.image_id)) if graph.image_id else None)
+        graph = self._whole(i)
+        return self.images.find(graph.file) or self.images.find(None if graph.image_id is None else str(graph.image_id))
 
     def find(self, image_id: int | str) -> int:
         """The position of the image with this id (or file name); DataError if there is none."""
-        wanted = str(image_id)
-        ids = self.source.image_ids if isinstance(self.source, Columns) else None
-        for i, at in enumerate(self.rows.tolist()):
-            found = ids[at] if ids is not None else self.source.graph(at).image_id
-            if str(found) == wanted or self.source.graph(at).file == wanted:
+        near = None
+        for i in range(len(self)):
+            graph = self._whole(i)
+            if graph.image_id == image_id:
                 return i
-        raise DataError(self.path, f"no image with id {wanted!r}")
+            if near is None and str(image_id) in (str(graph.image_id), graph.file):
+                near = i
+        if near is None:
+            raise DataError(self.path, f"no image with id {str(image_id)!r}")
+        return near
+
+    def _whole(self, i: int) -> SceneGraph:
+        """Image i with all its relations."""
+        return self.source.graph(self.rows.item(i))
 
     def _columns(self) -> Columns:
         if isinstance(self.source, Columns):

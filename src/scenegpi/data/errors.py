@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 KEPT_DEFECTS = 100_000
@@ -13,8 +13,18 @@ class DataError(Exception):
     """A file that can't be read or written at all. The message is one line and starts with the file's name."""
 
     def __init__(self, file: str | os.PathLike[str], message: str) -> None:
-        self.file = os.fspath(file)
-        super().__init__(" ".join(f"{self.file}: {message}".split()))
+        self.file, self.message = os.fspath(file), message
+        super().__init__(printable(f"{self.file}: {message}"))
+
+    def __reduce__(self) -> tuple[type[DataError], tuple[str, str]]:
+        return DataError, (self.file, self.message)
+
+
+def printable(text: str) -> str:
+    """The text on one line: what a terminal would act on, newlines and escapes, is written as \\n, \\x1b."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +39,7 @@ class Defect:
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.image and f"image {self.image}", self.field) if part)
-        return f"{where}: {self.message}"
+        return printable(f"{where}: {self.message}")
 
 
 @dataclass
@@ -53,7 +63,7 @@ class Report:
         self.errors += 1
         defect = Defect(file or self.file, "" if image is None else str(image), where, message)
         if self.strict:
-            raise DataError(defect.file, str(defect).removeprefix(f"{defect.file}: "))
+            raise DataError(defect.file, str(replace(defect, file="")))
         if len(self.defects) < KEPT_DEFECTS:
             self.defects.append(defect)
 

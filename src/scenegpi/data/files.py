@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from scenegpi.arrays import GraphError
 from scenegpi.data.errors import DataError
 from scenegpi.graph_json import parse_json
 
-MAX_JSON_BYTES = 2**30
+MAX_BYTES = 2**30
 
 
 def reason(error: OSError) -> str:
@@ -23,11 +24,16 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-def check_file(path: Path) -> None:
-    """DataError unless `path` is a file that can be opened and is not empty."""
+def check_file(path: Path, max_bytes: int | None = None) -> None:
+    """DataError unless `path` is a regular file that can be opened, is not empty and not larger than `max_bytes`."""
     try:
-        if path.is_dir():
+        info = path.stat()
+        if stat.S_ISDIR(info.st_mode):
             raise DataError(path, "is a directory, expected a file")
+        if not stat.S_ISREG(info.st_mode):
+            raise DataError(path, "is not a regular file")
+        if max_bytes is not None and info.st_size > max_bytes:
+            raise DataError(path, f"{info.st_size:,} bytes, more than the {max_bytes:,} this reader takes")
         with path.open("rb") as handle:
             if not handle.read(1):
                 raise DataError(path, "the file is empty")
@@ -35,23 +41,23 @@ def check_file(path: Path) -> None:
         raise DataError(path, f"cannot be read ({reason(error)})") from None
 
 
-def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
-    """The value of a JSON file; DataError on anything that is not one, or is larger than `max_bytes`."""
-    check_file(path)
+def read_json(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> Any:
+    """The value of a JSON file; DataError on anything that is not one, or is larger than `max_bytes`.
+
+    With `unique`, a key that stands twice in an object is an error: where keys are image names, one would be lost.
+    """
+    check_file(path, max_bytes)
     try:
-        size = path.stat().st_size
-        if size > max_bytes:
-            raise DataError(path, f"{size:,} bytes of JSON, more than the {max_bytes:,} this reader takes")
-        return parse_json(path.read_bytes())
+        return parse_json(path.read_bytes(), unique)
     except OSError as error:
         raise DataError(path, f"cannot be read ({reason(error)})") from None
     except GraphError as error:
         raise DataError(path, str(error)) from None
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path, unique: bool = False) -> dict[str, Any]:
     """A JSON file whose top level is an object."""
-    data = read_json(path)
+    data = read_json(path, unique=unique)
     if not isinstance(data, dict):
         raise DataError(path, f"expected a JSON object, found {type(data).__name__}")
     return data
@@ -82,11 +88,14 @@ def writing(target: Path) -> Iterator[None]:
 @contextmanager
 def whole_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
     """A path to write to; it becomes `target` at the end, or vanishes if anything goes wrong on the way."""
-    if target.is_dir():
-        raise DataError(target, "is a directory, expected a file to write")
-    if target.exists() and not overwrite:
-        raise DataError(target, "exists already (use --force to replace it)")
     with writing(target):
+        target = target.resolve()  # a link keeps its place, what it points to is replaced
+        if target.is_dir():
+            raise DataError(target, "is a directory, expected a file to write")
+        if target.exists() and not target.is_file():
+            raise DataError(target, "is not a regular file")
+        if target.exists() and not overwrite:
+            raise DataError(target, "exists already (use --force to replace it)")
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
         os.close(handle)
@@ -103,25 +112,29 @@ def whole_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to write to; it becomes `target` at the end, or vanishes if anything goes wrong on the way."""
-    if target.exists() and not target.is_dir():
-        raise DataError(target, "is a file, expected a folder to write")
-    if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise DataError(target, "exists already and is not empty (use --force to replace it)")
+    """A folder to write files to, which vanishes if anything goes wrong on the way.
+
+    At the end it becomes `target`. Where that is a folder with other things in it, the files are moved in, each
+    whole, and nothing else is touched.
+    """
     with writing(target):
+        target = target.resolve()
+        if target.exists() and not target.is_dir():
+            raise DataError(target, "is a file, expected a folder to write")
+        filled = target.is_dir() and any(target.iterdir())
+        if filled and not overwrite:
+            raise DataError(target, "exists already and is not empty (use --force to replace the files in it)")
         target.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-        old = part.with_suffix(".old")
         try:
             yield part
             part.chmod(0o777 & ~_umask())
-            if target.exists():
-                target.rename(old)
-            part.rename(target)
+            if filled:
+                for file in sorted(part.iterdir()):
+                    file.replace(target / file.name)
+            else:
+                part.replace(target)
         finally:
-            if old.exists() and not target.exists():
-                old.rename(target)
-            shutil.rmtree(old, ignore_errors=True)
             shutil.rmtree(part, ignore_errors=True)
 
 

@@ -18,10 +18,10 @@ class ImageFolders:
     def beside(cls, root: Path, given: Path | str | None = None) -> ImageFolders:
         """The folder the user names, or the usual ones in a data set's folder."""
         if given is not None:
-            inner = [Path(given) / name for name in ("VG_100K", "VG_100K_2") if (Path(given) / name).is_dir()]
+            inner = [Path(given) / name for name in ("VG_100K", "VG_100K_2") if _is_dir(Path(given) / name)]
             return cls([given, *inner])
         names = ("images", "VG_100K", "VG_100K_2", "train2017", "val2017", ".")
-        return cls(root / name for name in names if (root / name).is_dir())
+        return cls(root / name for name in names if _is_dir(root / name))
 
     def find(self, name: str | None) -> Path | None:
         """The photo called `name`, or None. A name that leads out of the folders finds nothing."""
@@ -29,12 +29,20 @@ class ImageFolders:
             return None
         for folder in self.folders:
             exact = folder / name
-            others = (exact.with_suffix(suffix) for suffix in SUFFIXES) if Path(name).suffix else ()
             appended = (folder / f"{name}{suffix}" for suffix in SUFFIXES)
-            for path in (exact, *others, *appended):
+            known = exact.suffix.lower() in SUFFIXES
+            others = (exact.with_suffix(suffix) for suffix in SUFFIXES) if known else ()
+            for path in (exact, *appended, *others):
                 try:
                     if path.is_file():
                         return path
                 except OSError:
                     continue
         return None
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

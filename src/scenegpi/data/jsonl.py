@@ -7,6 +7,7 @@ one. On opening, each line is checked and its place noted; a graph is parsed whe
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from scenegpi.data.columns import NO_SPLIT, SPLITS
 from scenegpi.data.errors import DataError, Report
 from scenegpi.data.files import check_file, reason, whole_file
 from scenegpi.graph import SceneGraph
-from scenegpi.graph_json import from_dict, parse_json, to_dict
+from scenegpi.graph_json import defects, from_dict, parse_json, to_dict
 from scenegpi.vocabulary import Vocabulary
 
 MAX_LINE = 2**28
@@ -49,85 +50,110 @@ class JsonLines:
         self._handle: BinaryIO | None = None
         self._checked: Survey | None = None
         if not trust:
+            lines = len(self)
             self._check()
-        if not len(self.starts):
-            first = str(report.first_error or "").removeprefix(f"{path}: ")
-            raise DataError(path, f"no line holds a graph{f' ({first})' if first else ''}")
+            if lines and self._readable == 0:
+                raise DataError(path, f"no line holds a JSON object ({self._first_defect()})")
+        if not len(self.starts) and not report.errors:
+            raise DataError(path, "no line holds a graph")
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The first one of the file."""
-        return next(iter(self.defined.values()), None) or self.given or self.graph(0).vocabulary
+        known = next(iter(self.defined.values()), None) or self.given
+        return known or (self.graph(0).vocabulary if len(self) else Vocabulary([]))
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def graph(self, i: int) -> SceneGraph:
         """Line i's graph; DataError with the line's number if it makes no sense."""
-        return self._graph(i, self._parse(i))
-
-    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(N,) boxes and (N,) relations of each image."""
-        boxes, relations, _ = self._checked or self._check(strict=True)
-        return boxes, relations
-
-    def split_codes(self) -> NDArray[np.int8]:
-        """(N,) 0 train, 1 val, 2 test, -1 not said."""
-        return (self._checked or self._check(strict=True))[2]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_handle": None}
-
-    def _graph(self, i: int, data: Any) -> SceneGraph:
         try:
+            data = self._parse(i)
             return from_dict(data, self._known(data))
         except GraphError as error:
             raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
 
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(N,) boxes and (N,) relations of each image."""
+        boxes, relations, _ = self._survey()
+        return boxes, relations
+
+    def split_codes(self) -> NDArray[np.int8]:
+        """(N,) 0 train, 1 val, 2 test, -1 not said."""
+        return self._survey()[2]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_handle": None}
+
     def _known(self, data: Any) -> Vocabulary | None:
         reference = data.get("vocabulary") if isinstance(data, dict) else None
         if isinstance(reference, str):
-            return self.defined.get(reference)
+            given = self.given if self.given is not None and self.given.reference == reference else None
+            return self.defined.get(reference, given)
         return self.given or next(iter(self.defined.values()), None)
 
     def _parse(self, i: int) -> Any:
+        start, left = self.starts.item(i), self.lengths.item(i)
         try:
             if self._handle is None:
-                self._handle = self.path.open("rb")
-            self._handle.seek(self.starts.item(i))
-            return parse_json(self._handle.read(self.lengths.item(i)))
+                self._handle = self.path.open("rb", buffering=0)
+            # Read at a place, not from where the last read ended: forked workers and threads share the handle.
+            pieces = []
+            while left and (piece := os.pread(self._handle.fileno(), left, start)):
+                pieces.append(piece)
+                start, left = start + len(piece), left - len(piece)
         except OSError as error:
             raise DataError(self.path, f"cannot be read ({reason(error)})") from None
-        except GraphError as error:
-            raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
+        return parse_json(b"".join(pieces))
 
-    def _check(self, strict: bool = False) -> Survey:
-        """Reads every line once: counts, splits, and out with the lines that make no sense (unless `strict`)."""
+    def _survey(self) -> Survey:
+        if self._checked is None:  # opened on trust: now every line must be good
+            graphs = [self.graph(i) for i in range(len(self))]
+            splits = [SPLITS.get(str(self._parse(i).get("split")), NO_SPLIT) for i in range(len(self))]
+            boxes, relations = [len(g) for g in graphs], [len(g.relations) for g in graphs]
+            self._checked = np.array(boxes), np.array(relations), np.array(splits, dtype=np.int8)
+        return self._checked
+
+    def _check(self) -> None:
+        """Reads every line once: counts, splits, and out with the lines that make no sense."""
         rows: list[tuple[int, int, int, int]] = []
         seen: set[int | str] = set()
+        self._readable = 0
         for i in range(len(self)):
+            line = f"line {self.numbers[i]}"
             try:
                 data = self._parse(i)
-                graph = self._graph(i, data)
+                self._readable += isinstance(data, dict)
+                graph = from_dict(data, self._known(data))
                 if graph.image_id is not None and graph.image_id in seen:
-                    raise DataError(self.path, f"line {self.numbers[i]}: image.id: {graph.image_id!r:.60} stands twice")
-            except DataError as error:
-                if strict:
-                    raise
-                line, where, message = (*str(error).removeprefix(f"{self.path}: ").split(": ", 2), "", "")[:3]
-                self.report.error(None, f"{line}: {where}", message)
+                    raise GraphError("image.id: stands twice")
+            except GraphError as error:
+                found = defects(data, self._known(data)) if not str(error).startswith("JSON") else []
+                for text in found or [str(error)]:
+                    self.report.error(
+                        _image_of(data) if found else None,
+                        f"{line}: {text.partition(': ')[0]}",
+                        text.partition(": ")[2],
+                    )
                 self.report.skipped += 1
                 continue
             if graph.image_id is not None:
                 seen.add(graph.image_id)
             for row in np.flatnonzero((graph.boxes[:, 2:] == graph.boxes[:, :2]).any(axis=1)).tolist():
                 self.report.warning(graph.image_id, f"objects[{row}].box", f"{graph.boxes[row].tolist()} has no area")
-            rows.append((i, len(graph), len(graph.relations), SPLITS.get(str(data.get("split")), NO_SPLIT)))
+            split = data.get("split")
+            if split is not None and split not in SPLITS:
+                self.report.warning(graph.image_id, f"{line}: split", f"{split!r:.40} is none of {', '.join(SPLITS)}")
+            rows.append((i, len(graph), len(graph.relations), SPLITS.get(str(split), NO_SPLIT)))
         table = np.array(rows, dtype=np.int64).reshape(-1, 4)
         good = table[:, 0]
         self.starts, self.lengths, self.numbers = self.starts[good], self.lengths[good], self.numbers[good]
         self._checked = table[:, 1], table[:, 2], table[:, 3].astype(np.int8)
-        return self._checked
+
+    def _first_defect(self) -> str:
+        first = self.report.first_error
+        return f"{first.field}: {first.message}" if first else ""
 
     def _scan(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         rows: list[tuple[int, int, int]] = []
@@ -159,12 +185,19 @@ class JsonLines:
             return  # the line is reported when it is read
 
 
+def _image_of(data: Any) -> int | str | None:
+    """The image's id, where a line that makes no sense still tells it."""
+    image = data.get("image") if isinstance(data, dict) else None
+    found = image.get("id") if isinstance(image, dict) else None
+    return found if isinstance(found, int | str) and not isinstance(found, bool) else None
+
+
 def write_jsonl(
-    target: Path, graphs: Iterable[SceneGraph], splits: Iterable[int] | None = None, overwrite: bool = True
+    target: str | Path, graphs: Iterable[SceneGraph], splits: Iterable[int] | None = None, overwrite: bool = True
 ) -> int:
     """Writes graphs one after the other and returns their number; the file appears whole or not at all."""
     count = 0
-    with whole_file(target, overwrite) as part, part.open("w", encoding="utf-8") as handle:
+    with whole_file(Path(target), overwrite) as part, part.open("w", encoding="utf-8") as handle:
         for line in json_lines(graphs, splits):
             handle.write(line)
             count += 1

@@ -6,16 +6,18 @@ import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from scenegpi.data.class_names import Names, read_names_file
 from scenegpi.data.coco import read_coco, read_coco_folder
 from scenegpi.data.columns import Columns
 from scenegpi.data.dataset import Dataset, Duplicates
-from scenegpi.data.detections import Names, read_coco_results, read_names_file, read_yolo
+from scenegpi.data.detections import read_coco_results
 from scenegpi.data.errors import DataError, Report
 from scenegpi.data.files import check_file, reason
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.jsonl import JsonLines
 from scenegpi.data.open_images import read_open_images
 from scenegpi.data.vrd import read_vrd
+from scenegpi.data.yolo import label_folders, read_yolo
 from scenegpi.vocabulary import Vocabulary
 
 FORMATS = {
@@ -82,6 +84,8 @@ def open_dataset(
     dataset = Dataset(source, path, format, report, folders)
     if split is not None:
         dataset = dataset.split(split, validation, validation_seed)
+    elif validation:
+        dataset = dataset.with_validation(validation, validation_seed)
     if overlap:
         dataset = dataset.only_overlapping()
     if drop_empty:
@@ -104,7 +108,7 @@ def detect_format(path: Path) -> str:
         if suffix == ".json":
             check_file(path)
             with path.open("rb") as handle:
-                head = handle.read(4096).lstrip()
+                head = handle.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
             if head[:1] == b"[":
                 return "coco-results"
             return "jsonl" if b'"scenegpi"' in head and b'"categories"' not in head else "coco"
@@ -121,7 +125,7 @@ def _folder_format(path: Path) -> str:
         return "vrd"
     if "rel.json" in names:
         return "coco-folder"
-    if any(name.endswith(".txt") for name in names):
+    if label_folders(path):
         return "yolo"
     raise DataError(path, "the folder holds no known data set (VG-SGG.h5, VRD, COCO with rel.json, YOLO txt)")
 
@@ -159,15 +163,15 @@ def visual_genome_files(path: Path) -> tuple[Path, Path, Path]:
     """The h5 file, the dictionaries and image_data.json of a folder, or beside an h5 file."""
     folder = path if path.is_dir() else path.parent
 
-    def one(kind: str, usual: str, pattern: str) -> Path:
+    def one(kind: str, usual: str, *patterns: str) -> Path:
         if (folder / usual).exists():
             return folder / usual
-        found = sorted(folder.glob(pattern))
+        found = sorted(file for pattern in patterns for file in folder.glob(pattern))
         if len(found) != 1:
             raise DataError(folder / usual, f"no such file ({kind})" if not found else f"which {kind} of {len(found)}?")
         return found[0]
 
-    h5 = path if path.is_file() else one("h5 file", "VG-SGG.h5", "*.h5")
+    h5 = path if path.is_file() else one("h5 file", "VG-SGG.h5", "*.h5", "*.hdf5")
     return (
         h5,
         one("dictionaries", "VG-SGG-dicts.json", "*dicts*.json"),

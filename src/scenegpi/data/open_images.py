@@ -10,6 +10,7 @@ canvas of 1024 x 1024 stands in, with a warning.
 from __future__ import annotations
 
 import csv
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ from typing import Any
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
 from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import check_file, reason
+from scenegpi.data.files import MAX_BYTES, check_file, reason
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.sizes import Sizes
 from scenegpi.vocabulary import Vocabulary
 
 BOXES = [("XMin1", "YMin1", "XMax1", "YMax1"), ("XMin2", "YMin2", "XMax2", "YMax2")]
 Object = tuple[str, tuple[float, ...]]  # label and box
+SPLIT_WORDS = {**SPLITS, "validation": SPLITS["val"]}
 COLUMNS = ("ImageID", "LabelName1", "LabelName2", *BOXES[0], *BOXES[1], "RelationshipLabel")
 
 
@@ -53,7 +55,8 @@ def read_open_images(path: Path, report: Report, images: ImageFolders, sizes: Pa
     predicates = {row[2] for found in rows.values() for row in found}
     builder = ColumnsBuilder(Vocabulary(sorted(objects), sorted(predicates), "open-images"), report)
     lookup = Sizes(images, sizes, report)
-    split = next((code for name, code in SPLITS.items() if name in path.stem), NO_SPLIT)
+    words = re.split(r"[^a-z]+", path.stem.lower())
+    split = next((code for name, code in SPLIT_WORDS.items() if name in words), NO_SPLIT)
     report.skipped += len(bad)
     for image_id, found in rows.items():
         if image_id not in bad:
@@ -86,9 +89,9 @@ def _add_image(
 
 
 def _rows(path: Path) -> Any:
-    check_file(path)
+    check_file(path, MAX_BYTES)
     try:
-        with path.open(newline="", encoding="utf-8") as handle:
+        with path.open(newline="", encoding="utf-8-sig") as handle:
             reader = csv.DictReader(handle)
             absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
             if absent:
@@ -106,7 +109,8 @@ def _descriptions(folder: Path) -> dict[str, str]:
     names: dict[str, str] = {}
     for path in sorted(folder.glob("*description*.csv")):
         try:
-            with path.open(newline="", encoding="utf-8") as handle:
+            check_file(path, MAX_BYTES)
+            with path.open(newline="", encoding="utf-8-sig") as handle:
                 names |= {row[0]: row[1] for row in csv.reader(handle) if len(row) == 2 and row[1]}
         except (OSError, csv.Error, UnicodeDecodeError) as error:
             raise DataError(path, f"not a CSV file ({error})") from None

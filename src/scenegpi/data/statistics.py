@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
 from scenegpi.data.dataset import Dataset
+from scenegpi.data.errors import DataError
 from scenegpi.vocabulary import Vocabulary
 
 
@@ -57,13 +58,16 @@ def statistics(dataset: Dataset) -> Statistics:
     predicates = np.zeros(len(vocabulary.predicates), np.int64)
     duplicates = 0
     codes = dataset.split_codes()
-    if isinstance(dataset.source, Columns) and len(dataset) == len(dataset.source):
+    whole = len(dataset) == len(dataset.source) and not dataset.sampling
+    if isinstance(dataset.source, Columns) and whole:
         columns = dataset.source
         objects += np.bincount(columns.labels, minlength=len(objects))
         predicates += np.bincount(columns.relations[:, 2], minlength=len(predicates))
         duplicates = int((~columns.first_of_duplicates()).sum())
     else:
         for graph in dataset:
+            if graph.vocabulary != vocabulary:
+                raise DataError(dataset.path, f"image {graph.image_id}: its vocabulary differs from that of the first")
             objects += np.bincount(graph.labels, minlength=len(objects))
             predicates += np.bincount(graph.relations[:, 2], minlength=len(predicates))
             duplicates += len(graph.relations) - len(set(map(tuple, graph.relations.tolist())))

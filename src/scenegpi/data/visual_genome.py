@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from scenegpi.data.columns import Columns
 from scenegpi.data.errors import DataError, Report
 from scenegpi.data.files import check_file, read_json, read_object, reason
-from scenegpi.data.visual_genome_check import CheckedFile
+from scenegpi.data.visual_genome_check import ABSENT, CheckedFile
 from scenegpi.vocabulary import Vocabulary
 
 DROPPED_IDS = (1592, 1722, 4616, 4617)  # listed in image_data.json, absent from the h5 file
-MAX_BYTES = 2**31
+MAX_ROWS, MAX_BYTES = 10_000_000, 2**31  # Visual Genome has 1.1 million boxes
 POINTERS = ("img_to_first_box", "img_to_last_box", "img_to_first_rel", "img_to_last_rel")
 
 
@@ -39,7 +39,7 @@ def read_visual_genome(h5: Path, dicts: Path, image_data: Path, report: Report) 
 
 def read_dicts(path: Path) -> Vocabulary:
     """The vocabulary: `idx_to_label` / `idx_to_predicate`, or the inverse tables where only these are there."""
-    data = read_object(path)
+    data = read_object(path, unique=True)
     objects = _names(path, data, "idx_to_label", "label_to_idx")
     predicates = _names(path, data, "idx_to_predicate", "predicate_to_idx")
     try:
@@ -80,7 +80,7 @@ def _read_image_data(path: Path, n: int) -> tuple[list[Any], list[Any], NDArray[
 
 def _sides(values: list[Any]) -> NDArray[np.int64]:
     """(N,) sides in pixels, 0 for what is no side of a picture."""
-    if set(map(type, values)) == {int} and 0 < min(values) and max(values) < 2**31:
+    if set(map(type, values)) == {int} and min(values) > 0 and max(values) < 2**31:
         return np.array(values, dtype=np.int64)
     return np.array([_size(value) for value in values], dtype=np.int64)
 
@@ -107,6 +107,7 @@ def _read_h5(path: Path) -> dict[str, NDArray[Any]]:
             raw["scale"] = np.array(1024 if boxes == "boxes_1024" else 512)
             optional = {"split": (1,), "boxes_pixel": (2, 4), "scores": (1,), "predicate_scores": (1,)}
             optional |= {"label_dist": (2,), "pairs": (2, 2), "pair_dist": (2,), "img_to_first_pair": (1,)}
+            optional |= {f"absent_{name}": (1,) for name in ABSENT}
             for name, shape in optional.items():
                 if name in file:
                     raw[name] = _dataset(path, file, name, *shape)
@@ -121,12 +122,10 @@ def _read_h5(path: Path) -> dict[str, NDArray[Any]]:
         if len(lengths) > 1:
             found = ", ".join(f"{name} {len(raw[name]):,}" for name in group)
             raise DataError(path, f"datasets that must be equally long are not: {found}")
-    for name, like in (
-        ("split", POINTERS[0]),
-        ("boxes_pixel", "labels"),
-        ("scores", "labels"),
-        ("label_dist", "labels"),
-    ):
+    images, boxes = POINTERS[0], "labels"
+    likes = {"split": images, "boxes_pixel": boxes, "scores": boxes, "label_dist": boxes}
+    likes |= {"predicate_scores": "predicates", **{f"absent_{name}": images for name in ABSENT}}
+    for name, like in likes.items():
         if name in raw and len(raw[name]) != len(raw[like]):
             raise DataError(path, f"{name}: {len(raw[name]):,} rows, expected {len(raw[like]):,}")
     return raw
@@ -138,10 +137,14 @@ def _dataset(path: Path, file: Any, name: str, ndim: int, width: int = 0) -> NDA
     if isinstance(file.get(name, getlink=True), h5py.ExternalLink):
         raise DataError(path, f"{name}: the data must lie in this file")
     data = file[name]
+    if data.file.filename != file.filename:  # a link to a link to elsewhere
+        raise DataError(path, f"{name}: the data must lie in this file")
     if not isinstance(data, h5py.Dataset) or data.dtype.kind not in "iufb":
         raise DataError(path, f"{name}: expected numbers")
     if data.shape is None or data.is_virtual or data.external:
         raise DataError(path, f"{name}: the data must lie in this file")
+    if data.size > MAX_ROWS * max(width, 1) and name not in ("label_dist", "pair_dist"):
+        raise DataError(path, f"{name}: shape {data.shape} is more than this reader takes")
     if data.size * data.dtype.itemsize > MAX_BYTES:
         raise DataError(path, f"{name}: shape {data.shape} is more than this reader takes")
     array = data[()]

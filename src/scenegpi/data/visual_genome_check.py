@@ -12,6 +12,9 @@ from scenegpi.data.columns import NO_SPLIT, Columns
 from scenegpi.data.errors import DataError, Report
 from scenegpi.vocabulary import Vocabulary
 
+ABSENT = ("scores", "label_dist", "relation_scores", "pair_dist")
+"""What some images of a file may have and others not; `absent_<name>` (N,) says which don't."""
+
 
 class CheckedFile:
     """Finds the defects of a whole file with a few array operations, then keeps the images without any."""
@@ -34,6 +37,9 @@ class CheckedFile:
 
     def columns(self) -> Columns:
         self._check_images()
+        if not len(self.good):  # rows that belong to no image: nothing to keep
+            shared = ("labels", "boxes", "boxes_pixel", "predicates", "relationships", "scores", "label_dist")
+            self.raw |= {name: self.raw[name][:0] for name in (*shared, "predicate_scores") if name in self.raw}
         n_boxes, n_relations = len(self.raw["labels"]), len(self.raw["predicates"])
         box_first, box_count = self._ranges("box", n_boxes)
         relation_first, relation_count = self._ranges("rel", n_relations)
@@ -77,8 +83,11 @@ class CheckedFile:
         owner = np.full(rows, -1, dtype=np.int64)
         order = np.argsort(first, kind="stable")
         order = order[count[order] > 0]
-        ends = np.maximum.accumulate(first[order] + count[order]) if len(order) else order
-        for at in (np.flatnonzero(first[order[1:]] < ends[:-1]) + 1).tolist():
+        end = first[order] + count[order]
+        shared = np.zeros(len(order), dtype=bool)
+        shared[:-1] |= first[order[1:]] < end[:-1]  # it reaches into the next image's rows
+        shared[1:] |= first[order[1:]] < np.maximum.accumulate(end)[:-1]  # or an earlier one reaches into its own
+        for at in np.flatnonzero(shared).tolist():
             self._bad(int(order[at]), f"img_to_first_{what[:3]}", f"its {what} belong to another image too")
             count[order[at]] = 0
         order = order[count[order] > 0]
@@ -90,21 +99,13 @@ class CheckedFile:
         return owner
 
     def _boxes(self, image: NDArray[np.int64]) -> NDArray[np.float64]:
+        if "boxes_pixel" in self.raw:
+            return self._pixel_boxes(image)
         box = self.raw["boxes"].astype(np.float64)
         finite = np.isfinite(box).all(axis=1)
         self._rows(image, "boxes", ~finite, box, "is not finite")
         self._rows(image, "boxes", (box[:, 2:] < 0).any(axis=1), box, "has a negative width or height")
-        flat = (image >= 0) & (box[:, 2:] == 0).any(axis=1)
-        for row in np.flatnonzero(flat).tolist():
-            self.report.warning(
-                self.image_ids[image[row]], f"boxes[{row}]", f"{box[row].tolist()} has no area", self.h5
-            )
-        if "boxes_pixel" in self.raw:
-            pixel = self.raw["boxes_pixel"].astype(np.float64)
-            with np.errstate(invalid="ignore"):
-                odd = ~np.isfinite(pixel).all(axis=1) | (pixel[:, 2:] < pixel[:, :2]).any(axis=1)
-            self._rows(image, "boxes_pixel", odd, pixel, "is no box")
-            return pixel
+        self._no_area(image, (box[:, 2:] == 0).any(axis=1), box)
         scale = np.where(image >= 0, self.sizes.max(axis=1)[image], 0) / float(self.raw["scale"])
         pixel = np.empty_like(box)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -114,6 +115,20 @@ class CheckedFile:
             pixel *= scale[:, None]
         self._rows(image, "boxes", finite & ~np.isfinite(pixel).all(axis=1), box, "is too large")
         return pixel
+
+    def _pixel_boxes(self, image: NDArray[np.int64]) -> NDArray[np.float64]:
+        pixel = self.raw["boxes_pixel"].astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            odd = ~np.isfinite(pixel).all(axis=1) | (pixel[:, 2:] < pixel[:, :2]).any(axis=1)
+        self._rows(image, "boxes_pixel", odd, pixel, "is no box")
+        self._no_area(image, (pixel[:, 2:] == pixel[:, :2]).any(axis=1), pixel)
+        return pixel
+
+    def _no_area(self, image: NDArray[np.int64], flat: Any, box: NDArray[np.float64]) -> None:
+        for row in np.flatnonzero((image >= 0) & flat).tolist():
+            self.report.warning(
+                self.image_ids[image[row]], f"boxes[{row}]", f"{box[row].tolist()} has no area", self.h5
+            )
 
     def _relations(self, image: NDArray[Any], box_first: NDArray[Any], box_count: NDArray[Any]) -> NDArray[np.int32]:
         ends, predicates = self._integers("relationships"), self._integers("predicates")
@@ -148,7 +163,12 @@ class CheckedFile:
             if name in self.raw:
                 extras[target] = self._finite(name)[rows]
         extras |= self._pairs(kept, box_count)
+        absent = {name: self.raw[f"absent_{name}"][kept] != 0 for name in ABSENT if f"absent_{name}" in self.raw}
         split = self._integers("split") if "split" in self.raw else np.full(len(self.good), NO_SPLIT)
+        odd = (split < NO_SPLIT) | (split > 2)
+        if odd.any():
+            first = self.image_ids[int(np.flatnonzero(odd)[0])]
+            self.report.warning(first, "split", f"{int(odd.sum()):,} images are in none of 0, 1, 2", self.h5)
         return Columns(
             vocabulary=self.vocabulary,
             image_ids=[self.image_ids[i] for i in kept.tolist()],
@@ -161,6 +181,7 @@ class CheckedFile:
             box_ptr=box_ptr,
             relations=relations[relation_rows],
             relation_ptr=relation_ptr,
+            absent=absent,
             **extras,
         )
 

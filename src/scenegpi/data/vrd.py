@@ -27,7 +27,7 @@ def read_vrd(folder: Path, report: Report) -> Columns:
     except ValueError as error:
         raise DataError(folder, str(error)) from None
     sizes_file = folder / "image_sizes.json"
-    sizes = read_object(sizes_file) if sizes_file.exists() else {}
+    sizes = read_object(sizes_file, unique=True) if sizes_file.exists() else {}
     builder = ColumnsBuilder(vocabulary, report)
     found = False
     for split in ("train", "test"):
@@ -35,7 +35,7 @@ def read_vrd(folder: Path, report: Report) -> Columns:
         if path.exists():
             found = True
             report.file = str(path)
-            for name, rows in read_object(path).items():
+            for name, rows in read_object(path, unique=True).items():
                 _add_image(builder, report, name, rows, sizes, SPLITS[split])
     if not found:
         raise DataError(folder, "neither annotations_train.json nor annotations_test.json is there")
@@ -80,7 +80,8 @@ def _object(value: Any, field: str) -> tuple[int, ...]:
 
 
 def _whole(value: Any, field: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, bool) or not whole:
         raise _RowError(field, f"expected a whole number, found {value!r:.60}")
     return int(value)
 

@@ -72,6 +72,7 @@ def _h5(columns: Columns) -> bytes:
     }
     extras |= {"pairs": columns.pairs, "pair_dist": columns.pair_dist, "img_to_first_pair": columns.pair_ptr}
     arrays |= {name: value for name, value in extras.items() if value is not None}
+    arrays |= {f"absent_{name}": value for name, value in columns.absent.items()}
     memory = BytesIO()
     with h5py.File(memory, "w") as file:
         for name, value in arrays.items():
@@ -84,8 +85,9 @@ def _centred(columns: Columns, sides: NDArray[np.float64]) -> tuple[NDArray[Any]
     """(B, 4) xc, yc, w, h with the longer side scaled to 1024: whole numbers if they give the boxes back exactly."""
     side = np.repeat(sides, np.diff(columns.box_ptr))[:, None]
     boxes = columns.boxes
-    size = (boxes[:, 2:] - boxes[:, :2]) * 1024 / side
-    centre = (boxes[:, :2] + boxes[:, 2:]) / 2 * 1024 / side
+    with np.errstate(over="ignore"):  # the exact boxes go into a dataset of their own
+        size = (boxes[:, 2:] - boxes[:, :2]) * 1024 / side
+        centre = (boxes[:, :2] + boxes[:, 2:]) / 2 * 1024 / side
     centred = np.concatenate([centre, size], axis=1)
     whole = np.round(centred)
     if np.abs(whole).max(initial=0) < 2**31:
@@ -131,7 +133,7 @@ def write_coco(
     for number, (graph, split) in enumerate(zip(graphs, splits, strict=False)):
         if graph.vocabulary != vocabulary:
             raise DataError(target, f"image {graph.image_id}: its vocabulary differs from that of the images before it")
-        image_id = graph.image_id if graph.image_id is not None else number
+        image_id = graph.image_id if graph.image_id is not None else f"(image {number} without an id)"
         images.append(_coco_image(graph, image_id, split))
         first = len(annotations) + 1
         annotations += _coco_annotations(graph, image_id, first)
@@ -173,14 +175,17 @@ def _coco_image(graph: SceneGraph, image_id: int | str, split: int) -> dict[str,
 
 
 def _coco_annotations(graph: SceneGraph, image_id: int | str, first: int) -> list[dict[str, Any]]:
-    sizes = graph.boxes[:, 2:] - graph.boxes[:, :2]
-    exact = (graph.boxes[:, :2] + sizes == graph.boxes[:, 2:]).all(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = graph.boxes[:, 2:] - graph.boxes[:, :2]
+        exact = (graph.boxes[:, :2] + sizes == graph.boxes[:, 2:]).all(axis=1)
+        areas = np.prod(sizes, axis=1)
     rows = []
     for i, (box, size, label) in enumerate(
         zip(graph.boxes.tolist(), sizes.tolist(), graph.labels.tolist(), strict=True)
     ):
-        row = {"id": first + i, "image_id": image_id, "category_id": label + 1, "bbox": box[:2] + size}
-        row |= {"area": size[0] * size[1], "iscrowd": 0}
+        row: dict[str, Any] = {"id": first + i, "image_id": image_id, "category_id": label + 1, "iscrowd": 0}
+        if np.isfinite(areas[i]) and np.isfinite(size).all():
+            row |= {"bbox": box[:2] + size, "area": areas.item(i)}
         if not exact[i]:
             row["bbox_xyxy"] = box
         if graph.scores is not None:

@@ -72,20 +72,14 @@ def _jitter(n: int) -> Array:
 
 def place_tags(boxes: Array, sizes: Array, width: float, height: float) -> Array:
     """(N, 2) top-left corners for tags of (N, 2) `sizes`: at a corner of the box, clear of earlier tags if it can."""
-    placed: list[tuple[float, float, float, float]] = []
-    corners = []
-    for (x1, y1, x2, y2), (w, h) in zip(boxes.tolist(), sizes.tolist(), strict=True):
+    placed = np.empty((len(boxes), 4))
+    for k, ((x1, y1, x2, y2), (w, h)) in enumerate(zip(boxes.tolist(), sizes.tolist(), strict=True)):
         spots = [(x1, y1 - h), (x1, y1), (x2 - w, y1 - h), (x1, y2 - h), (x2 - w, y1), (x2 - w, y2 - h), (x1, y2)]
-        spots += [((x1 + x2 - w) / 2, (y1 + y2 - h) / 2 + k * h) for k in (0, 1, -1, 2, -2)]
-        inside = [(min(max(x, 0), max(width - w, 0)), min(max(y, 0), max(height - h, 0))) for x, y in spots]
-        best = min(range(len(inside)), key=lambda i: (_covered(inside[i], w, h, placed), i))
-        x, y = inside[best]
-        placed.append((x, y, x + w, y + h))
-        corners.append((x, y))
-    return np.array(corners, dtype=np.float64).reshape(-1, 2)
-
-
-def _covered(spot: tuple[float, float], w: float, h: float, placed: list[tuple[float, float, float, float]]) -> float:
-    """How much of a tag at `spot` lies on earlier tags."""
-    x, y = spot
-    return sum(max(0.0, min(x + w, c) - max(x, a)) * max(0.0, min(y + h, d) - max(y, b)) for a, b, c, d in placed)
+        spots += [((x1 + x2 - w) / 2, (y1 + y2 - h) / 2 + step * h) for step in (0, 1, -1, 2, -2)]
+        inside = np.clip(spots, 0, [max(width - w, 0), max(height - h, 0)])
+        low = np.maximum(inside[:, None], placed[None, :k, :2])
+        high = np.minimum(inside[:, None] + [w, h], placed[None, :k, 2:])
+        covered = np.prod(np.maximum(high - low, 0), axis=2).sum(axis=1)  # area of earlier tags under each spot
+        x, y = inside[int(np.argmin(covered))]
+        placed[k] = x, y, x + w, y + h
+    return placed[:, :2]

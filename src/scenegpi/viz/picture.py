@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.errors import DataError
+from scenegpi.data.errors import DataError, printable
 from scenegpi.data.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.layout import place_tags, separate, stress_layout
@@ -17,6 +18,7 @@ from scenegpi.viz.layout import place_tags, separate, stress_layout
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 ENTITY, RELATION, INK = "#DCEAF5", "#FBE3D3", "#1A1A1A"
 POINT = 1 / 72
+CROWD = 40  # with more boxes than this, only those in a relation are nodes of the graph
 
 
 def draw(graph: SceneGraph, target: str | Path, photo: str | Path | None = None, top: int = 20) -> Path:
@@ -34,7 +36,8 @@ def draw(graph: SceneGraph, target: str | Path, photo: str | Path | None = None,
     boxes = _scaled(graph, width, height, pixels)
     panel = (7.0, float(np.clip(7.0 * height / width, 3.5, 9.0)))
     figure = Figure(figsize=(2 * panel[0] + 0.3, panel[1] + 0.45), facecolor="white")
-    with matplotlib.rc_context({"font.family": "DejaVu Sans", "svg.hashsalt": "scenegpi"}):
+    with matplotlib.rc_context({"font.family": "DejaVu Sans", "svg.hashsalt": "scenegpi"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # names in scripts that the font lacks show as boxes
         _draw_boxes(figure, graph, boxes, pixels, (width, height), panel)
         _draw_graph(figure, graph, boxes, (width, height), panel, top)
         with whole_file(target) as part:
@@ -42,6 +45,11 @@ def draw(graph: SceneGraph, target: str | Path, photo: str | Path | None = None,
             metadata: Any = {"Date": None} if kind == "svg" else {"Software": None}
             figure.savefig(part, format=kind, dpi=110, metadata=metadata)
     return target
+
+
+def _plain(text: str) -> str:
+    """The text as it stands: no control characters, and no $ that would start a formula."""
+    return printable(text).replace("$", r"\$")
 
 
 def _load(photo: str | Path) -> NDArray[np.uint8]:
@@ -102,7 +110,7 @@ def _draw_boxes(
     for spine in axes.spines.values():
         spine.set_color("#BBBBBB")
     size = 10.5 if len(graph) <= 12 else 8.5 if len(graph) <= 25 else 7
-    names = [f"{name} {i}" for i, name in enumerate(graph.names)]
+    names = [_plain(f"{name} {i}") for i, name in enumerate(graph.names)]
     unit = np.array([width / panel[0], height / panel[1]])
     sizes = _text_sizes(names, size) * unit
     order = np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable")
@@ -121,7 +129,8 @@ def _draw_boxes(
         (x, y), (w, h) = corners[i].tolist(), sizes[i].tolist()
         axes.add_patch(Rectangle((x, y), w, h, facecolor=COLOURS[i % len(COLOURS)], linewidth=0, zorder=4))
         axes.text(x + w / 2, y + h / 2, names[i], color="white", fontsize=size, ha="center", va="center", zorder=5)
-    title = f"{graph.file or graph.image_id or 'scene'}   {len(graph)} boxes, {len(graph.relations)} relations"
+    image = _plain(str(graph.file or graph.image_id or "scene"))
+    title = f"{image}   {len(graph)} boxes, {len(graph.relations)} relations"
     figure.text(0.05 / inches[0], 1 - 0.3 / inches[1], title, fontsize=11, color=INK)
 
 
@@ -146,19 +155,21 @@ def _draw_graph(
         axes.text(panel[0] / 2, panel[1] / 2, "no objects", ha="center", va="center", color=INK)
         return
     size = 10.0 if len(graph) + len(links) <= 24 else 8.0 if len(graph) + len(links) <= 45 else 6.5
-    entities = [f"{name} {i}" for i, name in enumerate(graph.names)]
-    texts = entities + [" / ".join(words) for words in links.values()]
+    linked = {end for pair in links for end in pair}
+    shown = list(range(len(graph))) if len(graph) <= CROWD else sorted(linked)
+    place = {box: k for k, box in enumerate(shown)}
+    entities = [_plain(f"{graph.names[i]} {i}") for i in shown]
+    texts = entities + [_plain(" / ".join(words)) for words in links.values()]
     sizes = _text_sizes(texts, size) + 0.04
-    home = (boxes[:, :2] + boxes[:, 2:]) / 2 / np.array(canvas) * np.array(panel)
-    middles = [(home[s] + home[o]) / 2 for s, o in links]
+    home = (boxes[shown, :2] + boxes[shown, 2:]) / 2 / np.array(canvas) * np.array(panel)
+    middles = [(home[place[s]] + home[place[o]]) / 2 for s, o in links]
     start = np.concatenate([home, np.array(middles).reshape(-1, 2)])
-    edges = [(end, len(entities) + k) for k, pair in enumerate(links) for end in pair]
+    edges = [(place[end], len(entities) + k) for k, pair in enumerate(links) for end in pair]
     start = _fit(stress_layout(start, edges), np.array(panel))
     room = min(1.0, 0.35 * np.prod(panel) / np.prod(sizes, axis=1).sum())  # air between nodes, less in a crowd
     at = separate(start, sizes + np.array([0.25, 0.3]) * room, (0, 0, *panel))
-    linked = {end for pair in links for end in pair}
-    for k, (s, o) in enumerate(links):
-        middle = at[len(entities) + k]
+    for k, (subject, object_) in enumerate(links):
+        middle, s, o = at[len(entities) + k], place[subject], place[object_]
         line = {"color": "#8A8A8A", "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", xy=middle, xytext=at[s], arrowprops={"arrowstyle": "-", **line}, zorder=1)
         tip = _border(middle, at[o], sizes[o])
@@ -166,7 +177,8 @@ def _draw_graph(
     for i, text in enumerate(texts):
         entity = i < len(entities)
         (x, y), (w, h) = at[i], sizes[i]
-        edge = COLOURS[i % len(COLOURS)] if entity else "#B0571E"
+        edge = COLOURS[shown[i] % len(COLOURS)] if entity else "#B0571E"
+        faded = entity and shown[i] not in linked
         patch = FancyBboxPatch(
             (x - w / 2, y - h / 2),
             w,
@@ -175,12 +187,15 @@ def _draw_graph(
             facecolor=ENTITY if entity else RELATION,
             edgecolor=edge,
             linewidth=1.5 if entity else 0.8,
-            alpha=1.0 if not entity or i in linked else 0.45,
+            alpha=0.45 if faded else 1.0,
             zorder=3,
         )
         axes.add_patch(patch)
-        shade = 1.0 if not entity or i in linked else 0.55
+        shade = 0.55 if faded else 1.0
         axes.text(x, y, text, fontsize=size, color=INK, ha="center", va="center", zorder=4, alpha=shade)
+    if len(shown) < len(graph):
+        note = f"{len(graph) - len(shown)} objects without a relation shown are left out"
+        axes.text(panel[0], panel[1], note, fontsize=8, color="#666666", ha="right", va="bottom")
 
 
 def _links(graph: SceneGraph, top: int) -> dict[tuple[int, int], list[str]]:

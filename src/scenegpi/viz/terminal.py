@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from scenegpi.data.errors import printable
 from scenegpi.graph import SceneGraph
 
 STYLES = ("cyan", "yellow", "green", "magenta", "blue", "red", "white")
@@ -14,7 +15,7 @@ STYLES = ("cyan", "yellow", "green", "magenta", "blue", "red", "white")
 
 def render(graph: SceneGraph, columns: int = 78, top: int = 20) -> RenderableType:
     """What `data show` prints: a heading, the canvas, a table of objects, the `top` relations."""
-    image = graph.file or graph.image_id
+    image = printable(str(graph.file or graph.image_id))
     size = f", {graph.width} x {graph.height}" if graph.width else ""
     head = Text(f"image {image}{size}: {len(graph)} boxes, {len(graph.relations)} relations", style="bold")
     parts: list[RenderableType] = [head]
@@ -47,7 +48,7 @@ def canvas(graph: SceneGraph, columns: int = 78) -> Text:
             characters[y, x] = corner
     taken = np.zeros((rows, columns), dtype=bool)
     for i in order:
-        _name(i, f"{graph.names[i]} {i}", cells[i].tolist(), characters, owner, taken)
+        _name(i, printable(f"{graph.names[i]} {i}"), cells[i].tolist(), characters, owner, taken)
     text = Text()
     for y in range(rows):
         for x in range(columns):
@@ -77,9 +78,9 @@ def _relations(graph: SceneGraph, top: int) -> Table:
     scored = graph.scores is not None or graph.relation_scores is not None
     for triplet in graph.triplets(top=top):
         row = [
-            Text(f"{triplet.subject} {triplet.subject_index}", STYLES[triplet.subject_index % len(STYLES)]),
-            Text(triplet.predicate, "italic"),
-            Text(f"{triplet.object} {triplet.object_index}", STYLES[triplet.object_index % len(STYLES)]),
+            Text(printable(f"{triplet.subject} {triplet.subject_index}"), STYLES[triplet.subject_index % len(STYLES)]),
+            Text(printable(triplet.predicate), "italic"),
+            Text(printable(f"{triplet.object} {triplet.object_index}"), STYLES[triplet.object_index % len(STYLES)]),
         ]
         table.add_row(*row, *([f"{triplet.score:.3f}"] if scored else []))
     if len(graph.relations) > top:
