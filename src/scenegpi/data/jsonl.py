@@ -127,7 +127,7 @@ class JsonLines:
                 self._readable += isinstance(data, dict)
                 graph = from_dict(data, self._known(data))
                 if graph.image_id is not None and graph.image_id in seen:
-                    raise GraphError("image.id: stands twice")
+                    raise GraphError(f"image.id: {graph.image_id!r:.60} stands twice")
             except GraphError as error:
                 found = defects(data, self._known(data)) if not str(error).startswith("JSON") else []
                 for text in found or [str(error)]:

@@ -171,7 +171,7 @@ def visual_genome_files(path: Path) -> tuple[Path, Path, Path]:
             raise DataError(folder / usual, f"no such file ({kind})" if not found else f"which {kind} of {len(found)}?")
         return found[0]
 
-    h5 = path if path.is_file() else one("h5 file", "VG-SGG.h5", "*.h5", "*.hdf5")
+    h5 = path if not path.is_dir() else one("h5 file", "VG-SGG.h5", "*.h5", "*.hdf5")
     return (
         h5,
         one("dictionaries", "VG-SGG-dicts.json", "*dicts*.json"),
