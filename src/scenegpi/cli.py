@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from scenegpi import __version__
-from scenegpi.commands import data, demo
+from scenegpi.commands import data, demo, words
 
 HELP = """Scene graphs from images, by permutation-invariant structured prediction.
 
@@ -29,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(data.app, name="data")
+app.add_typer(words.app, name="words")
 app.command("demo")(demo.demo)
 
 

@@ -6,9 +6,9 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from scenegpi.commands.words import app
 from scenegpi.data import DataError
 from scenegpi.features.words import WordVectors
-from scenegpi.features.words_command import app
 
 CAPTIONS = "a brown dog runs\na brown cat runs\na man wearing a hat\na man wearing a coat\nthe street at night\n" * 8
 
@@ -44,7 +44,7 @@ def test_an_existing_file_is_kept_unless_forced(tmp_path):
     assert run("train", captions, "--out", out, "--dim", 2, "--epochs", 1, "--force").exit_code == 0
 
 
-@pytest.mark.parametrize("module", ["words_command", "words", "public_words"])
+@pytest.mark.parametrize("module", ["commands.words", "features.words", "features.public_words"])
 def test_no_torch_at_import(module):
-    code = f"import sys, scenegpi.features.{module}; sys.exit('torch' in sys.modules)"
+    code = f"import sys, scenegpi.{module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

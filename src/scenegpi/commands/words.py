@@ -6,13 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-
-from scenegpi.data.errors import DataError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from scenegpi.features.words import WordVectors
 
 SHOWN = ("dog", "wearing", "street")
@@ -34,6 +31,10 @@ def train(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Learn GloVe vectors from captions."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from scenegpi.data.errors import DataError
     from scenegpi.features.cooccurrence import count_cooccurrences
     from scenegpi.features.glove import GloveOptions, train_glove
     from scenegpi.features.words import WordVectors
@@ -67,6 +68,9 @@ def neighbours(
     k: Annotated[int, typer.Option("-k", min=1, help="How many neighbours.")] = 10,
 ) -> None:
     """Show the nearest neighbours of words, by cosine."""
+    from rich.console import Console
+
+    from scenegpi.data.errors import DataError
     from scenegpi.features.public_words import load_words
 
     vectors = load_words(file)
@@ -81,6 +85,8 @@ def neighbours(
 
 def neighbour_table(vectors: WordVectors, words: list[str], k: int = 8) -> Table:
     """One row a word: its k nearest neighbours and their cosines."""
+    from rich.table import Table
+
     table = Table("word", f"{k} nearest neighbours (cosine)", title=vectors.source or None)
     for word in words:
         table.add_row(word, ", ".join(f"{name} {cosine:.2f}" for name, cosine in vectors.neighbours(word, k)))
