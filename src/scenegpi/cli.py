@@ -13,6 +13,7 @@ import typer
 
 from scenegpi import __version__
 from scenegpi.commands import data, demo, words
+from scenegpi.commands.eval import eval_command
 
 HELP = """Scene graphs from images, by permutation-invariant structured prediction.
 
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.add_typer(data.app, name="data")
 app.add_typer(words.app, name="words")
 app.command("demo")(demo.demo)
+app.command("eval")(eval_command)
 
 
 def _version(wanted: bool) -> None:

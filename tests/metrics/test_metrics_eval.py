@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from metrics.metrics_cases import npz_arrays
 from scenegpi import SceneGraph, Vocabulary
+from scenegpi.commands.eval import eval_command, evaluate_file
 from scenegpi.data import DataError, write_jsonl
 from scenegpi.data.evaluation_npz import EvaluationNpz
-from scenegpi.eval_command import eval_command, evaluate_file
 from scenegpi.metrics import Protocol, scene_graph_recall
 
 app = typer.Typer()

@@ -89,7 +89,7 @@ def test_two_real_processes(tmp_path):
 
 
 def test_metrics_and_the_eval_command_do_not_import_torch():
-    code = "import sys, scenegpi.metrics, scenegpi.metrics.table, scenegpi.eval_command; print('torch' in sys.modules)"
+    code = "import sys, scenegpi.metrics, scenegpi.metrics.table, scenegpi.commands.eval; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
 
