@@ -101,8 +101,8 @@ def test_training_by_stages_leaves_the_context_alone_at_first(tmp_path):
         data_file(tmp_path), optim={"epochs": 1, "first_epochs": 1, "average": 0.0, "weight_decay": 0.0}
     )
     model = load_model(train(config, tmp_path / "run"))
-    assert all(not p.any() for key, p in model.named_parameters() if "edge_rho.layers.3" in key)
-    assert any("edge_rho.layers.3" in key for key, _ in model.named_parameters())
+    assert all(not p.any() for key, p in model.named_parameters() if "edge_rho.layers.2" in key)
+    assert any("edge_rho.layers.2" in key for key, _ in model.named_parameters())
 
 
 def test_it_stops_when_nothing_gets_better(tmp_path):

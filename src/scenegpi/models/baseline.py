@@ -23,6 +23,7 @@ from scenegpi.features.entities import clamped_log
 from scenegpi.features.pairs import PAIR_WIDTH
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import BaselineConfig
+from scenegpi.models.dropout import drop
 from scenegpi.models.inputs import ENTITY_WIDTH, LayoutInputs
 from scenegpi.models.prior import STATISTICS, CountPrior, GivenPrior, PriorOutput
 
@@ -137,11 +138,6 @@ class PairNetwork(nn.Module):
             related = related + self.trust[0] * prior.related[:, :1]
             predicate = predicate + self.trust[1] * prior.logits
         return related, predicate, last
-
-
-def drop(module: nn.Module, x: Tensor, p: float) -> Tensor:
-    """Dropout while the module trains."""
-    return torch.dropout(x, p, True) if module.training and p else x
 
 
 def end_in_zero(network: nn.Module) -> None:

@@ -21,9 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.models.build import SceneModel
+from scenegpi.models.decode import without_repeats
 from scenegpi.models.grouping import PAIRS, grouped
 
 Task = Literal["predcls", "sgcls"]
+Decode = Literal["plain", "no-repeats"]
 
 
 def predict(
@@ -61,10 +63,21 @@ def predict(
 
 
 def predict_dataset(
-    model: SceneModel, dataset: Iterable[SceneGraph], task: Task = "predcls", pairs: int = PAIRS
+    model: SceneModel,
+    dataset: Iterable[SceneGraph],
+    task: Task = "predcls",
+    decode: Decode = "plain",
+    pairs: int = PAIRS,
 ) -> Iterator[SceneGraph]:
-    """A prediction for each graph of a data set, in its order, as they are asked for."""
-    return predict_graphs(model, dataset, task, pairs=pairs)
+    """A prediction for each graph of a data set, in its order, as they are asked for.
+
+    With `decode` "no-repeats" a prediction is a list of triplets that does not say the same twice (see
+    `scenegpi.models.decode`), in place of distributions.
+    """
+    if decode not in ("plain", "no-repeats"):
+        raise GraphError(f"decode: {decode!r:.40} is neither plain nor no-repeats")
+    found = predict_graphs(model, dataset, task, pairs=pairs)
+    return found if decode == "plain" else map(without_repeats, found)
 
 
 def predict_graphs(

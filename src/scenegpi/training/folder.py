@@ -25,7 +25,6 @@ from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
 from scenegpi.data.errors import DataError
 from scenegpi.data.files import whole_file
 from scenegpi.models.checkpoint import save_model
-from scenegpi.models.options import plain
 from scenegpi.training.module import MONITOR, SceneModule
 
 CONFIG, LOG, MODEL, STATE, FINISHED = "config.json", "log.csv", "model", "last.ckpt", "finished.json"
@@ -97,11 +96,10 @@ class RunFolder(L.Callback):
             writer.writerows(self.rows)
 
 
-def start_run(folder: Path, config: Any) -> None:
-    """An empty folder with the configuration in it; DataError if something is there already."""
+def check_empty(folder: Path) -> None:
+    """DataError if there is something in the folder of a new run."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataError(folder, "exists already (--resume goes on with a run, or choose another folder)")
-    write_json(folder / CONFIG, plain(config))
 
 
 def tidy(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 import warnings
 from collections.abc import Sequence
@@ -15,7 +16,6 @@ import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, RichProgressBar
 from lightning.pytorch.loggers import TensorBoardLogger
-from lightning.pytorch.utilities import rank_zero_only
 from torch.utils.data import DataLoader
 
 from scenegpi.data.errors import DataError
@@ -23,10 +23,20 @@ from scenegpi.data.files import read_object
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import build_model, prepare_model
 from scenegpi.models.grouping import grouped
-from scenegpi.models.options import OptionError, override
+from scenegpi.models.options import OptionError, override, plain
 from scenegpi.training.batches import train_loader
 from scenegpi.training.config import TrainConfig
-from scenegpi.training.folder import CONFIG, FINISHED, MODEL, STATE, RunFolder, WholeFiles, start_run, tidy, write_json
+from scenegpi.training.folder import (
+    CONFIG,
+    FINISHED,
+    MODEL,
+    STATE,
+    RunFolder,
+    WholeFiles,
+    check_empty,
+    tidy,
+    write_json,
+)
 from scenegpi.training.losses import predicate_balance
 from scenegpi.training.module import MONITOR, SceneModule
 from scenegpi.training.simulate import label_shares, simulated
@@ -43,10 +53,9 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
         progress: show a bar.
     """
     folder = Path(folder)
-    if rank_zero_only.rank == 0:  # processes that it starts find the folder made
-        if not resume:
-            start_run(folder, config)
-        tidy(folder)
+    first = int(os.environ.get("LOCAL_RANK", 0)) == int(os.environ.get("NODE_RANK", 0)) == 0  # others find it made
+    if first and not resume:
+        check_empty(folder)
     images = open_images(config.data)
     module = make_module(config, images, folder)
     validation = images.validation
@@ -55,6 +64,10 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
         validation = list(simulated(validation, shares, config.simulate, config.seed))
     elif config.task != "predcls" and any(graph.label_dist is None for graph in images.train):
         raise OptionError("task: sgcls needs label distributions (data.distributions, or simulate to make them up)")
+    if first:
+        if not resume:
+            write_json(folder / CONFIG, plain(config))
+        tidy(folder)
     trainer = make_trainer(config, folder, progress)
     loader = train_loader(images.train, config, shares, trainer.global_rank, trainer.world_size)
     mine = validation[trainer.global_rank :: trainer.world_size]
