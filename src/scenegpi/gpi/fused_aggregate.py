@@ -123,7 +123,7 @@ class FusedAggregate(torch.autograd.Function):
         s, norm, values, powers, *tensors = ctx.saved_tensors
         work = _Values.of(plan, options, tensors, False if values is None else (values, powers))
         phi, beta, edges = work.phi, work.beta, work.edges
-        edges.grad = torch.zeros_like(edges.features) if ctx.needs_input_grad[2] else None
+        edges.grad = torch.empty_like(edges.features) if ctx.needs_input_grad[2] else None
         if norm is not None:
             grad = grad / norm
         elif options.mean:

@@ -109,7 +109,7 @@ class FusedRho(torch.autograd.Function):
         saved, kept = ctx.saved_tensors, ctx.kept
         net = _Network.of(ctx.plan, ctx.options, saved[kept:], list(saved[:kept]) or False)
         edges, first, gate = net.edges, net.first, net.gate
-        edges.grad = torch.zeros_like(edges.features) if ctx.needs_input_grad[2] else None
+        edges.grad = torch.empty_like(edges.features) if ctx.needs_input_grad[2] else None
         first.start_backward()
         if gate is not None:
             gate.start_backward()
