@@ -90,10 +90,13 @@ def test_balanced_weights_raise_what_is_rare():
 
 def test_every_step_counts_or_the_last():
     batch, out = case(steps=3)
+    out.edges[0].requires_grad_()
     each = [scene_loss(SceneLogits([n], [e]), batch, PAPER) for n, e in zip(*out, strict=True)]
     assert torch.allclose(scene_loss(out, batch, PAPER), sum(each))
     last = replace(PAPER, steps="last", first_stage=0.5)
     assert torch.allclose(scene_loss(out, batch, last), 0.5 * each[0] + each[2])
+    out.edges[0].requires_grad_(False)  # a frozen baseline
+    assert torch.allclose(scene_loss(out, batch, PAPER), each[1] + each[2])
 
 
 def test_a_drawn_target_is_the_soft_one_on_average():

@@ -28,9 +28,9 @@ torch.set_num_threads(1)
 data, out, processes, batch, loss = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
 still = {"dropout": 0.0, "input_dropout": 0.0}
 config = small_config(
-    data, device="cpu", devices=processes, loss={"kind": loss}, optim={"epochs": 1, "batch": batch, "clip": 0.0},
+    data, device="cpu", devices=processes, loss={"kind": loss}, optim={"epochs": 1, "first_epochs": 0, "batch": batch, "clip": 0.0},
     model={"baseline": {"hidden": 16, "embedding": 8, "rank": 4, **still},
-           "context": {"hidden": 12, "phi": 10, "alpha": 9, "dropout": 0.0}},
+           "context": {"hidden": 12, "phi": 10, "alpha": 9, "dropout": 0.0, "input_dropout": 0.0, "freeze": False}},
 )
 
 class Keep(L.Callback):

@@ -106,15 +106,17 @@ def test_training_by_stages_leaves_the_context_alone_at_first(tmp_path):
 
 
 def test_it_stops_when_nothing_gets_better(tmp_path):
-    config = small_config(data_file(tmp_path), optim={"epochs": 30, "patience": 2, "learning_rate": 1e-9})
+    config = small_config(
+        data_file(tmp_path), optim={"epochs": 30, "first_epochs": 1, "patience": 2, "learning_rate": 1e-9}
+    )
     train(config, tmp_path / "run")
-    assert len(rows(tmp_path / "run")) == 3
+    assert len(rows(tmp_path / "run")) == 4
 
 
-@pytest.mark.parametrize("loss", ["paper", "released", "balanced", "metric"])
+@pytest.mark.parametrize("loss", ["paper", "released", "balanced", "metric", "coverage"])
 def test_every_loss_trains(loss, tmp_path):
     train(
-        small_config(data_file(tmp_path), "baseline", loss={"kind": loss}, optim={"epochs": 1, "pairs": 60}),
+        small_config(data_file(tmp_path), loss={"kind": loss}, optim={"epochs": 2, "pairs": 60}),
         tmp_path / "r",
     )
 
@@ -142,14 +144,14 @@ from pathlib import Path
 from training.training_cases import small_config
 from scenegpi.training.run import read_run, train
 data, run, resume = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "resume"
-config = read_run(run) if resume else small_config(data, optim={"epochs": 5, "batch": 3})
+config = read_run(run) if resume else small_config(data, optim={"epochs": 5, "first_epochs": 2, "batch": 3})
 train(config, run, resume=resume)
 """
 
 
 def test_killed_and_resumed_is_never_interrupted(tmp_path):
     data, run = data_file(tmp_path), tmp_path / "run"
-    train(small_config(data, optim={"epochs": 5, "batch": 3}), tmp_path / "whole")
+    train(small_config(data, optim={"epochs": 5, "first_epochs": 2, "batch": 3}), tmp_path / "whole")
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(data), str(run), "start"], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
     )
@@ -220,3 +222,17 @@ def test_data_without_relations_is_refused(tmp_path):
     write_jsonl(tmp_path / "d.jsonl", [SceneGraph([[0, 0, 9, 9]], [0], VOCABULARY)])
     with pytest.raises(DataError, match="0 training"):
         train(small_config(tmp_path / "d.jsonl"), tmp_path / "run")
+
+
+def test_a_baseline_is_taken_over_and_left_as_it_is(tmp_path):
+    data = data_file(tmp_path)
+    first = load_model(train(small_config(data, "baseline"), tmp_path / "first"))
+    config = small_config(data, "gpi-no-attention", start=str(tmp_path / "first" / "model"), optim={"first_epochs": 0})
+    second = load_model(train(config, tmp_path / "second"))
+    for (key, a), b in zip(first.baseline.state_dict().items(), second.baseline.state_dict().values(), strict=True):
+        assert torch.equal(a, b), key
+    with pytest.raises(OptionError, match="first_epochs"):
+        train(small_config(data, optim={"first_epochs": 0}), tmp_path / "third")
+    other = small_config(data, start=str(tmp_path / "first" / "model"), model={"baseline": {"hidden": 17}})
+    with pytest.raises(DataError, match="built otherwise"):
+        train(other, tmp_path / "fourth")

@@ -34,7 +34,13 @@ def small_config(path: Path, preset: str = "gpi-feature-attention", **sections: 
         "preset": preset,
         "model": model,
         "data": {"path": str(path), "validation": 4},
-        "optim": {"epochs": 2, "batch": 5, "warmup": 1, "patience": 50},
+        "optim": {
+            "epochs": 2,
+            "first_epochs": 0 if preset == "baseline" else 1,
+            "batch": 5,
+            "warmup": 1,
+            "patience": 50,
+        },
     }
     for key, value in sections.items():
         values[key] = {**values.get(key, {}), **value} if isinstance(value, dict) else value

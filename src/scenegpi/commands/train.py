@@ -34,6 +34,9 @@ def train(
     validation: Annotated[
         Number, typer.Option(help="So many training images are set aside to validate.", min=0, show_default=False)
     ] = None,
+    start: Annotated[
+        Text, typer.Option(help="A model whose baseline is taken over instead of trained first.", show_default=False)
+    ] = None,
     words: Annotated[Text, typer.Option(help="Word vectors, for gpi-linguistic.", show_default=False)] = None,
     distributions: Annotated[
         Text, typer.Option(help="npz file of another system's distributions.", show_default=False)
@@ -51,6 +54,7 @@ def train(
         "preset": preset,
         "task": task,
         "seed": seed,
+        "start": start,
         "device": device,
         "devices": devices,
         "nodes": num_nodes,

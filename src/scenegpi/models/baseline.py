@@ -20,11 +20,10 @@ from torch.nn.functional import linear
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
-from scenegpi.features.pairs import PAIR_WIDTH
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import BaselineConfig
 from scenegpi.models.dropout import drop
-from scenegpi.models.inputs import ENTITY_WIDTH, LayoutInputs
+from scenegpi.models.inputs import ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
 from scenegpi.models.prior import STATISTICS, CountPrior, GivenPrior, PriorOutput
 
 CHUNK = 1 << 15
@@ -39,7 +38,7 @@ class SceneLogits(NamedTuple):
 
 
 class PairOutput(NamedTuple):
-    """`logits` (E, 1 + P), `hidden` (E, h) the last hidden layer, `geometry` (E, PAIR_WIDTH)."""
+    """`logits` (E, 1 + P), `hidden` (E, h) the last hidden layer, `geometry` (E, PAIR_INPUTS)."""
 
     logits: Tensor
     hidden: Tensor
@@ -71,8 +70,14 @@ class Baseline(nn.Module):
         nodes, pairs = self.stages(batch)
         return SceneLogits([nodes], [pairs.logits])
 
-    def stages(self, batch: SceneBatch, hidden: bool = False) -> tuple[Tensor, PairOutput]:
-        """Node logits (N, C), and what is said of the pairs; `hidden` keeps the network's last layer."""
+    def stages(
+        self, batch: SceneBatch, hidden: bool = False, leave_out: bool | None = None
+    ) -> tuple[Tensor, PairOutput]:
+        """Node logits (N, C), and what is said of the pairs; `hidden` keeps the network's last layer.
+
+        `leave_out`: the images were counted for the prior, and their own relations are to be taken away; by default
+        while the model trains.
+        """
         dist = batch.label_dist.to(self.label.dtype)
         parts = [dist @ self.label]
         if self.config.entity:
@@ -84,7 +89,8 @@ class Baseline(nn.Module):
         geometry = self.inputs.pairs(batch)
         prior = None
         if self.prior is not None:
-            prior = self.prior(batch, dist.argmax(1), self.training and self.config.leave_out)
+            counted = self.training if leave_out is None else leave_out
+            prior = self.prior(batch, dist.argmax(1), counted and self.config.leave_out)
         if self.network is not None:
             related, predicate, last = self.network(batch.edge_index, dist, z, geometry, prior, hidden)
         elif prior is not None:
@@ -99,7 +105,7 @@ class PairNetwork(nn.Module):
     def __init__(self, config: BaselineConfig, labels: int, predicates: int, node: int) -> None:
         super().__init__()
         self.config = config
-        edge = (PAIR_WIDTH if config.geometry else 0) + config.rank
+        edge = (PAIR_INPUTS if config.geometry else 0) + config.rank
         edge += 0 if config.prior == "none" else predicates + STATISTICS
         if config.rank:
             self.left = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
@@ -112,7 +118,7 @@ class PairNetwork(nn.Module):
     def forward(
         self, edge_index: Tensor, dist: Tensor, z: Tensor, geometry: Tensor, prior: PriorOutput | None, hidden: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """dist (N, C), z (N, d), geometry (E, PAIR_WIDTH) -> log-odds (E, 1), predicates (E, P), last layer (E, h)."""
+        """dist (N, C), z (N, d), geometry (E, PAIR_INPUTS) -> log-odds (E, 1), predicates (E, P), last layer (E, h)."""
         parts = [geometry] if self.config.geometry else []
         if prior is not None:
             parts += [0.25 * prior.logits + 1, 0.5 * prior.related]

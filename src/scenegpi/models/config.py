@@ -59,7 +59,8 @@ class ContextConfig:
         aggregation: "sum" (no attention), "mean", "max", "neighbour" or "feature", over neighbours and over nodes.
         hidden, phi, alpha: widths of rho, of s and of g.
         rho_layers: hidden layers of rho.
-        steps: of the recurrence.
+        steps: of the recurrence; the paper has 2. A second step would take back what the first has learned from
+            coverage targets, so there is one.
         activation: of phi and alpha.
         strict: exactly Theorem 1, rho does not see s.
         feedback: how a distribution is read: "scaled" (1 - log p / log 0.001, clamped to 0..1), "log_softmax" or
@@ -67,8 +68,9 @@ class ContextConfig:
         read_geometry: pair geometry among z_ij.
         read_hidden: the baseline's last hidden layer among z_ij.
         read_reverse: the baseline's distribution of the pair (j, i) among z_ij.
-        detach: the context does not train the baseline.
-        dropout: on inputs and hidden layers.
+        freeze: the baseline is trained first and then left as it is, as in the paper.
+        dropout, input_dropout: of hidden layers and of inputs.
+        second_choice: width of the network by which a pair turns to its next predicate; 0 leaves it out.
         words: width of the word vectors of the most probable labels and predicates; 0 for none.
         start_at_input: at first the layer changes nothing: its outputs are its inputs.
     """
@@ -78,15 +80,17 @@ class ContextConfig:
     phi: int = bounded(128, 1, WIDEST)
     alpha: int = bounded(128, 1, WIDEST)
     rho_layers: int = bounded(2, 1, 8)
-    steps: int = bounded(2, 1, 16)
+    steps: int = bounded(1, 1, 16)
     activation: Literal["relu", "none"] = "relu"
     strict: bool = False
     feedback: Literal["scaled", "log_softmax", "softmax"] = "scaled"
     read_geometry: bool = True
     read_hidden: bool = False
-    read_reverse: bool = False
-    detach: bool = False
-    dropout: float = bounded(0.1, 0.0, 0.95)
+    read_reverse: bool = True
+    freeze: bool = True
+    dropout: float = bounded(0.2, 0.0, 0.95)
+    input_dropout: float = bounded(0.1, 0.0, 0.95)
+    second_choice: int = bounded(64, 0, WIDEST)
     words: int = bounded(0, 0, WIDEST)
     start_at_input: bool = True
 

@@ -1,4 +1,4 @@
-r"""What a layout model reads of a batch: standardised boxes, counts and pair geometry.
+r"""What a layout model reads of a batch: boxes, counts and pair geometry, standardised, and which boxes are duplicates.
 
 .. math:: \hat x = (x - \mu) / \sigma
 
@@ -16,9 +16,11 @@ from torch import Tensor, nn
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import EntityFeatures
 from scenegpi.features.pairs import PAIR_WIDTH, pair_geometry
+from scenegpi.models.duplicates import COLUMNS, duplicate_columns
 
 ENTITY = EntityFeatures(distribution="none")
 ENTITY_WIDTH = ENTITY.width(0)
+PAIR_INPUTS = PAIR_WIDTH + COLUMNS
 _FARTHEST = 6.0
 
 
@@ -46,7 +48,7 @@ class Standardise(nn.Module):
 
 
 class LayoutInputs(nn.Module):
-    """Box and counts of each entity (N, 13); geometry of each pair (E, PAIR_WIDTH)."""
+    """Box and counts of each entity (N, 13); geometry and duplicates of each pair (E, PAIR_INPUTS)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,8 +60,8 @@ class LayoutInputs(nn.Module):
         return self.entity(_entities(batch))
 
     def pairs(self, batch: SceneBatch) -> Tensor:
-        """(E, PAIR_WIDTH)"""
-        return self.pair(_pairs(batch))
+        """(E, PAIR_INPUTS), the columns about duplicates last."""
+        return torch.cat([self.pair(_pairs(batch)), duplicate_columns(batch, batch.label_dist.argmax(1))], 1)
 
     def measure(self, batches: Iterable[SceneBatch]) -> None:
         """Standardises by these batches."""

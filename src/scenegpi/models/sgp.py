@@ -2,11 +2,12 @@ r"""The scene-graph predictor of the paper: a recurrent GPI layer over the distr
 
 .. math::
     z_i^{(t)} &= [\text{read}(y_i^{(t)}), \text{box}_i, \text{counts}_i, \text{word}(\arg\max y_i^{(t)})] \\
-    z_{ij}^{(t)} &= [\text{read}(y_{ij}^{(t)}), \text{geometry}_{ij}, \text{word}(\arg\max y_{ij}^{(t)})] \\
+    z_{ij}^{(t)} &= [\text{read}(y_{ij}^{(t)}), \text{read}(y_{ji}^{(0)}), \text{geometry}_{ij},
+      \text{word}(\arg\max y_{ij}^{(t)})] \\
     y^{(t+1)} &= \rho(z^{(t)}, s^{(t)}, g^{(t)}) + f^{(t)} y^{(t)}
 
 y^(0) are the logits of the baseline. i is the subject, which aggregates
-over its objects j. The outputs of all steps are given, the baseline's first.
+over its objects j. The outputs of all steps are given, the baseline's first; the last may turn to a second choice.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import torch
 from torch import Tensor, nn
 
 from scenegpi.features.batch import SceneBatch
-from scenegpi.features.pairs import PAIR_WIDTH
-from scenegpi.gpi import GPILayer, Recurrent
-from scenegpi.models.baseline import Baseline, SceneLogits, end_in_zero
+from scenegpi.gpi import MLP, GPILayer, Recurrent
+from scenegpi.models.baseline import Baseline, PairOutput, SceneLogits, end_in_zero
 from scenegpi.models.config import ContextConfig, ModelConfig
-from scenegpi.models.inputs import ENTITY_WIDTH
+from scenegpi.models.dropout import drop
+from scenegpi.models.duplicates import COLUMNS
+from scenegpi.models.inputs import ENTITY_WIDTH, PAIR_INPUTS
+from scenegpi.models.second import SecondChoice
 
 FLOOR = 1e-3
 _OPEN_GATE = 4.0
@@ -45,7 +48,7 @@ class SGP(nn.Module):
         self.config, self.context = config, context
         self.baseline = Baseline(config.baseline, labels, predicates)
         classes = 1 + predicates
-        static = (PAIR_WIDTH if context.read_geometry else 0) + (classes if context.read_reverse else 0)
+        static = (PAIR_INPUTS if context.read_geometry else 0) + (classes if context.read_reverse else 0)
         static += config.baseline.hidden if context.read_hidden else 0
         layer = GPILayer(
             labels + (ENTITY_WIDTH if config.baseline.entity else 0),
@@ -60,40 +63,69 @@ class SGP(nn.Module):
             activation=context.activation,
             strict=context.strict,
             gate=True,
-            dropout=context.dropout,
             flow="target_to_source",
             x_table=label_words,
             edge_table=predicate_words,
         )
+        for network in (layer.rho, layer.edge_rho):
+            if isinstance(network, MLP):
+                network.dropout = context.dropout
         if context.start_at_input:
             _start_at_input(layer)
-        feedback = scaled_log if context.feedback == "scaled" else context.feedback
-        self.recurrent = Recurrent(layer, context.steps, feedback)
+        self.recurrent = Recurrent(layer, context.steps, Read(context))
+        self.second = None
+        if context.second_choice:
+            self.second = SecondChoice(context.phi, static, context.second_choice, context.dropout)
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""
-        nodes, pairs = self.baseline.stages(batch, self.context.read_hidden)
-        first, start = nodes, pairs.logits
-        if self.context.detach:
-            first, start = nodes.detach(), pairs.logits.detach()
-        static = [pairs.geometry] if self.context.read_geometry else []
+        nodes, pairs = self._first_stage(batch)
+        p = self.context.input_dropout
+        static = []
         if self.context.read_hidden:
-            static.append(pairs.hidden.detach() if self.context.detach else pairs.hidden)
+            static.append(drop(self, pairs.hidden, p))
         if self.context.read_reverse:
-            static.append(scaled_log(start)[reverse_edges(batch)])
-        entity = self.baseline.inputs.entities(batch) if self.config.baseline.entity else None
+            static.append(drop(self, scaled_log(pairs.logits)[reverse_edges(batch)], p))
+        if self.context.read_geometry:
+            # What is known of duplicates is not dropped: it decides who speaks first.
+            geometry, twin = pairs.geometry[:, :-COLUMNS], pairs.geometry[:, -COLUMNS:]
+            static += [drop(self, geometry, p), twin]
+        edge_static = torch.cat([*static, pairs.logits[:, :0]], 1)
+        entity = drop(self, self.baseline.inputs.entities(batch), p) if self.config.baseline.entity else None
         layer = self.recurrent.layer
         layer.chunk_edges = _MOST_EDGES if not self.training and batch.num_edges > _MOST_EDGES else None
         out = self.recurrent(
-            first,
+            nodes,
             batch.edge_index,
-            start,
+            pairs.logits,
             batch.batch,
             node_static=entity,
-            edge_static=torch.cat(static, 1) if static else None,
+            edge_static=edge_static,
             num_graphs=batch.num_graphs,
         )
-        return SceneLogits([nodes, *out.nodes], [pairs.logits, *out.edges])
+        edges = list(out.edges)
+        if self.second is not None:
+            edges[-1] = self.second(edges[-1], batch.edge_index, out.last.neighbourhood, edge_static)
+        return SceneLogits([nodes, *out.nodes], [pairs.logits, *edges])
+
+    def _first_stage(self, batch: SceneBatch) -> tuple[Tensor, PairOutput]:
+        if not self.context.freeze:
+            return self.baseline.stages(batch, self.context.read_hidden)
+        self.baseline.eval()
+        with torch.no_grad():
+            return self.baseline.stages(batch, self.context.read_hidden, leave_out=self.training)
+
+
+class Read(nn.Module):
+    """How the layer reads a distribution: logits (M, K) -> features (M, K)."""
+
+    def __init__(self, context: ContextConfig) -> None:
+        super().__init__()
+        self.kind, self.dropout = context.feedback, context.input_dropout
+
+    def forward(self, logits: Tensor) -> Tensor:
+        features = scaled_log(logits) if self.kind == "scaled" else getattr(torch, self.kind)(logits, 1)
+        return drop(self, features, self.dropout)
 
 
 def scaled_log(logits: Tensor) -> Tensor:

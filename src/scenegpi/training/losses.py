@@ -13,6 +13,8 @@ released   the same, but all negatives of a batch together weigh `negatives` tim
            its entities `entities` times
 balanced   the paper's, a times the mean over r of v_r, v_r = (1 - beta) / (1 - beta ** n_r), n_r the training count
 metric     as recall counts: a = n_ij k_g ** -power, b the same, `negatives` k_g ** -power for others
+coverage   the same with what a pair adds to the list, see `scenegpi.training.coverage`, in place of its own rows; b
+           counts at most 3. For a baseline, which can't know what others say, it is the metric loss
 =========  =================================================================================================
 
 b is multiplied by `related`. In several processes G and the totals of a batch are those of all processes.
@@ -30,7 +32,9 @@ from torch.nn.functional import cross_entropy, softplus
 from scenegpi.features.batch import SceneBatch
 from scenegpi.models.baseline import SceneLogits
 from scenegpi.training.config import LossConfig
+from scenegpi.training.coverage import coverage_rows
 
+_MOST_ROWS = 3.0
 Total = Callable[[Tensor], Tensor]
 
 
@@ -60,13 +64,17 @@ def scene_loss(
         classes = batch.target_classes(generator)
         target = torch.zeros_like(target).scatter_(1, classes[:, None], 1.0)
     weights = loss_weights(batch, config, target, balance, total)
+    aims = [(target, weights)] * len(out.edges)
+    if config.kind == "coverage" and len(aims) > 1:
+        aims[1:] = [_coverage(batch, config, out.edges[0], weights)] * (len(aims) - 1)
     steps = list(zip(out.nodes, out.edges, strict=True))
     share = [1.0] * len(steps)
     if len(steps) > 1:
-        share = [config.first_stage] + [1.0 if config.steps == "every" else 0.0] * (len(steps) - 2) + [1.0]
+        first = config.first_stage if out.edges[0].requires_grad else 0.0  # a frozen baseline has nothing to learn
+        share = [first] + [1.0 if config.steps == "every" else 0.0] * (len(steps) - 2) + [1.0]
     loss = target.new_zeros(batch.num_graphs)
     image = batch.batch[batch.edge_index[0]]
-    for part, (nodes, edges) in zip(share, steps, strict=True):
+    for part, (nodes, edges), (target, weights) in zip(share, steps, aims, strict=True):
         if part:
             entity = cross_entropy(nodes, batch.labels, reduction="none") * weights.entity
             loss = loss.index_add(0, batch.batch, part * entity)
@@ -94,14 +102,31 @@ def loss_weights(
         if balance is None:
             raise ValueError("the balanced loss needs the predicates' weights")
         a = target[:, 1:] @ balance.to(target.dtype)
-    elif config.kind == "metric":
+    elif config.kind in ("metric", "coverage"):
         rows = torch.zeros_like(related).index_add_(0, batch.relation_edge, batch.relation_count.to(related.dtype))
-        held = rows.new_zeros(batch.num_graphs).index_add_(0, image, rows).clamp_min(1)
-        scale = held.pow(-config.power)
+        scale = _image_scale(batch, config)
         a = rows * scale[image]
         b = a + config.negatives * (1 - related) * scale[image]
         entity = entity * scale[batch.batch]
     return Weights(entity, b * config.related, a, images)
+
+
+def _coverage(batch: SceneBatch, config: LossConfig, first: Tensor, plain: Weights) -> tuple[Tensor, Weights]:
+    """Target (E, 1 + P) and weights by what each pair adds; first (E, 1 + P) are the baseline's logits."""
+    rows = coverage_rows(batch, first[:, 1:].argmax(1)).to(first.dtype)
+    held = rows.sum(1, keepdim=True)
+    none = (held == 0).to(rows.dtype)
+    scale = _image_scale(batch, config).to(rows.dtype)[batch.batch[batch.edge_index[0]]]
+    related = (held.clamp_max(_MOST_ROWS) + config.negatives * none)[:, 0] * scale * config.related
+    target = torch.cat([none, rows / held.clamp_min(1)], 1)
+    return target, plain._replace(related=related, predicate=held[:, 0] * scale)
+
+
+def _image_scale(batch: SceneBatch, config: LossConfig) -> Tensor:
+    """(G,) k_g ** -power."""
+    image = batch.batch[batch.edge_index[0, batch.relation_edge]]
+    held = torch.zeros(batch.num_graphs, device=image.device).index_add_(0, image, batch.relation_count.float())
+    return held.clamp_min(1).pow(-config.power)
 
 
 def predicate_balance(counts: Tensor, beta: float) -> Tensor:

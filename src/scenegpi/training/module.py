@@ -50,6 +50,12 @@ class SceneModule(L.LightningModule):
         """The weights that are validated and kept."""
         return self.model if self.average is None else self.average
 
+    def on_train_epoch_start(self) -> None:
+        # The context is trained on the baseline that was validated, the mean of its weights.
+        first = self.config.optim.first_epochs
+        if self.average is not None and first and self.current_epoch == first:
+            self.model.baseline.load_state_dict(self.average.baseline.state_dict())
+
     def training_step(self, batch: SceneBatch, number: int) -> Tensor:
         """The loss of a batch, divided by its images."""
         # Dropout and drawn targets depend on the place in the run, not on what ran before: a resumed run repeats them.
@@ -93,17 +99,22 @@ class SceneModule(L.LightningModule):
     def configure_optimizers(self) -> Any:
         """Adam with decoupled weight decay on matrices, warm-up, then a cosine."""
         optim = self.config.optim
-        matrices = [each for each in self.model.parameters() if each.dim() > 1]
-        vectors = [each for each in self.model.parameters() if each.dim() <= 1]
-        groups = [{"params": matrices, "weight_decay": optim.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
-        adam = torch.optim.AdamW(groups, lr=optim.learning_rate)
-        steps = max(int(self.trainer.estimated_stepping_batches), 1)
+        baseline = {id(each) for each in self.model.baseline.parameters()}
+        groups: dict[float, list[Tensor]] = {}
+        for each in self.model.parameters():
+            decay = optim.weight_decay if id(each) in baseline else optim.context_decay
+            groups.setdefault(decay if each.dim() > 1 else 0.0, []).append(each)
+        settings = [{"params": params, "weight_decay": decay} for decay, params in groups.items()]
+        adam = torch.optim.AdamW(settings, lr=optim.learning_rate)
+        whole = max(int(self.trainer.estimated_stepping_batches), 1)
+        first = whole * min(optim.first_epochs, optim.epochs) // optim.epochs
 
         def rate(step: int) -> float:
+            step, steps = (step, first) if step < first else (step - first, whole - first)
             warm = min(1.0, (step + 1) / max(optim.warmup, 1))
             if optim.schedule == "constant":
                 return warm
-            return warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(step / steps, 1.0))))
+            return warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(step / max(steps, 1), 1.0))))
 
         schedule = torch.optim.lr_scheduler.LambdaLR(adam, rate)
         return {"optimizer": adam, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

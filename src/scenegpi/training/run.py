@@ -21,7 +21,8 @@ from torch.utils.data import DataLoader
 from scenegpi.data.errors import DataError
 from scenegpi.data.files import read_object
 from scenegpi.graph import SceneGraph
-from scenegpi.models.build import build_model, prepare_model
+from scenegpi.models.build import SceneModel, build_model, prepare_model
+from scenegpi.models.checkpoint import load_model
 from scenegpi.models.grouping import grouped
 from scenegpi.models.options import OptionError, override, plain
 from scenegpi.training.batches import train_loader
@@ -104,12 +105,26 @@ def make_module(config: TrainConfig, images: Images, folder: Path) -> SceneModul
     L.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, images.vocabulary, open_words(config, images.vocabulary))
     prepare_model(model, images.train)
+    if config.start is not None:
+        take_baseline(model, config.start)
+    elif config.model.context is not None and config.model.context.freeze and not config.optim.first_epochs:
+        raise OptionError("optim.first_epochs: a frozen baseline has to be trained first, or taken over (start)")
     balance = None
     if config.loss.kind == "balanced":
         rows = np.concatenate([graph.relations[:, 2] for graph in images.train])
         counts = torch.from_numpy(np.bincount(rows, minlength=len(images.vocabulary.predicates)))
         balance = predicate_balance(counts, config.loss.beta)
     return SceneModule(model, config, balance, str(folder))
+
+
+def take_baseline(model: SceneModel, source: str) -> None:
+    """Weights, counts and scales of another model's baseline (in place); DataError if it is built differently."""
+    other = load_model(source)
+    if other.vocabulary != model.vocabulary:
+        raise DataError(source, "vocabulary: differs from that of the training data")
+    if other.config.baseline != model.config.baseline:
+        raise DataError(source, "model.baseline: built otherwise than the one that is to take over its weights")
+    model.baseline.load_state_dict(other.baseline.state_dict())
 
 
 def make_trainer(config: TrainConfig, folder: Path, progress: bool = False) -> L.Trainer:
@@ -119,7 +134,9 @@ def make_trainer(config: TrainConfig, folder: Path, progress: bool = False) -> L
     warnings.filterwarnings("ignore", module="lightning")
     record = {"preset": config.preset, "task": config.task, "data": Path(config.data.path).name, "seed": config.seed}
     optim = config.optim
-    callbacks: list[Callback] = [EarlyStopping(MONITOR, mode="max", patience=optim.patience, check_finite=False)]
+    callbacks: list[Callback] = [
+        EarlyStopping(MONITOR, mode="max", patience=optim.patience + optim.first_epochs, check_finite=False)
+    ]
     if progress:
         callbacks.append(RichProgressBar(leave=False))
     callbacks.append(RunFolder(folder, record, config.simulate is not None and config.scored_task == "sgcls"))
