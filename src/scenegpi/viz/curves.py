@@ -45,7 +45,7 @@ _SETTINGS: Any = {
     "lines.markersize": 4.5,
     "svg.hashsalt": "scenegpi",
 }
-_ZOOM_FROM = 0.9
+_ZOOM_FROM = 0.96
 
 
 def draw_labelling(results: Mapping[str, Any], folder: Path) -> list[Path]:
@@ -81,7 +81,7 @@ def labelling_figure(results: Mapping[str, Any]) -> Figure:
         xytext=(0, 4), textcoords="offset points", ha="right", fontsize=8, color=_FAINT,
     )  # fmt: skip
     whole.set(title=f"a  Accuracy against training graphs, n = {nodes}", ylim=(30, 103))
-    zoomed.set(title=f"b  The same, above {_ZOOM_FROM:.0%}", ylim=(100 * _ZOOM_FROM, 100.4))
+    zoomed.set(title=f"b  The same, above {_ZOOM_FROM:.0%}", ylim=(100 * _ZOOM_FROM, 100.15))
     _time_panel(seconds, [cell for cell in small if cell["samples"] == shared and cell["model"] in _COMPARED], shared)
     _sizes_panel(sizes, small, shared, nodes)
     named: dict[str, Any] = {}
@@ -102,8 +102,8 @@ def labelling_figure(results: Mapping[str, Any]) -> Figure:
 
 
 def _samples_panel(axes: Axes, cells: Sequence[dict[str, Any]], nodes: int) -> None:
-    for model in _COMPARED:
-        _band(axes, curve(cells, model, nodes), _STYLE[model])
+    for height, model in enumerate(reversed(_COMPARED), start=2):
+        _band(axes, curve(cells, model, nodes), _STYLE[model] | {"zorder": height})
     axes.set_xscale("log")
     _plain_ticks(axes, sorted({cell["samples"] for cell in cells}))
     axes.set(xlabel="training graphs", ylabel="nodes labelled correctly, %")
@@ -133,11 +133,18 @@ def _sizes_panel(axes: Axes, cells: Sequence[dict[str, Any]], samples: int, node
         _band(axes, at_sizes(cells, model, samples, "same_degree"), style)
         _band(axes, at_sizes(cells, model, samples, "same_probability"), style | {"linestyle": (0, (2, 2)), "mfc": "w"})
     axes.axvline(nodes, color=_FAINT, linewidth=1)
-    axes.annotate("trained on", (nodes, 33), xytext=(4, 0), textcoords="offset points", fontsize=8, color=_FAINT)
+    axes.annotate("trained on", (nodes, 4), xytext=(4, 0), textcoords="offset points", fontsize=8, color=_FAINT)
     axes.plot([], [], color=_INK, label=f"same mean degree as at n = {nodes}")
     axes.plot([], [], color=_INK, linestyle=(0, (2, 2)), label="same edge probability: larger counts")
     own = [line for line in axes.get_lines() if line.get_color() == _INK]
-    axes.legend(own, [str(line.get_label()) for line in own], frameon=False, fontsize=8, loc="lower right")
+    axes.legend(
+        own,
+        [str(line.get_label()) for line in own],
+        frameon=False,
+        fontsize=8,
+        loc="upper right",
+        bbox_to_anchor=(1, 0.93),
+    )
     axes.set(
         title="d  On sizes not trained on", xlabel="nodes n of the test graphs", ylim=(0, 103),
         ylabel="nodes labelled correctly, %",
