@@ -14,6 +14,7 @@ import typer
 from scenegpi import __version__
 from scenegpi.commands import data, demo, words
 from scenegpi.commands.eval import eval_command
+from scenegpi.labelling.command import labelling
 
 HELP = """Scene graphs from images, by permutation-invariant structured prediction.
 
@@ -33,6 +34,9 @@ app.add_typer(data.app, name="data")
 app.add_typer(words.app, name="words")
 app.command("demo")(demo.demo)
 app.command("eval")(eval_command)
+experiment = typer.Typer(help="The experiments of the paper.", no_args_is_help=True)
+experiment.command("labelling")(labelling)
+app.add_typer(experiment, name="experiment")
 
 
 def _version(wanted: bool) -> None:
