@@ -9,7 +9,7 @@ from models.model_cases import VOCABULARY, random_graphs
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import box_iou
-from scenegpi.models.duplicates import covered, duplicate_columns, twins
+from scenegpi.models.duplicates import LOUD, covered, duplicate_columns, twins
 from scenegpi.models.second import SecondChoice
 
 
@@ -52,7 +52,7 @@ def test_against_loops():
         for e in range(int(batch.edge_ptr[g]), int(batch.edge_ptr[g + 1])):
             i, j = (batch.edge_index[:, e] - start).tolist()
             assert columns[e, 0] == float(graph.labels[i] == graph.labels[j])
-            assert columns[e, 2] == float(same[i, j])
+            assert columns[e, 2] == LOUD * float(same[i, j])
             seen += int(same[i, j])
     assert seen > 10
     assert any(hidden)
@@ -62,7 +62,7 @@ def test_boxes_of_one_size_do_not_cover_each_other():
     graph = SceneGraph([[0, 0, 10, 10], [0, 0, 10, 10]], [0, 0], VOCABULARY)
     batch = SceneBatch.of([graph])
     assert not covered(batch, batch.labels).any()
-    assert duplicate_columns(batch, batch.labels).tolist() == [[1, 1, 1, 0], [1, 1, 1, 0]]
+    assert duplicate_columns(batch, batch.labels).tolist() == [[1, 1, LOUD, 0], [1, 1, LOUD, 0]]
 
 
 def test_a_second_choice_leaves_the_odds_of_a_relation():

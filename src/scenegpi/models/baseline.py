@@ -27,7 +27,7 @@ from scenegpi.models.inputs import ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
 from scenegpi.models.prior import STATISTICS, CountPrior, GivenPrior, PriorOutput
 
 CHUNK = 1 << 15
-"""Pairs that go through the network at once where no gradient is wanted."""
+"""Pairs that are worked on at once where no gradient is wanted."""
 
 
 class SceneLogits(NamedTuple):
@@ -86,17 +86,27 @@ class Baseline(nn.Module):
         nodes = clamped_log(dist)
         if self.entity is not None:
             nodes = nodes + self.entity(z)
-        geometry = self.inputs.pairs(batch)
-        prior = None
-        if self.prior is not None:
-            counted = self.training if leave_out is None else leave_out
-            prior = self.prior(batch, dist.argmax(1), counted and self.config.leave_out)
+        counted = (self.training if leave_out is None else leave_out) and self.config.leave_out
+        step = max(batch.num_edges, 1) if counted or torch.is_grad_enabled() else CHUNK
+        places = range(0, max(batch.num_edges, 1), step)
+        found = [self._pairs(batch, slice(k, k + step), dist, z, counted, hidden) for k in places]
+        return nodes, found[0] if len(found) == 1 else PairOutput(
+            *(torch.cat(side) for side in zip(*found, strict=True))
+        )
+
+    def _pairs(
+        self, batch: SceneBatch, rows: slice, dist: Tensor, z: Tensor, counted: bool, hidden: bool
+    ) -> PairOutput:
+        """What is said of the pairs in `rows`; dist (N, C), z (N, d)."""
+        labels = dist.argmax(1)
+        geometry = self.inputs.pairs(batch, labels, rows)
+        prior = None if self.prior is None else self.prior(batch, labels, counted, rows)
         if self.network is not None:
-            related, predicate, last = self.network(batch.edge_index, dist, z, geometry, prior, hidden)
+            related, predicate, last = self.network(batch.edge_index[:, rows], dist, z, geometry, prior)
         elif prior is not None:
             related, predicate, last = prior.related[:, :1], prior.logits, geometry[:, :0]
         logits = torch.cat([torch.zeros_like(related), related + predicate.log_softmax(1)], 1)
-        return nodes, PairOutput(logits, last, geometry)
+        return PairOutput(logits, last if hidden else last[:, :0], geometry)
 
 
 class PairNetwork(nn.Module):
@@ -116,34 +126,27 @@ class PairNetwork(nn.Module):
         self.trust = nn.Parameter(torch.ones(2))
 
     def forward(
-        self, edge_index: Tensor, dist: Tensor, z: Tensor, geometry: Tensor, prior: PriorOutput | None, hidden: bool
+        self, edge_index: Tensor, dist: Tensor, z: Tensor, geometry: Tensor, prior: PriorOutput | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """dist (N, C), z (N, d), geometry (E, PAIR_INPUTS) -> log-odds (E, 1), predicates (E, P), last layer (E, h)."""
-        parts = [geometry] if self.config.geometry else []
-        if prior is not None:
-            parts += [0.25 * prior.logits + 1, 0.5 * prior.related]
-        own, other, pair = self.first.columns()
-        by_subject, by_object = linear(z, own, self.first.bias), linear(z, other)
-        ranks = (dist @ self.left, dist @ self.right) if self.config.rank else None
         i, j = edge_index
-        step = max(len(i), 1) if torch.is_grad_enabled() else CHUNK
-        found = []
-        for start in range(0, max(len(i), 1), step):
-            rows = slice(start, start + step)
-            read = [drop(self, part[rows], self.config.input_dropout) for part in parts]
-            if ranks is not None:
-                read.append(ranks[0][i[rows]] * ranks[1][j[rows]])
-            x = by_subject[i[rows]] + by_object[j[rows]]
-            x = drop(self, (x + linear(torch.cat(read, 1), pair) if read else x).relu(), self.config.dropout)
-            for layer in self.rest:
-                x = drop(self, layer(x), self.config.dropout)
-            found.append((self.out(x), x if hidden else x[:, :0]))
-        out, last = (torch.cat(side) for side in zip(*found, strict=True))
+        read = [geometry] if self.config.geometry else []
+        if prior is not None:
+            read += [0.25 * prior.logits + 1, 0.5 * prior.related]
+        read = [drop(self, part, self.config.input_dropout) for part in read]
+        if self.config.rank:
+            read.append((dist @ self.left)[i] * (dist @ self.right)[j])
+        own, other, pair = self.first.columns()
+        x = linear(z, own, self.first.bias)[i] + linear(z, other)[j]
+        x = drop(self, (x + linear(torch.cat(read, 1), pair) if read else x).relu(), self.config.dropout)
+        for layer in self.rest:
+            x = drop(self, layer(x), self.config.dropout)
+        out = self.out(x)
         related, predicate = out[:, :1], out[:, 1:]
         if prior is not None:
             related = related + self.trust[0] * prior.related[:, :1]
             predicate = predicate + self.trust[1] * prior.logits
-        return related, predicate, last
+        return related, predicate, x
 
 
 def end_in_zero(network: nn.Module) -> None:

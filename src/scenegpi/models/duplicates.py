@@ -14,18 +14,21 @@ from torch import Tensor
 
 from scenegpi.features.batch import SceneBatch
 
+ALL = slice(None)
 IOU = 0.5
 COLUMNS = 4
+LOUD = 6.0
 
 
-def duplicate_columns(batch: SceneBatch, labels: Tensor) -> Tensor:
-    """Features of each pair, (E, 4), by labels (N,).
+def duplicate_columns(batch: SceneBatch, labels: Tensor, rows: slice = ALL) -> Tensor:
+    """Features of each pair, (E, 4), by labels (N,); of the pairs in `rows` only.
 
-    Same label; IoU if so; duplicates; and for these 1 if the object is bigger, -1 if the subject is.
+    Same label; IoU if so; duplicates; and for these 1 if the object is bigger, -1 if the subject is. The last two are
+    rare and matter much: they are multiplied by `LOUD`, about one over their deviation.
     """
-    same, iou, step = _compare(batch, labels)
+    same, iou, step = _compare(batch, labels, rows)
     twin = same & (iou >= IOU)
-    return torch.stack([same, same * iou, twin, twin * step.sign()], 1).float()
+    return torch.stack([same, same * iou, LOUD * twin, LOUD * twin * step.sign()], 1).float()
 
 
 def covered(batch: SceneBatch, labels: Tensor) -> Tensor:
@@ -47,9 +50,9 @@ def twins(batch: SceneBatch, labels: Tensor) -> tuple[Tensor, Tensor]:
     return member[order], torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
-def _compare(batch: SceneBatch, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _compare(batch: SceneBatch, labels: Tensor, rows: slice = ALL) -> tuple[Tensor, Tensor, Tensor]:
     """Of each pair: same label (E,), IoU (E,), area of the object minus that of the subject (E,)."""
-    i, j = batch.edge_index
+    i, j = batch.edge_index[:, rows]
     a, b = batch.boxes[i], batch.boxes[j]
     shared = (torch.minimum(a[:, 2:], b[:, 2:]) - torch.maximum(a[:, :2], b[:, :2]) + 1).clamp_min(0).prod(1)
     area_a, area_b = ((box[:, 2:] - box[:, :2] + 1).prod(1) for box in (a, b))

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import EntityFeatures
 from scenegpi.features.pairs import PAIR_WIDTH, pair_geometry
-from scenegpi.models.duplicates import COLUMNS, duplicate_columns
+from scenegpi.models.duplicates import ALL, COLUMNS, duplicate_columns
 
 ENTITY = EntityFeatures(distribution="none")
 ENTITY_WIDTH = ENTITY.width(0)
@@ -59,9 +59,9 @@ class LayoutInputs(nn.Module):
         """(N, ENTITY_WIDTH)"""
         return self.entity(_entities(batch))
 
-    def pairs(self, batch: SceneBatch) -> Tensor:
-        """(E, PAIR_INPUTS), the columns about duplicates last."""
-        return torch.cat([self.pair(_pairs(batch)), duplicate_columns(batch, batch.label_dist.argmax(1))], 1)
+    def pairs(self, batch: SceneBatch, labels: Tensor, rows: slice = ALL) -> Tensor:
+        """(E, PAIR_INPUTS) of the pairs in `rows`, the columns about duplicates last; labels (N,) the most probable."""
+        return torch.cat([self.pair(_pairs(batch, rows)), duplicate_columns(batch, labels, rows)], 1)
 
     def measure(self, batches: Iterable[SceneBatch]) -> None:
         """Standardises by these batches."""
@@ -74,5 +74,5 @@ def _entities(batch: SceneBatch) -> Tensor:
     return ENTITY(batch.boxes, batch.sizes, batch.label_dist, batch.batch, batch.ptr)
 
 
-def _pairs(batch: SceneBatch) -> Tensor:
-    return pair_geometry(batch.boxes, batch.sizes, batch.edge_index, batch.batch)
+def _pairs(batch: SceneBatch, rows: slice = ALL) -> Tensor:
+    return pair_geometry(batch.boxes, batch.sizes, batch.edge_index[:, rows], batch.batch)

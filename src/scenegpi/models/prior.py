@@ -22,6 +22,7 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
 from scenegpi.graph import GraphError
 
+ALL = slice(None)
 EPSILON = 1e-3
 STATISTICS = 3
 _MARGIN = 10.0
@@ -58,9 +59,9 @@ class CountPrior(nn.Module):
         self.by_subject.copy_(counts.sum(1))
         self.by_object.copy_(counts.sum(0))
 
-    def forward(self, batch: SceneBatch, labels: Tensor, leave_out: bool) -> PriorOutput:
-        """labels (N,) the most probable ones -> the prior of each edge."""
-        subjects, objects = labels[batch.edge_index]
+    def forward(self, batch: SceneBatch, labels: Tensor, leave_out: bool, rows: slice = ALL) -> PriorOutput:
+        """labels (N,) the most probable ones -> the prior of the edges in `rows`; of all if some is left out."""
+        subjects, objects = labels[batch.edge_index[:, rows]]
         cells = subjects * self.labels + objects
         counts = self.counts.flatten(0, 1)[cells].float()
         own = own_counts(batch, cells, self.labels**2, counts.shape[1]) if leave_out else None
@@ -86,11 +87,11 @@ class CountPrior(nn.Module):
 class GivenPrior(nn.Module):
     """Reads the pair distributions that the graphs carry."""
 
-    def forward(self, batch: SceneBatch, labels: Tensor, leave_out: bool) -> PriorOutput:
+    def forward(self, batch: SceneBatch, labels: Tensor, leave_out: bool, rows: slice = ALL) -> PriorOutput:
         """As `CountPrior`; labels are not looked at, and the counts are 0."""
         if batch.pair_dist is None:
             raise GraphError("pair_dist: this model reads those of another system, and the graphs carry none")
-        logs = clamped_log(batch.pair_dist.to(torch.get_default_dtype()))
+        logs = clamped_log(batch.pair_dist[rows].to(torch.get_default_dtype()))
         odds = logs[:, 1:].logsumexp(1) - logs[:, 0]
         return PriorOutput(logs[:, 1:].log_softmax(1), _statistics(odds, torch.zeros_like(logs)))
 
