@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,14 +66,15 @@ def train(
         "optim": {"epochs": epochs},
         "simulate": {} if simulate else None,
     }
-    if threads or "OMP_NUM_THREADS" not in os.environ:
+    if threads:
         import torch
 
-        torch.set_num_threads(threads or torch.get_num_threads())
+        torch.set_num_threads(threads)
     settings = _resumed(out, options) if resume else _settings(config, _given(options))
 
     from scenegpi.data.errors import DataError
     from scenegpi.models.options import OptionError
+    from scenegpi.training.run import is_first_process
     from scenegpi.training.run import train as run
 
     try:
@@ -84,7 +84,8 @@ def train(
     except KeyboardInterrupt:
         print(f"stopped; go on with: scenegpi train --resume --out {out}", file=sys.stderr)
         raise typer.Exit(130) from None
-    print(f"{model}: the best model, with its figures in README.md\n{out / 'log.csv'}: one row an epoch")
+    if is_first_process():
+        print(f"{model}: the best model, with its figures in README.md\n{out / 'log.csv'}: one row an epoch")
 
 
 def _settings(file: Path | None, options: dict[str, Any]) -> TrainConfig:

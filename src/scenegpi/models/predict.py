@@ -101,21 +101,24 @@ def predict_graphs(
 
 def _predict_batch(model: SceneModel, graphs: list[SceneGraph], task: Task, top: int | None) -> Iterator[SceneGraph]:
     batch = SceneBatch.of(graphs, given_labels=task == "predcls")
-    training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            device = model.baseline.label.device
-            out = model(batch.to(device))
-            nodes = out.nodes[-1].softmax(1).cpu().numpy()
-            edges = out.edges[-1].softmax(1).cpu().numpy()
-    finally:
-        model.train(training)
+    nodes, edges = _distributions(model, batch)
     starts, edge_starts = batch.ptr.tolist(), batch.edge_ptr.tolist()
     for g, graph in enumerate(graphs):
         rows, edge_rows = slice(starts[g], starts[g + 1]), slice(edge_starts[g], edge_starts[g + 1])
         local = (batch.edge_index[:, edge_rows] - starts[g]).T.numpy()
         yield _graph(graph, nodes[rows], local, edges[edge_rows], task, top)
+
+
+def _distributions(model: SceneModel, batch: SceneBatch) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """(N, C) and (E, 1 + P): the answer of a model, in its own mode of evaluation."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            out = model(batch.to(model.baseline.label.device))
+            return out.nodes[-1].softmax(1).cpu().numpy(), out.edges[-1].softmax(1).cpu().numpy()
+    finally:
+        model.train(training)
 
 
 def _graph(

@@ -43,10 +43,9 @@ class SecondChoice(nn.Module):
         for start in range(0, max(len(i), 1), step):
             rows = slice(start, start + step)
             x = (by_subject[i[rows]] + by_object[j[rows]] + linear(pair[rows], edge)).relu()
-            found.append(self.out(drop(self, x, self.dropout)))
-        push = KAPPA * softplus(torch.cat(found))
-        likely = logits[:, 1:].softmax(1)
-        # The odds of a relation stay what they were: only the choice among predicates changes.
-        chosen = (logits[:, 1:] - push * likely).log_softmax(1)
-        related = logits[:, 1:].logsumexp(1, keepdim=True)
-        return torch.cat([logits[:, :1], related + chosen], 1)
+            push = KAPPA * softplus(self.out(drop(self, x, self.dropout)))
+            none, predicate = logits[rows].split([1, logits.shape[1] - 1], 1)
+            # The odds of a relation stay what they were: only the choice among predicates changes.
+            chosen = (predicate - push * predicate.softmax(1)).log_softmax(1)
+            found.append(torch.cat([none, predicate.logsumexp(1, keepdim=True) + chosen], 1))
+        return found[0] if len(found) == 1 else torch.cat(found)

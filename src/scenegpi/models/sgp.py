@@ -80,33 +80,39 @@ class SGP(nn.Module):
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""
         nodes, pairs = self._first_stage(batch)
+        static, start = self._static(batch, pairs), pairs.logits
+        del pairs  # of a large graph, its geometry is the larger part
         p = self.context.input_dropout
-        static = []
-        if self.context.read_hidden:
-            static.append(drop(self, pairs.hidden, p))
-        if self.context.read_reverse:
-            static.append(drop(self, scaled_log(pairs.logits)[reverse_edges(batch)], p))
-        if self.context.read_geometry:
-            # What is known of duplicates is not dropped: it decides who speaks first.
-            geometry, twin = pairs.geometry[:, :-COLUMNS], pairs.geometry[:, -COLUMNS:]
-            static += [drop(self, geometry, p), twin]
-        edge_static = torch.cat([*static, pairs.logits[:, :0]], 1)
         entity = drop(self, self.baseline.inputs.entities(batch), p) if self.config.baseline.entity else None
         layer = self.recurrent.layer
         layer.chunk_edges = _MOST_EDGES if not self.training and batch.num_edges > _MOST_EDGES else None
         out = self.recurrent(
             nodes,
             batch.edge_index,
-            pairs.logits,
+            start,
             batch.batch,
             node_static=entity,
-            edge_static=edge_static,
+            edge_static=static,
             num_graphs=batch.num_graphs,
         )
         edges = list(out.edges)
         if self.second is not None:
-            edges[-1] = self.second(edges[-1], batch.edge_index, out.last.neighbourhood, edge_static)
-        return SceneLogits([nodes, *out.nodes], [pairs.logits, *edges])
+            edges[-1] = self.second(edges[-1], batch.edge_index, out.last.neighbourhood, static)
+        return SceneLogits([nodes, *out.nodes], [start, *edges])
+
+    def _static(self, batch: SceneBatch, pairs: PairOutput) -> Tensor:
+        """What z_ij holds besides the distribution, (E, ...)."""
+        p = self.context.input_dropout
+        parts = [pairs.logits[:, :0]]
+        if self.context.read_hidden:
+            parts.append(drop(self, pairs.hidden, p))
+        if self.context.read_reverse:
+            parts.append(drop(self, scaled_log(pairs.logits)[reverse_edges(batch)], p))
+        if self.context.read_geometry:
+            # What is known of duplicates is not dropped: it decides who speaks first.
+            geometry, twin = pairs.geometry[:, :-COLUMNS], pairs.geometry[:, -COLUMNS:]
+            parts += [drop(self, geometry, p), twin]
+        return torch.cat(parts, 1)
 
     def _first_stage(self, batch: SceneBatch) -> tuple[Tensor, PairOutput]:
         if not self.context.freeze:

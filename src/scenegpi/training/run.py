@@ -14,7 +14,7 @@ from typing import Any
 import lightning as L
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import Callback, EarlyStopping, RichProgressBar
+from lightning.pytorch.callbacks import Callback, EarlyStopping
 from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.data import DataLoader
 
@@ -40,6 +40,7 @@ from scenegpi.training.folder import (
 )
 from scenegpi.training.losses import predicate_balance
 from scenegpi.training.module import MONITOR, SceneModule
+from scenegpi.training.progress import Bar
 from scenegpi.training.simulate import label_shares, simulated
 from scenegpi.training.sources import Images, open_images, open_words
 
@@ -54,7 +55,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
         progress: show a bar.
     """
     folder = Path(folder)
-    first = int(os.environ.get("LOCAL_RANK", 0)) == int(os.environ.get("NODE_RANK", 0)) == 0  # others find it made
+    first = is_first_process()
     if first and not resume:
         check_empty(folder)
     images = open_images(config.data)
@@ -138,7 +139,7 @@ def make_trainer(config: TrainConfig, folder: Path, progress: bool = False) -> L
         EarlyStopping(MONITOR, mode="max", patience=optim.patience + optim.first_epochs, check_finite=False)
     ]
     if progress:
-        callbacks.append(RichProgressBar(leave=False))
+        callbacks.append(Bar(leave=False))
     callbacks.append(RunFolder(folder, record, config.simulate is not None and config.scored_task == "sgcls"))
     board = TensorBoardLogger(str(folder), name="", version="tensorboard") if find_spec("tensorboard") else False
     processes = config.devices * config.nodes
@@ -168,3 +169,9 @@ def validation_loader(graphs: Sequence[SceneGraph]) -> DataLoader[Any]:
 
 def _as_it_is(graphs: list[SceneGraph]) -> list[SceneGraph]:
     return graphs
+
+
+def is_first_process() -> bool:
+    """Whether this process makes the folder: RANK comes from torchrun, the others from Lightning's own launcher."""
+    names = ("RANK",) if "RANK" in os.environ else ("LOCAL_RANK", "NODE_RANK")
+    return all(os.environ.get(name, "0") == "0" for name in names)
