@@ -17,11 +17,8 @@ checked before anything is loaded, and every offset and index before use.
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +27,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from scenegpi.data.dataset import Dataset, Source
 from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file, reason, whole_file
+from scenegpi.data.files import whole_file
+from scenegpi.data.npz import load_npz
 from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.vocabulary import Vocabulary
-
-FREE_BYTES = 1 << 28
-MAX_RATIO = 20
-"""Arrays may take FREE_BYTES in memory, or MAX_RATIO times the size of their file, whichever is more."""
 
 _DIMENSIONS = {
     "format": 0,
@@ -138,7 +132,7 @@ def image_key(graph: SceneGraph) -> str | None:
 def read_distributions(path: str | Path) -> Distributions:
     """The whole file; DataError with one line on anything that is not one."""
     path = Path(path)
-    arrays = _load(path)
+    arrays = load_npz(path, _DIMENSIONS)
     try:
         return _check(path, arrays)
     except (GraphError, ValueError) as error:
@@ -181,36 +175,6 @@ def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: D
     with whole_file(path) as part, part.open("wb") as handle:
         np.savez(handle, **arrays)
     return len(keys)
-
-
-def _load(path: Path) -> dict[str, NDArray[Any]]:
-    check_file(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            sizes = {name: _declared(archive, name, path) for name in archive.namelist() if name[:-4] in _DIMENSIONS}
-        allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
-        if sum(sizes.values()) > allowed:
-            raise DataError(path, f"declares {sum(sizes.values()):,} bytes, more than the {allowed:,} allowed")
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files if name in _DIMENSIONS}
-    except zipfile.BadZipFile:
-        raise DataError(path, "not an npz file, or a truncated one") from None
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
-    except (ValueError, EOFError, KeyError, MemoryError, RuntimeError, NotImplementedError, zlib.error) as error:
-        raise DataError(path, f"cannot be read ({error})") from None
-
-
-def _declared(archive: zipfile.ZipFile, member: str, path: Path) -> int:
-    """Bytes that an array says it will take, or that the archive says, whichever is more."""
-    info = archive.getinfo(member)
-    with archive.open(info) as stream:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(stream)
-    if dtype.hasobject:
-        raise DataError(path, f"{member[:-4]}: holds Python objects, expected numbers or names")
-    return max(prod(shape) * dtype.itemsize, info.file_size)
 
 
 def _check(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:

@@ -13,9 +13,6 @@ offsets and indices checked before use.
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +21,11 @@ from numpy.typing import NDArray
 
 from scenegpi.arrays import GraphError, box_array, integer_array
 from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file, reason
+from scenegpi.data.npz import load_npz
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
 MAX_CLASSES = 100_000
-FREE_BYTES = 2**30
-MAX_RATIO = 50
-"""An array set may take FREE_BYTES in memory, or MAX_RATIO times the size of its file, whichever is more."""
 
 POINTERS = {"gt_box_ptr": "gt_boxes", "gt_rel_ptr": "gt_rels", "rel_ptr": "rel_pairs"}
 PREDICTED = ("pred_boxes", "pred_classes", "obj_scores", "pred_box_ptr")
@@ -49,7 +43,10 @@ class EvaluationNpz:
     def __init__(self, path: str | Path, task: str) -> None:
         self.path = Path(path)
         self.task = task
-        arrays = _load(self.path)
+        arrays = load_npz(self.path, {*REQUIRED, *PREDICTED, "zeroshot"})
+        for name in REQUIRED:
+            if name not in arrays:
+                raise DataError(self.path, f"{name}: no such array in the file")
         try:
             self._take(arrays)
         except GraphError as error:
@@ -147,54 +144,6 @@ class EvaluationNpz:
             self.pred_labels, self.obj_scores = self.gt_labels.copy(), np.zeros(len(into), dtype=scores.dtype)
             self.pred_labels[into], self.obj_scores[into] = labels[out_of], scores[out_of]  # others have no pairs
             _frozen(self.pred_labels), _frozen(self.obj_scores)
-
-
-def _load(path: Path) -> dict[str, NDArray[Any]]:
-    check_file(path)
-    known = {*REQUIRED, *PREDICTED, "zeroshot"}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            declared = sum(_declared_bytes(archive, member, path) for member in archive.namelist())
-        allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
-        if declared > allowed:
-            raise DataError(path, f"declares {declared:,} bytes of arrays, more than the {allowed:,} this reader takes")
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files if name in known}
-    except zipfile.BadZipFile:
-        raise DataError(path, "not an npz file, or a truncated one") from None
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
-    except (
-        ValueError,
-        EOFError,
-        KeyError,
-        MemoryError,
-        RuntimeError,
-        NotImplementedError,
-        zlib.error,
-    ) as error:
-        raise DataError(path, f"cannot be read ({error})") from None
-    for name in REQUIRED:
-        if name not in arrays:
-            raise DataError(path, f"{name}: no such array in the file")
-    return arrays
-
-
-def _declared_bytes(archive: zipfile.ZipFile, member: str, path: Path) -> int:
-    """What an array will take in memory by its own header, or its stored size if that is more."""
-    info = archive.getinfo(member)
-    with archive.open(info) as stream:
-        try:
-            version = np.lib.format.read_magic(stream)
-            if version == (1, 0):
-                shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
-            else:
-                shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
-        except ValueError:
-            raise DataError(path, f"{member}: not an array") from None
-    if dtype.hasobject:
-        raise DataError(path, f"{member.removesuffix('.npy')}: holds Python objects, expected numbers")
-    return max(prod(shape) * dtype.itemsize, info.file_size)
 
 
 _NO_RELATIONS = np.zeros((0, 3), dtype=np.int32)
