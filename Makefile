@@ -28,5 +28,17 @@ types: $(STAMP)
 unit: $(STAMP)
 	$(BIN)/pytest -n 2
 
+# Speed tables (minutes); accuracy benchmarks are commands of their own, see benchmarks/.
+bench: $(STAMP)
+	$(BIN)/python benchmarks/data_speed.py
+	$(BIN)/python benchmarks/metrics_speed.py
+	$(BIN)/python benchmarks/gpi_speed.py --quick
+	$(BIN)/python benchmarks/fuzz_readers.py
+
+pictures: $(STAMP)
+	$(BIN)/scenegpi data show --out docs/images/scene.png
+	$(BIN)/python -m scenegpi.viz.matching docs/images/metrics-matching.png
+	$(BIN)/scenegpi experiment labelling --draw docs/labelling-results.json --out docs/images
+
 clean:
 	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache
