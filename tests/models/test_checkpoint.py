@@ -32,7 +32,9 @@ def test_saved_is_loaded(name, tmp_path):
         "model.safetensors",
         "vocabulary.json",
     ]
-    assert "R@50 50.0" in (tmp_path / "m" / "README.md").read_text()
+    card = (tmp_path / "m" / "README.md").read_text()
+    assert "R@50 50.0" in card
+    assert ("overlap by half" in card) == (name != "baseline")
 
 
 @pytest.fixture

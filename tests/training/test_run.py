@@ -46,6 +46,9 @@ def test_every_preset_trains_on_the_shipped_scenes(name, tmp_path):
     assert model.config.context == config.model.context
     assert len(rows(tmp_path / "run")) == 2
     assert json.loads((tmp_path / "run" / "finished.json").read_text())["epochs"] == 2
+    record = json.loads((tmp_path / "run" / "model" / "config.json").read_text())["training"]
+    assert record["preset"] == name
+    assert record["optim"]["batch"] == 2
 
 
 def test_the_linguistic_preset_wants_words(tmp_path):

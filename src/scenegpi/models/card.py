@@ -30,6 +30,11 @@ def model_card(name: str, model: SceneModel, metrics: Mapping[str, Any], trainin
         f"- model: {kind}; {model.num_parameters():,} weights",
         f"- vocabulary: {vocabulary.reference}",
     ]
+    if context is not None and context.second_choice:
+        lines.append(
+            "- boxes of one label that overlap by half count as one thing: the pair of the smaller box learns to name "
+            "what the pair of the bigger does not, since recall counts a relation once"
+        )
     lines += [f"- {key}: {value}" for key, value in training.items() if isinstance(value, str | int | float)]
     lines += ["", *_figures(metrics), "", "```python", "from scenegpi import load_model, predict", ""]
     lines += ['graph = predict(load_model("PATH"), boxes=[[0, 0, 50, 90], [10, 60, 90, 99]], labels=[0, 1])', "```", ""]

@@ -133,7 +133,9 @@ def make_trainer(config: TrainConfig, folder: Path, progress: bool = False) -> L
     for name in ("lightning", "lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
-    record = {"preset": config.preset, "task": config.task, "data": Path(config.data.path).name, "seed": config.seed}
+    record: dict[str, Any] = {"preset": config.preset, "task": config.task, "data": Path(config.data.path).name}
+    record |= {"seed": config.seed, "loss": plain(config.loss), "optim": plain(config.optim)}
+    record |= {"augment": plain(config.augment), "simulate": config.simulate and plain(config.simulate)}
     optim = config.optim
     callbacks: list[Callback] = [
         EarlyStopping(MONITOR, mode="max", patience=optim.patience + optim.first_epochs, check_finite=False)
