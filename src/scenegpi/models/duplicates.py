@@ -24,7 +24,7 @@ def duplicate_columns(batch: SceneBatch, labels: Tensor, rows: slice = ALL) -> T
     """Features of each pair, (E, 4), by labels (N,); of the pairs in `rows` only.
 
     Same label; IoU if so; duplicates; and for these 1 if the object is bigger, -1 if the subject is. The last two are
-    rare and matter much: they are multiplied by `LOUD`, about one over their deviation.
+    rare and not standardised; they are multiplied by `LOUD`, so that they are learned as fast as the others.
     """
     same, iou, step = _compare(batch, labels, rows)
     twin = same & (iou >= IOU)
