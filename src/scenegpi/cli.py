@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from scenegpi import __version__
-from scenegpi.commands import data, demo, words
+from scenegpi.commands import data, demo, models, train, words
 from scenegpi.commands.eval import eval_command
 from scenegpi.labelling.command import labelling
 
@@ -34,6 +34,8 @@ app.add_typer(data.app, name="data")
 app.add_typer(words.app, name="words")
 app.command("demo")(demo.demo)
 app.command("eval")(eval_command)
+app.command("train")(train.train)
+app.command("models")(models.models)
 experiment = typer.Typer(help="The experiments of the paper.", no_args_is_help=True)
 experiment.command("labelling")(labelling)
 app.add_typer(experiment, name="experiment")

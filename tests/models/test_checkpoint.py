@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from models.model_cases import random_graphs, small_model
 from scenegpi.data.errors import DataError
-from scenegpi.models import PRESETS, load_model, predict_graphs, save_model
+from scenegpi.models import PRESETS, build_model, load_model, predict_graphs, preset, save_model
+from scenegpi.models.options import override
 
 
 @pytest.mark.parametrize("name", list(PRESETS))
@@ -34,7 +35,13 @@ def test_saved_is_loaded(name, tmp_path):
     ]
     card = (tmp_path / "m" / "README.md").read_text()
     assert "R@50 50.0" in card
-    assert ("overlap by half" in card) == (name != "baseline")
+    assert "overlap by half" not in card
+
+
+def test_a_card_says_when_a_model_hedges(tmp_path):
+    config = override(preset("gpi-no-attention"), {"context": {"second_choice": 4}}, "")
+    save_model(build_model(config, small_model("baseline").vocabulary), tmp_path / "m")
+    assert "overlap by half" in (tmp_path / "m" / "README.md").read_text()
 
 
 @pytest.fixture

@@ -83,6 +83,40 @@ def evaluate_file(
     return state.result()
 
 
+def evaluate_model(
+    source: str,
+    protocol: Protocol,
+    *,
+    data: Path | None,
+    split: str | None = None,
+    train: Path | None = None,
+    bootstrap: int = 1000,
+    seed: int = 0,
+    progress: bool = False,
+) -> Result:
+    """Run a model (a folder or a shipped name) on a data set and score it; the other arguments as for a file."""
+    from scenegpi.arrays import GraphError
+    from scenegpi.data import DataError, open_dataset
+    from scenegpi.metrics.state import Plan, RecallState
+    from scenegpi.models import load_model, predict_dataset
+
+    if data is None:
+        raise DataError(source, "which images? Give a data set with --data")
+    if protocol.task == "sgdet":
+        raise DataError(source, "task sgdet: a model labels boxes that are given, it finds none (predcls or sgcls)")
+    model = load_model(source)
+    truth = open_dataset(data, split)
+    options = _training(train, truth) if train is not None else {}
+    state = RecallState(Plan(protocol, truth.vocabulary, bootstrap=bootstrap, seed=seed, **options))
+    try:
+        state.stream(
+            _shown(zip(predict_dataset(model, truth, protocol.task), truth, strict=True), len(truth), progress)
+        )
+    except (MetricError, GraphError) as error:
+        raise DataError(data, str(error)) from None
+    return state.result()
+
+
 def _matched(found: Dataset, truth: Dataset, allow_missing: bool) -> Pairs:
     """Each prediction with its ground truth, by image id or file name; every image of the data exactly once."""
     from scenegpi.data import DataError
@@ -207,8 +241,11 @@ def write_json(result: Result, file: Path, **extra: Any) -> None:
 
 
 def eval_command(
-    predictions: Annotated[Path, typer.Argument(help="JSON lines, or an npz file that holds the ground truth too.")],
     task: Annotated[Task, typer.Option(help="What the system was given: boxes and labels, boxes, or nothing.")],
+    predictions: Annotated[
+        Path | None, typer.Argument(help="JSON lines, or an npz file that holds the ground truth too.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="In place of a file: run this model, a folder or a name.")] = None,
     data: Annotated[Path | None, typer.Option(help="The ground truth, for JSON lines: any known data set.")] = None,
     split: Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")] = None,
     train: Annotated[Path | None, typer.Option(help="Training data, for zR@K and head, body, tail.")] = None,
@@ -227,8 +264,11 @@ def eval_command(
     against: Annotated[Path | None, typer.Option(help="Another system's predictions, for a paired comparison.")] = None,
     published: Annotated[bool, typer.Option("--published", help="Show published figures beside.")] = False,
 ) -> None:
-    """Score predictions against ground truth: R@K, mR@K, zR@K, A@K, with and without graph constraint."""
-    name = predictions.name if data is None else f"{data}{f' ({split})' if split else ''}"
+    """Score predictions, or a model, against ground truth: R@K, mR@K, zR@K, A@K, with and without graph constraint."""
+    if (predictions is None) == (model is None):
+        raise typer.BadParameter("give a file of predictions, or a model with --model")
+    file = Path(model or "") if predictions is None else predictions
+    name = file.name if data is None else f"{data}{f' ({split})' if split else ''}"
     ks, per = _numbers(k, "--k"), _numbers(per_pair, "--per-pair")
     try:
         protocol = Protocol(task, constraint, ks, iou, empty, several, per_pair=per, data=name)
@@ -245,8 +285,12 @@ def eval_command(
         seed=seed,
         progress=sys.stderr.isatty(),
     )
-    result = score(predictions)
-    extra: dict[str, Any] = {"predictions": str(predictions), "task": task}
+    if model is None:
+        result = score(file)
+    else:
+        options = {key: value for key, value in score.keywords.items() if key != "allow_missing"}
+        result = evaluate_model(model, **options)
+    extra: dict[str, Any] = {"predictions" if model is None else "model": str(file), "task": task}
     differences: dict[str, Difference] = {}
     if against is not None:
         differences = _compared(score(against), result, against)

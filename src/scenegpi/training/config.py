@@ -72,7 +72,7 @@ class LossConfig:
         first_stage: weight of the baseline's own output in a model with context.
     """
 
-    kind: Literal["paper", "released", "balanced", "metric", "coverage"] = "coverage"
+    kind: Literal["paper", "released", "balanced", "metric", "coverage"] = "metric"
     entities: float = bounded(4.0, 0.0, 1e4)
     negatives: float = bounded(1.0, 0.0, 1e4)
     related: float = bounded(1.0, 0.0, 1e4)

@@ -17,6 +17,10 @@ coverage   the same with what a pair adds to the list, see `scenegpi.training.co
            counts at most 3. For a baseline, which can't know what others say, it is the metric loss
 =========  =================================================================================================
 
+The coverage loss hedges: of two boxes drawn around one thing, which recall does not tell apart, one says the likeliest
+predicate and the other the next. That finds more rows, and makes the answers for single pairs worse. It is here to be
+measured, not to be used: no default and no shipped model has it.
+
 b is multiplied by `related`. In several processes G and the totals of a batch are those of all processes.
 """
 
