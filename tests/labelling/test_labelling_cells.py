@@ -137,9 +137,15 @@ def test_json_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_json_reads_back_as_it_was(tmp_path: Path) -> None:
+    value = {"text": "a [b]  {c}", "rows": [[1, 2.5], []], "cells": [{"x": [1]}, {}], "none": None, "empty": []}
+    write_json(tmp_path / "value.json", value)
+    assert json.loads((tmp_path / "value.json").read_text()) == value
+
+
 def test_numbers_that_json_has_no_word_for_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON"):
-        write_json(tmp_path / "value.json", float("nan"))
+        write_json(tmp_path / "value.json", {"a": [{"b": float("nan")}]})
     assert list(tmp_path.iterdir()) == []
 
 

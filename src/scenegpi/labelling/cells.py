@@ -122,10 +122,10 @@ class CellStore:
         return self.folder / f"{cell.key}.json"
 
 
-def write_json(path: Path, value: Any) -> None:
-    """The file is there whole or not at all."""
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """The file is there whole or not at all; each entry of the lists at its top level is one line."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(value, indent=1, allow_nan=False)
+    text = "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(entry)}" for key, entry in value.items()) + "\n}"
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w") as file:
@@ -137,3 +137,9 @@ def write_json(path: Path, value: Any) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def _lines(entry: Any) -> str:
+    if isinstance(entry, list) and entry and isinstance(entry[0], list | dict):
+        return "[\n" + ",\n".join(json.dumps(item, allow_nan=False) for item in entry) + "\n]"
+    return json.dumps(entry, allow_nan=False)

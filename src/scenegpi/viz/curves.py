@@ -82,6 +82,7 @@ def labelling_figure(results: Mapping[str, Any]) -> Figure:
     )  # fmt: skip
     whole.set(title=f"a  Accuracy against training graphs, n = {nodes}", ylim=(30, 103))
     zoomed.set(title=f"b  The same, above {_ZOOM_FROM:.0%}", ylim=(100 * _ZOOM_FROM, 100.15))
+    zoomed.set_xlim(right=1.2 * shared)
     _time_panel(seconds, [cell for cell in small if cell["samples"] == shared and cell["model"] in _COMPARED], shared)
     _sizes_panel(sizes, small, shared, nodes)
     named: dict[str, Any] = {}
