@@ -17,12 +17,12 @@ import torch
 from numpy.typing import NDArray
 from rich.console import Console
 
+from scenegpi.commands.words import neighbour_table
 from scenegpi.data import DataError, open_dataset
 from scenegpi.features.cooccurrence import count_cooccurrences, tokens
 from scenegpi.features.glove import GloveOptions, train_glove
 from scenegpi.features.public_words import load_glove_package
 from scenegpi.features.words import WordVectors
-from scenegpi.commands.words import neighbour_table
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHOWN = ["dog", "wearing", "street", "pizza", "above", "traffic light"]

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from scenegpi.data import Dataset
     from scenegpi.graph import SceneGraph
 
 
 def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")] = Path("out/demo")) -> None:
-    """Shows the shipped sample scenes, draws and converts them, and runs the theorem on them."""
+    """Shows the shipped sample scenes, predicts their relations, converts them, and runs the theorem on them."""
     from rich.console import Console
 
     from scenegpi.data import convert, open_dataset, sample_path, statistics, validate
@@ -35,6 +36,8 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
         print(
             f"{out / name}: {count} scenes written, read back {'the same' if same else 'DIFFERENT'}, {errors} defects"
         )
+    console.rule("boxes and labels in, relations out")
+    _predict(dataset, out)
     console.rule("the order of the boxes does not matter")
     _invariance(dataset[0])
     console.rule("next")
@@ -42,6 +45,20 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
     print("scenegpi data stats DATA                your own data set, in any of the field's formats")
     print("scenegpi eval PREDICTIONS --task ...    score any tool's predictions")
     print("scenegpi experiment labelling --quick   the paper's experiment, in a minute or two")
+
+
+def _predict(dataset: Dataset, out: Path) -> None:
+    """The shipped model on the scenes' boxes and labels alone; + marks what the scene's own relations say too."""
+    from scenegpi import load_model, predict
+
+    model = load_model("vg150-layout")
+    for graph in dataset:
+        found = predict(model, graph.boxes, graph.names, width=graph.width, height=graph.height, top=8)
+        said = {triplet[:3] for triplet in graph.triplets()}
+        print(f"{graph.file}: {len(graph)} boxes")
+        for triplet in found.triplets(top=8):
+            print(f"  {'+' if triplet[:3] in said else ' '} {triplet}")
+        print(f"  {found.replace(file=graph.file).draw(out / f'predicted-{graph.image_id}.png')}")
 
 
 def _invariance(graph: SceneGraph) -> None:

@@ -12,6 +12,7 @@ A predicted graph has
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from scenegpi.models.grouping import PAIRS, grouped
 
 Task = Literal["predcls", "sgcls"]
 Decode = Literal["plain", "no-repeats"]
+FEW_PAIRS = 2048
 
 
 def predict(
@@ -99,6 +101,17 @@ def predict_graphs(
         yield from _predict_batch(model, some, task, top)
 
 
+@contextmanager
+def _threads(pairs: int) -> Iterator[None]:
+    """One thread for little work: to wake a second one, or to wait for it on a busy machine, takes longer than that."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if pairs <= FEW_PAIRS else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _predict_batch(model: SceneModel, graphs: list[SceneGraph], task: Task, top: int | None) -> Iterator[SceneGraph]:
     batch = SceneBatch.of(graphs, given_labels=task == "predcls")
     nodes, edges = _distributions(model, batch)
@@ -114,7 +127,7 @@ def _distributions(model: SceneModel, batch: SceneBatch) -> tuple[NDArray[np.flo
     training = model.training
     model.eval()
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), _threads(batch.num_edges):
             out = model(batch.to(model.baseline.label.device))
             return out.nodes[-1].softmax(1).cpu().numpy(), out.edges[-1].softmax(1).cpu().numpy()
     finally:
