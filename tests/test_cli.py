@@ -94,7 +94,10 @@ def test_show(tmp_path):
 def test_demo(tmp_path):
     text = scenegpi("demo", "--out", tmp_path)
     assert text.count("read back the same, 0 defects") == 3
-    assert len(list(tmp_path.glob("*.png"))) == 3
+    assert {path.name for path in tmp_path.glob("*.png")} == {
+        f"{kind}-{i}.png" for kind in ("scene", "predicted") for i in (1, 2, 3)
+    }
+    assert "DIFFER" not in text
 
 
 @pytest.mark.parametrize("words", [["data", "stats", "nowhere"], ["data", "stats", sample_path(), "--split", "dev"]])

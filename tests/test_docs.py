@@ -43,6 +43,12 @@ def test_the_python_for_layers_runs():
         exec(compile(code, "layers.md", "exec"), names)
 
 
+def test_the_python_for_models_runs():
+    pytest.importorskip("torch")
+    (code,) = blocks("models.md", "python")
+    exec(compile(code, "models.md", "exec"), {})
+
+
 def test_the_readme_python_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
