@@ -36,13 +36,6 @@ def test_the_python_for_data_sets_runs():
     exec(compile(code.replace("DATA", str(sample_path())), "data.md", "exec"), {})
 
 
-def test_the_python_for_layers_runs():
-    pytest.importorskip("torch")
-    names: dict[str, object] = {}
-    for code in blocks("layers.md", "python"):
-        exec(compile(code, "layers.md", "exec"), names)
-
-
 def test_the_python_for_models_runs():
     pytest.importorskip("torch")
     (code,) = blocks("models.md", "python")

@@ -1,4 +1,4 @@
-"""Small Visual Genome folders, with any dataset changed, for tests of the reader."""
+"""Small data files for tests of the readers: JSON or text, and Visual Genome folders with any dataset changed."""
 
 from __future__ import annotations
 
@@ -56,3 +56,10 @@ def write(folder: Path, changes=None, dictionaries=None, images=None) -> Path:
     (folder / "VG-SGG-dicts.json").write_text(json.dumps(dicts() if dictionaries is None else dictionaries))
     (folder / "image_data.json").write_text(json.dumps(image_data() if images is None else images))
     return folder
+
+
+def dump(path: Path, value) -> Path:
+    """Writes text as it is, anything else as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return path
