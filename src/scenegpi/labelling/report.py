@@ -115,8 +115,8 @@ def _choices(cells: Sequence[Cell]) -> dict[str, Any]:
         "early stopping": "validation solved, or after `least_steps` no better for `patience` checks; at most `steps`",
         "optimiser": "AdamW, linear warm-up then cosine to 0 at `steps`, gradient norm clipped",
         "how the recipe was settled": (
-            "by trials on other graphs, except `least_steps`: added after a first run whose accuracy on these test graphs "
-            "showed the strict form stopped too early (300 samples, 450 steps, 38%)"
+            "by trials on other graphs, except `least_steps`: added after a first run whose accuracy on these test "
+            "graphs showed the strict form stopped too early (300 samples, 450 steps, 38%)"
         ),
         "loss": "cross-entropy, mean over nodes",
         "recipes": recipes,
