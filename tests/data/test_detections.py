@@ -112,3 +112,11 @@ def test_yolo_defects(tmp_path, line):
     errors = [d for d in report.defects if d.severity == "error"]
     assert (errors[0].image, errors[0].field) == ("a", "line 2")
     assert [g.image_id for g in open_dataset(tmp_path)] == ["b"]
+
+
+def test_every_bad_line_of_a_yolo_file_is_listed(tmp_path):
+    dump(tmp_path / "a.txt", "x\n0 0.5 0.5 0.5 0.5\n1 2\n")
+    dump(tmp_path / "b.txt", "0 0.5 0.5 0.5 0.5\n")
+    report = validate(tmp_path)
+    assert [d.field for d in report.defects if d.severity == "error"] == ["line 1", "line 3"]
+    assert report.skipped == 1

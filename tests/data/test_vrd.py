@@ -99,3 +99,10 @@ def test_an_image_that_stands_twice_in_json_is_not_lost_silently(tmp_path):
 def test_vrd_without_names(tmp_path):
     with pytest.raises(DataError, match=r"predicates\.json: cannot be read \(No such file"):
         open_dataset(vrd_folder(tmp_path, predicates=None))
+
+
+def test_every_bad_row_of_an_image_is_listed(tmp_path):
+    rows = [3, {"subject": 1}, {"subject": {"category": 0, "bbox": [1, 2, 1, 2]}, "object": {"category": "x"}}]
+    report = validate(vrd_folder(tmp_path, annotations_train={"a.jpg": rows}))
+    assert [d.field for d in report.defects] == ["[0]", "[1].subject", "[2].object.bbox"]
+    assert (report.errors, report.skipped) == (3, 1)

@@ -45,17 +45,26 @@ def read_vrd(folder: Path, report: Report) -> Columns:
 def _add_image(builder: ColumnsBuilder, report: Report, name: str, rows: Any, sizes: Any, split: int) -> None:
     seen: dict[tuple[int, ...], int] = {}
     relations = []
-    try:
-        if not isinstance(rows, list):
-            raise _RowError("annotations", f"expected a list, found {type(rows).__name__}")
-        for i, row in enumerate(rows):
+    problems: list[_RowError] = []
+    width = height = None
+    if not isinstance(rows, list):
+        problems.append(_RowError("annotations", f"expected a list, found {type(rows).__name__}"))
+        rows = []
+    for i, row in enumerate(rows):
+        try:
             if not isinstance(row, dict):
                 raise _RowError(f"[{i}]", "expected an object")
             ends = [seen.setdefault(_object(row.get(end), f"[{i}].{end}"), len(seen)) for end in ("subject", "object")]
             relations.append((*ends, _whole(row.get("predicate"), f"[{i}].predicate")))
+        except _RowError as error:
+            problems.append(error)
+    try:
         width, height = _size(sizes.get(name))
     except _RowError as error:
-        report.error(name, *error.args)
+        problems.append(error)
+    if problems:
+        for problem in problems:
+            report.error(name, *problem.args)
         report.skipped += 1
         return
     builder.add(

@@ -98,6 +98,7 @@ def _yolo_file(path: Path, report: Report) -> list[list[float]] | None:
         report.error(path.stem, "file", f"cannot be read ({text})", str(path))
         return None
     rows = []
+    good = True
     for number, line in enumerate(lines, 1):
         parts = line.split()
         if not parts:
@@ -110,6 +111,6 @@ def _yolo_file(path: Path, report: Report) -> list[list[float]] | None:
             report.error(
                 path.stem, f"line {number}", f"expected 'class xc yc w h [confidence]', found {line!r:.60}", str(path)
             )
-            return None
+            good = False
         rows.append(row)
-    return rows
+    return rows if good else None
