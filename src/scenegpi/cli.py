@@ -14,7 +14,7 @@ import typer
 from scenegpi import __version__
 from scenegpi.commands import data, demo, models, train, words
 from scenegpi.commands.eval import eval_command
-from scenegpi.labelling.command import labelling
+from scenegpi.commands.experiment import labelling
 
 HELP = """Scene graphs from images, by permutation-invariant structured prediction.
 

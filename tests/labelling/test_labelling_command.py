@@ -9,7 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from scenegpi.labelling import command, experiment
+from scenegpi.commands import experiment as command
+from scenegpi.labelling import experiment
 from scenegpi.labelling.cells import Cell
 from scenegpi.labelling.experiment import Plan
 from scenegpi.labelling.graphs import Task
@@ -113,5 +114,5 @@ def test_interruption_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_importing_the_command_does_not_import_torch() -> None:
-    code = "import sys, scenegpi.labelling.command; assert not {'torch', 'matplotlib', 'numpy'} & sys.modules.keys()"
+    code = "import sys, scenegpi.commands.experiment; assert not {'torch', 'matplotlib', 'numpy'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", code], check=True)
