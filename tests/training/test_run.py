@@ -19,7 +19,7 @@ from scenegpi.data import DataError, sample_path
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models import PRESETS, load_model, predict_dataset
-from scenegpi.models.options import OptionError
+from scenegpi.options import OptionError
 from scenegpi.training.folder import tidy
 from scenegpi.training.module import SceneModule
 from scenegpi.training.run import read_run, train

@@ -73,7 +73,7 @@ def train(
     settings = _resumed(out, options) if resume else _settings(config, _given(options))
 
     from scenegpi.data.errors import DataError
-    from scenegpi.models.options import OptionError
+    from scenegpi.options import OptionError
     from scenegpi.training.run import is_first_process
     from scenegpi.training.run import train as run
 
@@ -90,7 +90,7 @@ def train(
 
 def _settings(file: Path | None, options: dict[str, Any]) -> TrainConfig:
     from scenegpi.data.errors import DataError
-    from scenegpi.models.options import OptionError
+    from scenegpi.options import OptionError
     from scenegpi.training.config import read_toml, train_config
 
     values = {} if file is None else read_toml(file)

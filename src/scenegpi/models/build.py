@@ -17,9 +17,9 @@ from scenegpi.models.baseline import Baseline, SceneLogits
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.grouping import grouped
-from scenegpi.models.options import OptionError
 from scenegpi.models.prior import CountPrior
 from scenegpi.models.sgp import SGP
+from scenegpi.options import OptionError
 from scenegpi.vocabulary import Vocabulary
 
 MEASURED = 2000

@@ -27,8 +27,8 @@ from scenegpi.data.files import check_file, read_json, whole_folder
 from scenegpi.models.build import SceneModel, build_model
 from scenegpi.models.card import model_card
 from scenegpi.models.config import ModelConfig
-from scenegpi.models.options import OptionError, override, plain
 from scenegpi.models.shipped import find_model
+from scenegpi.options import OptionError, override, plain
 from scenegpi.vocabulary import Vocabulary
 
 FORMAT = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from scenegpi.models.options import bounded
+from scenegpi.options import bounded
 
 WIDEST = 4096
 

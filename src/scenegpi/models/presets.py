@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scenegpi.models.config import BaselineConfig, ContextConfig, ModelConfig
-from scenegpi.models.options import OptionError
+from scenegpi.options import OptionError
 
 WORD_WIDTH = 300
 

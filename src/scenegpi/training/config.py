@@ -24,8 +24,8 @@ from typing import Any, Literal
 from scenegpi.data.errors import DataError
 from scenegpi.data.files import check_file, reason
 from scenegpi.models.config import ModelConfig
-from scenegpi.models.options import OptionError, bounded, override
 from scenegpi.models.presets import preset
+from scenegpi.options import OptionError, bounded, override
 
 LARGEST_FILE = 1 << 20
 _DEFAULT_PRESET = "gpi-feature-attention"

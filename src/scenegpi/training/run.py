@@ -24,7 +24,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel, build_model, prepare_model
 from scenegpi.models.checkpoint import load_model
 from scenegpi.models.grouping import grouped
-from scenegpi.models.options import OptionError, override, plain
+from scenegpi.options import OptionError, override, plain
 from scenegpi.training.batches import train_loader
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.folder import (

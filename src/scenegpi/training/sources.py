@@ -13,7 +13,7 @@ from scenegpi.data.open import open_dataset
 from scenegpi.features.public_words import load_words
 from scenegpi.features.words import WordVectors
 from scenegpi.graph import SceneGraph
-from scenegpi.models.options import OptionError
+from scenegpi.options import OptionError
 from scenegpi.training.config import DataConfig, TrainConfig
 from scenegpi.vocabulary import Vocabulary
 
