@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.model_cases import VOCABULARY, random_graphs
-from scenegpi.training.batches import EpochBatches, TrainingImages, add_distractors, even_cuts, mirror_image
+from scenegpi.training.batches import EpochBatches, TrainingImages, add_distractors, drop_boxes, even_cuts, mirror_image
 from scenegpi.training.config import SimulateConfig, train_config
 from scenegpi.training.simulate import label_shares, simulate_labels, simulated
 
@@ -83,6 +83,39 @@ def test_distractors_are_more_boxes_and_no_more_relations():
     assert np.array_equal(found.boxes[: len(a)], a.boxes)
     assert found.replace() == found  # a graph that passes all checks
     assert add_distractors(a, b, np.random.default_rng(0), 0.0) is a
+
+
+@given(st.integers(1, 9), st.integers(0, 2**31), st.floats(0.05, 0.95))
+def test_dropped_boxes_take_along_what_hangs_on_them_and_nothing_else(boxes, seed, rate):
+    graph = random_graphs((boxes,), seed=seed % 1000)[0]
+    found, kept = drop_boxes(graph, np.random.default_rng(seed), rate)
+    assert found == graph.subset(kept)
+    assert found.replace() == found  # a graph that passes all checks
+    assert (np.diff(kept) > 0).all()
+    assert len(found) >= min(len(graph), 2)
+    assert len(found.relations) >= min(len(graph.relations), 1)
+
+
+def test_half_of_the_images_lose_boxes_at_all_rates():
+    graph = random_graphs((40,))[0]
+    lost = [40 - len(drop_boxes(graph, np.random.default_rng(seed), 0.5)[0]) for seed in range(600)]
+    assert np.mean(np.array(lost) > 0) == pytest.approx(0.5, abs=0.08)
+    assert np.mean(lost) == pytest.approx(40 * 0.5 * 0.25, rel=0.2)
+    assert max(lost) > 16
+
+
+def test_boxes_are_dropped_when_the_context_trains():
+    graphs = random_graphs((12,) * 8, dist=False)
+    config = train_config({"augment": {"drop": 0.9, "mirror": False}, "optim": {"first_epochs": 2}})
+
+    def lost(config, epoch):
+        images = TrainingImages(graphs, config, label_shares(graphs, 5))
+        assert images.image(epoch, 3) == images.image(epoch, 3)
+        return sum(12 - len(images.image(epoch, i)) for i in range(8))
+
+    assert [lost(config, epoch) > 0 for epoch in range(4)] == [False, False, True, True]
+    early = train_config({"augment": {"drop": 0.9, "drop_from": "start"}, "optim": {"first_epochs": 2}})
+    assert all(lost(early, epoch) for epoch in range(4))
 
 
 def test_simulated_labels_are_right_as_often_as_they_are_strong():

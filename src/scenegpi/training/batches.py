@@ -19,7 +19,7 @@ from scenegpi.training.config import TrainConfig
 from scenegpi.training.simulate import simulate_labels
 
 Key = tuple[int, int]
-_ORDER, _MIRROR, _SIMULATE, _TASK = range(4)
+_ORDER, _MIRROR, _SIMULATE, _TASK, _DROP = range(5)
 
 
 class TrainingImages(Dataset[SceneBatch]):
@@ -27,6 +27,7 @@ class TrainingImages(Dataset[SceneBatch]):
 
     def __init__(self, graphs: Sequence[SceneGraph], config: TrainConfig, shares: NDArray[np.float64]) -> None:
         self.graphs, self.config, self.shares = graphs, config, shares
+        self._drop_from = config.optim.first_epochs if config.augment.drop_from == "context" else 0
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -42,6 +43,8 @@ class TrainingImages(Dataset[SceneBatch]):
         graph = self.graphs[i]
         rng = np.random.default_rng((self.config.seed, epoch, i, _MIRROR))
         augment = self.config.augment
+        if augment.drop and epoch >= self._drop_from:
+            graph, _ = drop_boxes(graph, np.random.default_rng((self.config.seed, epoch, i, _DROP)), augment.drop)
         if augment.distractors and len(self.graphs) > 1:
             other = (i + int(rng.integers(1, len(self.graphs)))) % len(self.graphs)
             graph = add_distractors(graph, self.graphs[other], rng, augment.distractors)
@@ -119,6 +122,23 @@ def mirror_image(graph: SceneGraph) -> SceneGraph:
     boxes = graph.boxes.copy()
     boxes[:, [0, 2]] = width - graph.boxes[:, [2, 0]]
     return _changed(graph, boxes=boxes)
+
+
+def drop_boxes(graph: SceneGraph, rng: np.random.Generator, most: float) -> tuple[SceneGraph, NDArray[np.int64]]:
+    """In half of the images, boxes are left out with all that hangs on them, at a rate drawn from 0 to `most`.
+
+    At least two boxes are kept, and one relation if there was one. Gives the graph and the boxes kept, (n,) in order.
+    """
+    everything = np.arange(len(graph))
+    dropped, rate = rng.random() < 0.5, most * rng.random()
+    if not dropped or len(graph) <= 2:
+        return graph, everything
+    kept = rng.random(len(graph)) >= rate
+    if len(graph.relations) and not kept[graph.relations[:, :2]].all(1).any():
+        kept[graph.relations[rng.integers(len(graph.relations)), :2]] = True
+    if kept.sum() < 2:
+        kept[rng.choice(len(graph), 2, replace=False)] = True
+    return (graph, everything) if kept.all() else (graph.subset(kept), np.flatnonzero(kept))
 
 
 def add_distractors(graph: SceneGraph, other: SceneGraph, rng: np.random.Generator, rate: float) -> SceneGraph:
