@@ -166,7 +166,10 @@ class Dataset(Sequence[SceneGraph]):
 
     def image_path(self, i: int) -> Path | None:
         """The photo of image i, or None where there is none."""
-        graph = self._whole(i)
+        return self.photo_path(self._whole(i))
+
+    def photo_path(self, graph: SceneGraph) -> Path | None:
+        """The photo of a graph of this data set, or None where there is none."""
         return self.images.find(graph.file) or self.images.find(None if graph.image_id is None else str(graph.image_id))
 
     def find(self, image_id: int | str) -> int:

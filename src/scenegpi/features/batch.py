@@ -25,10 +25,22 @@ from scenegpi.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
+class Seen:
+    """A graph and what pixels show of its pairs: `pair_looks` (n (n - 1), e) in the order of its edges, or None."""
+
+    graph: SceneGraph
+    pair_looks: NDArray[np.floating] | None = None
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+
+@dataclass(frozen=True)
 class SceneBatch:
     """G images with N boxes and E ordered pairs.
 
-    Inputs: `boxes` (N, 4) double; `sizes` (G, 2) width, height; `label_dist` (N, C); `pair_dist` (E, 1 + P) or None.
+    Inputs: `boxes` (N, 4) double; `sizes` (G, 2) width, height; `label_dist` (N, C); `pair_dist` (E, 1 + P) or None;
+    `pair_looks` (E, e), what pixels show of each pair, or None, with `seen` (G,) true for the images that have some.
     Shape: `batch` (N,) image of each box; `ptr` (G + 1,) first box and `edge_ptr` (G + 1,) first edge of each image;
     `edge_index` (2, E).
     Targets: `labels` (N,); the rows of annotated pairs, sorted by edge: `relation_edge` (M,), `relation_class` (M,)
@@ -47,6 +59,8 @@ class SceneBatch:
     edge_index: Tensor
     edge_ptr: Tensor
     pair_dist: Tensor | None
+    pair_looks: Tensor | None
+    seen: Tensor
     relation_edge: Tensor
     relation_class: Tensor
     relation_count: Tensor
@@ -56,14 +70,21 @@ class SceneBatch:
 
     @classmethod
     def of(
-        cls, graphs: Sequence[SceneGraph], *, given_labels: bool = True, images: Sequence[int] | None = None
+        cls,
+        graphs: Sequence[SceneGraph],
+        *,
+        given_labels: bool = True,
+        looks: Sequence[NDArray[np.floating] | None] | None = None,
+        images: Sequence[int] | None = None,
     ) -> SceneBatch:
         """The batch of these graphs, which share a vocabulary.
 
         With `given_labels` (PredCls) the label distribution is one-hot at `labels`. Without (SGCls) it is
         `label_dist`; where a graph has none, its label has probability `scores` (1 if None) and the rest is spread
         evenly. A pair that `pairs` does not list is certainly "no relation". An image without a size is taken to end
-        where its boxes do. `images` are the places of the graphs in a data set, 0 to G - 1 if None.
+        where its boxes do. `looks` are the pair looks of each graph, (n (n - 1), e) in the order of its edges; None
+        for one without pixels, which are then 0. `images` are the places of the graphs in a data set, 0 to G - 1 if
+        None.
         """
         if not graphs:
             raise GraphError("a batch needs at least one graph")
@@ -87,6 +108,8 @@ class SceneBatch:
             edge_index=torch.from_numpy(complete_pairs(counts)),
             edge_ptr=torch.from_numpy(edge_ptr),
             pair_dist=_pair_dist(graphs, counts, edge_ptr, 1 + len(vocabulary.predicates)),
+            pair_looks=_pair_looks(looks, edge_ptr),
+            seen=torch.tensor([look is not None for look in looks or [None] * len(graphs)]),
             relation_edge=torch.from_numpy(rows[0]),
             relation_class=torch.from_numpy(rows[1]),
             relation_count=torch.from_numpy(rows[2]),
@@ -94,6 +117,12 @@ class SceneBatch:
             ids=tuple(graph.file if graph.image_id is None else graph.image_id for graph in graphs),
             self_relations=self_relations,
         )
+
+    @classmethod
+    def seen_of(cls, images: Sequence[Seen], *, given_labels: bool = True) -> SceneBatch:
+        """The batch of graphs with their looks; as `of`."""
+        looks = [image.pair_looks for image in images]
+        return cls.of([image.graph for image in images], given_labels=given_labels, looks=looks)
 
     @property
     def num_graphs(self) -> int:
@@ -197,6 +226,24 @@ def _pair_dist(
             real = graph.pairs[:, 0] != graph.pairs[:, 1]
             out[start + edge_numbers(graph.pairs[real], n)] = graph.pair_dist[real]
     return torch.from_numpy(out)
+
+
+def _pair_looks(looks: Sequence[NDArray[np.floating] | None] | None, edge_ptr: NDArray[np.int64]) -> Tensor | None:
+    """The looks of all images in a row (E, e); None where there is no image with any."""
+    if looks is None or all(look is None for look in looks):
+        return None
+    if len(looks) != len(edge_ptr) - 1:
+        raise GraphError(f"looks: {len(looks)} for {len(edge_ptr) - 1} graphs")
+    width = next(look.shape[1] for look in looks if look is not None)
+    out = torch.zeros(int(edge_ptr[-1]), width)
+    for k, look in enumerate(looks):
+        first, last = int(edge_ptr[k]), int(edge_ptr[k + 1])
+        if look is None:
+            continue
+        if look.shape != (last - first, width):
+            raise GraphError(f"looks[{k}]: shape {look.shape}, expected {(last - first, width)}")
+        out[first:last] = torch.from_numpy(np.asarray(look, dtype=np.float32))
+    return out
 
 
 def _relation_rows(

@@ -6,7 +6,8 @@ r"""The baseline: no context, each box and each pair of boxes alone.
     P(r \mid \text{related}) = \text{softmax}_r(x_{ijr} + b \log q_{ij}(r))
 
 z_i is the mean vector of the label distribution with the box and counts of the entity; u_i, v_j are low-rank label
-vectors. The two factors are written as one vector of 1 + P logits, whose softmax is their product:
+vectors. Where there are pixels, f reads too what they show of the pair. The two factors are written as one vector of
+1 + P logits, whose softmax is their product:
 :math:`(0, \text{logit} + \log P(r \mid \text{related}))`.
 """
 
@@ -51,7 +52,7 @@ class Baseline(nn.Module):
     def __init__(self, config: BaselineConfig, labels: int, predicates: int) -> None:
         super().__init__()
         self.config = config
-        self.inputs = LayoutInputs()
+        self.inputs = LayoutInputs(config.looks if config.layers else 0)
         self.prior: CountPrior | GivenPrior | None = None
         if config.prior == "given":
             self.prior = GivenPrior()
@@ -102,7 +103,8 @@ class Baseline(nn.Module):
         geometry = self.inputs.pairs(batch, labels, rows)
         prior = None if self.prior is None else self.prior(batch, labels, counted, rows)
         if self.network is not None:
-            related, predicate, last = self.network(batch.edge_index[:, rows], dist, z, geometry, prior)
+            looks = self.inputs.looks(batch, rows) if self.config.looks else None
+            related, predicate, last = self.network(batch.edge_index[:, rows], dist, z, geometry, prior, looks)
         elif prior is not None:
             related, predicate, last = prior.related[:, :1], prior.logits, geometry[:, :0]
         logits = torch.cat([torch.zeros_like(related), related + predicate.log_softmax(1)], 1)
@@ -117,6 +119,10 @@ class PairNetwork(nn.Module):
         self.config = config
         edge = (PAIR_INPUTS if config.geometry else 0) + config.rank
         edge += 0 if config.prior == "none" else predicates + STATISTICS
+        self.look = None
+        if config.looks:
+            self.look = Dense([config.looks], config.look_hidden)
+            edge += config.look_hidden + 1
         if config.rank:
             self.left = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
             self.right = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
@@ -126,14 +132,26 @@ class PairNetwork(nn.Module):
         self.trust = nn.Parameter(torch.ones(2))
 
     def forward(
-        self, edge_index: Tensor, dist: Tensor, z: Tensor, geometry: Tensor, prior: PriorOutput | None
+        self,
+        edge_index: Tensor,
+        dist: Tensor,
+        z: Tensor,
+        geometry: Tensor,
+        prior: PriorOutput | None,
+        looks: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """dist (N, C), z (N, d), geometry (E, PAIR_INPUTS) -> log-odds (E, 1), predicates (E, P), last layer (E, h)."""
+        """Log-odds (E, 1), predicates (E, P), last layer (E, h).
+
+        dist (N, C), z (N, d), geometry (E, PAIR_INPUTS), looks (E, e) and whether there are any (E, 1).
+        """
         i, j = edge_index
         read = [geometry] if self.config.geometry else []
         if prior is not None:
             read += [0.25 * prior.logits + 1, 0.5 * prior.related]
         read = [drop(self, part, self.config.input_dropout) for part in read]
+        if self.look is not None and looks is not None:
+            shown, seen = looks
+            read += [seen * self.look(drop(self, shown, self.config.look_dropout)), seen]
         if self.config.rank:
             read.append((dist @ self.left)[i] * (dist @ self.right)[j])
         own, other, pair = self.first.columns()

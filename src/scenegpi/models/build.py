@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from scenegpi.features.batch import SceneBatch
+from scenegpi.features.batch import SceneBatch, Seen
 from scenegpi.features.tables import label_table, predicate_table
 from scenegpi.features.words import WordVectors
 from scenegpi.graph import GraphError, SceneGraph
@@ -22,17 +25,26 @@ from scenegpi.models.sgp import SGP
 from scenegpi.options import OptionError
 from scenegpi.vocabulary import Vocabulary
 
+if TYPE_CHECKING:
+    from scenegpi.vision.model import VisionModel
+
+Looks = NDArray[np.floating] | None
 MEASURED = 2000
 """Training images whose features are measured to standardise inputs."""
 MOST_CELLS = 1 << 27
 
 
 class SceneModel(nn.Module):
-    """A network with the vocabulary it speaks and the configuration it was built from."""
+    """A network with the vocabulary it speaks and the configuration it was built from.
 
-    def __init__(self, config: ModelConfig, vocabulary: Vocabulary, network: Baseline | SGP) -> None:
+    `vision` is what looks at photos before the network reads a batch, or None.
+    """
+
+    def __init__(
+        self, config: ModelConfig, vocabulary: Vocabulary, network: Baseline | SGP, vision: VisionModel | None = None
+    ) -> None:
         super().__init__()
-        self.config, self.vocabulary, self.network = config, vocabulary, network
+        self.config, self.vocabulary, self.network, self.vision = config, vocabulary, network, vision
 
     @property
     def baseline(self) -> Baseline:
@@ -70,10 +82,18 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
     return SceneModel(config, vocabulary, SGP(config, context, labels, predicates, *tables))
 
 
-def prepare_model(model: SceneModel, graphs: Sequence[SceneGraph]) -> None:
-    """Counts and scales, measured on training graphs (in place). Weights are not touched."""
+def prepare_model(model: SceneModel, graphs: Sequence[SceneGraph], looks: Sequence[Looks] | None = None) -> None:
+    """Counts and scales, measured on training graphs (in place). Weights are not touched.
+
+    `looks` are the pair looks of each graph, (n (n - 1), e) or None, for a model that reads them.
+    """
     prior = model.baseline.prior
     if isinstance(prior, CountPrior):
         counts = FrequencyPrior.fit(graphs).counts
         prior.set_counts(torch.from_numpy(counts))
-    model.baseline.inputs.measure(map(SceneBatch.of, grouped(islice(graphs, MEASURED))))
+    if looks is None:
+        images = [Seen(graph) for graph in islice(graphs, MEASURED)]
+    else:  # images with pixels first: they may be few, and what they show is to be measured
+        both = (Seen(graph, look) for graph, look in zip(graphs, looks, strict=True))
+        images = sorted(both, key=lambda image: image.pair_looks is None)[:MEASURED]
+    model.baseline.inputs.measure(map(SceneBatch.seen_of, grouped(images)))

@@ -28,6 +28,10 @@ class BaselineConfig:
         leave_out: in training, an image's own relations do not count in the prior that the model reads for it.
         dropout, input_dropout: of hidden layers and of inputs.
         refine_labels: also correct the label distribution of each box (SGCls).
+        looks: width of what pixels show of a pair (see `scenegpi.vision`); 0 for a model that sees none. Images without
+            pixels have looks of 0 and a mark that says so, so one model serves both.
+        look_hidden: width to which looks are brought before they meet the rest.
+        look_dropout: of the looks.
     """
 
     hidden: int = bounded(256, 1, WIDEST)
@@ -42,6 +46,9 @@ class BaselineConfig:
     dropout: float = bounded(0.2, 0.0, 0.95)
     input_dropout: float = bounded(0.1, 0.0, 0.95)
     refine_labels: bool = True
+    looks: int = bounded(0, 0, 1 << 14)
+    look_hidden: int = bounded(32, 1, WIDEST)
+    look_dropout: float = bounded(0.3, 0.0, 0.95)
 
     def __post_init__(self) -> None:
         if self.layers == 0 and self.prior == "none":

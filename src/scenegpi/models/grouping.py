@@ -1,18 +1,18 @@
-"""Graphs in a row, cut into groups by a budget of pairs: no padding, bounded memory."""
+"""Images in a row, cut into groups by a budget of pairs: no padding, bounded memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
+from typing import TypeVar
 
-from scenegpi.graph import SceneGraph
-
+Image = TypeVar("Image", bound=Sized)
 PAIRS = 1 << 14
 IMAGES = 256
 
 
-def grouped(graphs: Iterable[SceneGraph], pairs: int = PAIRS, images: int = IMAGES) -> Iterator[list[SceneGraph]]:
+def grouped(graphs: Iterable[Image], pairs: int = PAIRS, images: int = IMAGES) -> Iterator[list[Image]]:
     """Groups of at most `images` graphs with together at most `pairs` ordered pairs; one graph may have more."""
-    some: list[SceneGraph] = []
+    some: list[Image] = []
     held = 0
     for graph in graphs:
         size = len(graph) * (len(graph) - 1)

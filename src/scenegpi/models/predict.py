@@ -1,5 +1,8 @@
 """Model and graphs -> graphs with distributions: the one path that `predict`, `eval` and the web page use.
 
+A model that sees takes the photo of a graph as well: what pixels show of its pairs, and, where labels are not given,
+what they say of each box.
+
 A predicted graph has
 
 - `label_dist` (N, C), and in SGCls `labels` and `scores`, its most probable labels and their probabilities; in PredCls
@@ -19,11 +22,13 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from scenegpi.features.batch import SceneBatch
+from scenegpi.data.dataset import Dataset
+from scenegpi.features.batch import SceneBatch, Seen
 from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.models.build import SceneModel
 from scenegpi.models.decode import without_repeats
 from scenegpi.models.grouping import PAIRS, grouped
+from scenegpi.models.sight import Photos, photo_array, photos_of, see
 
 Task = Literal["predcls", "sgcls"]
 Decode = Literal["plain", "no-repeats"]
@@ -36,6 +41,7 @@ def predict(
     labels: Sequence[str] | ArrayLike | None = None,
     *,
     label_dist: ArrayLike | None = None,
+    image: Any = None,
     width: int | None = None,
     height: int | None = None,
     top: int | None = None,
@@ -47,21 +53,35 @@ def predict(
         boxes: (N, 4) x1, y1, x2, y2 in pixels.
         labels: N names of the model's vocabulary, or their numbers. They are believed.
         label_dist: (N, C) distributions in place of labels; the model corrects them.
-        width, height: of the image; where not given, it ends where its boxes do.
+        image: the photo, for a model that sees: a file, a Pillow image, or an (H, W, 3) array of bytes. It then finds
+            labels too, where neither labels nor distributions are given.
+        width, height: of the image that the boxes refer to; where not given, the size of the photo, or without one
+            the image ends where its boxes do.
         top: so many relations; by default those likelier than "no relation".
     """
-    if (labels is None) == (label_dist is None):
+    if labels is not None and label_dist is not None:
         raise GraphError("labels: give either labels or label_dist")
-    if labels is not None:
-        numbers = _numbers(labels, model)
-        graph = SceneGraph(boxes, numbers, model.vocabulary, width=width, height=height)
-        return next(predict_graphs(model, [graph], "predcls", top=top))
-    dist = np.asarray(label_dist, dtype=np.float32)
-    if dist.ndim != 2:
-        raise GraphError(f"label_dist: shape {dist.shape}, expected (boxes, labels)")
-    best = dist.argmax(axis=1) if dist.size else np.zeros(len(dist), dtype=np.int32)
-    graph = SceneGraph(boxes, best, model.vocabulary, label_dist=dist, width=width, height=height)
-    return next(predict_graphs(model, [graph], "sgcls", top=top))
+    photo = None
+    if image is not None:
+        if model.vision is None:
+            raise GraphError("image: this model sees no pixels; give labels or label_dist, or use a model that does")
+        photo = photo_array(image)
+        height, width = height or photo.shape[0], width or photo.shape[1]
+    elif labels is None and label_dist is None:
+        also = ", or the image" if model.vision is not None else ""
+        raise GraphError(f"labels: give either labels or label_dist{also}")
+    options: dict[str, Any] = {"width": width, "height": height}
+    if label_dist is not None:
+        dist = np.asarray(label_dist, dtype=np.float32)
+        if dist.ndim != 2:
+            raise GraphError(f"label_dist: shape {dist.shape}, expected (boxes, labels)")
+        best = dist.argmax(axis=1) if dist.size else np.zeros(len(dist), dtype=np.int32)
+        graph = SceneGraph(boxes, best, model.vocabulary, label_dist=dist, **options)
+    else:
+        numbers = np.zeros(len(np.asarray(boxes)), dtype=np.int32) if labels is None else _numbers(labels, model)
+        graph = SceneGraph(boxes, numbers, model.vocabulary, **options)
+    task: Task = "sgcls" if labels is None else "predcls"
+    return next(predict_graphs(model, [graph], task, top=top, photos=lambda _: photo))
 
 
 def predict_dataset(
@@ -73,12 +93,13 @@ def predict_dataset(
 ) -> Iterator[SceneGraph]:
     """A prediction for each graph of a data set, in its order, as they are asked for.
 
-    With `decode` "no-repeats" a prediction is a list of triplets that does not say the same twice (see
-    `scenegpi.models.decode`), in place of distributions.
+    A model that sees looks at the photos of the data set. With `decode` "no-repeats" a prediction is a list of triplets
+    that does not say the same twice (see `scenegpi.models.decode`), in place of distributions.
     """
     if decode not in ("plain", "no-repeats"):
         raise GraphError(f"decode: {decode!r:.40} is neither plain nor no-repeats")
-    found = predict_graphs(model, dataset, task, pairs=pairs)
+    photos = photos_of(dataset) if model.vision is not None and isinstance(dataset, Dataset) else None
+    found = predict_graphs(model, dataset, task, pairs=pairs, photos=photos)
     return found if decode == "plain" else map(without_repeats, found)
 
 
@@ -89,15 +110,25 @@ def predict_graphs(
     *,
     pairs: int = PAIRS,
     top: int | None = None,
+    photos: Photos | None = None,
 ) -> Iterator[SceneGraph]:
     """Predictions for a stream of graphs, in batches of at most `pairs` pairs (or one image that has more).
 
-    PredCls believes the labels of a graph; SGCls reads its `label_dist` (where it has none: `scores` of its labels)
-    and predicts labels. Relations that a graph has are not looked at.
+    PredCls believes the labels of a graph; SGCls reads its `label_dist` (where it has none: what the photo shows, or
+    `scores` of its labels) and predicts labels. Relations that a graph has are not looked at. `photos` gives the photo
+    of a graph, (H, W, 3) bytes, or None; for models that see.
     """
+    seen = (see(model.vision, graph, None if photos is None else photos(graph), task == "sgcls") for graph in graphs)
+    return predict_seen(model, seen, task, pairs=pairs, top=top)
+
+
+def predict_seen(
+    model: SceneModel, images: Iterable[Seen], task: Task = "predcls", *, pairs: int = PAIRS, top: int | None = None
+) -> Iterator[SceneGraph]:
+    """As `predict_graphs`, for graphs whose photos were looked at before."""
     if task not in ("predcls", "sgcls"):
         raise GraphError(f"task: {task!r:.40} is neither predcls nor sgcls")
-    for some in grouped(graphs, pairs):
+    for some in grouped(images, pairs):
         yield from _predict_batch(model, some, task, top)
 
 
@@ -112,14 +143,14 @@ def _threads(pairs: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _predict_batch(model: SceneModel, graphs: list[SceneGraph], task: Task, top: int | None) -> Iterator[SceneGraph]:
-    batch = SceneBatch.of(graphs, given_labels=task == "predcls")
+def _predict_batch(model: SceneModel, images: list[Seen], task: Task, top: int | None) -> Iterator[SceneGraph]:
+    batch = SceneBatch.seen_of(images, given_labels=task == "predcls")
     nodes, edges = _distributions(model, batch)
     starts, edge_starts = batch.ptr.tolist(), batch.edge_ptr.tolist()
-    for g, graph in enumerate(graphs):
+    for g, image in enumerate(images):
         rows, edge_rows = slice(starts[g], starts[g + 1]), slice(edge_starts[g], edge_starts[g + 1])
         local = (batch.edge_index[:, edge_rows] - starts[g]).T.numpy()
-        yield _graph(graph, nodes[rows], local, edges[edge_rows], task, top)
+        yield _graph(image.graph, nodes[rows], local, edges[edge_rows], task, top)
 
 
 def _distributions(model: SceneModel, batch: SceneBatch) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
