@@ -28,6 +28,7 @@ def train(
     zeros: Annotated[float, typer.Option(min=0, help="Pairs that never meet, for each that does.")] = 1.0,
     sum_vectors: Annotated[bool, typer.Option("--sum", help="The paper's w + w~ in place of w.")] = False,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    half: Annotated[bool, typer.Option("--half", help="Write numbers of half the size (float16).")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Learn GloVe vectors from captions."""
@@ -54,7 +55,7 @@ def train(
         task = progress.add_task("", total=epochs, loss=float("nan"))
         vectors = train_glove(counts, options, lambda epoch, loss: progress.update(task, completed=epoch, loss=loss))
     words = WordVectors(counts.words, vectors, f"GloVe, {dim} dimensions, from {captions.name}")
-    words.save(out)
+    words.save(out, half)
     known = [word for word in SHOWN if word in words]
     if known:
         console.print(neighbour_table(words, known))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from scenegpi.features.batch import SceneBatch
     from scenegpi.features.entities import EntityFeatures
     from scenegpi.features.glove import GloveOptions, train_glove
+    from scenegpi.features.label_map import LabelMap
     from scenegpi.features.pairs import PAIR_NAMES, PAIR_WIDTH, mirror_pairs, pair_geometry, relation_features
     from scenegpi.features.public_words import load_glove_package, load_glove_text, load_words
     from scenegpi.features.tables import label_table, predicate_table
@@ -25,6 +26,7 @@ _HOMES = {
     "Coverage": "words",
     "EntityFeatures": "entities",
     "GloveOptions": "glove",
+    "LabelMap": "label_map",
     "SceneBatch": "batch",
     "WordVectors": "words",
     "label_table": "tables",
@@ -44,6 +46,7 @@ __all__ = [
     "Coverage",
     "EntityFeatures",
     "GloveOptions",
+    "LabelMap",
     "SceneBatch",
     "WordVectors",
     "label_table",

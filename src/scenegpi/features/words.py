@@ -123,13 +123,16 @@ class WordVectors:
     def _unit(self) -> NDArray[np.float32]:
         return self.vectors / np.maximum(np.linalg.norm(self.vectors, axis=1, keepdims=True), 1e-12)
 
-    def save(self, path: str | Path) -> None:
-        """One safetensors file; the words are a JSON list in its header, so the two can't be parted."""
+    def save(self, path: str | Path, half: bool = False) -> None:
+        """One safetensors file; the words are a JSON list in its header, so the two can't be parted.
+
+        With `half`, numbers of half the size (float16), for tables that are shipped.
+        """
         from safetensors.numpy import save_file
 
         about = {"scenegpi": FORMAT, "source": self.source, "words": json.dumps(self.words, ensure_ascii=False)}
         with whole_file(Path(path)) as part:
-            save_file({"vectors": self.vectors}, part, about)
+            save_file({"vectors": self.vectors.astype(np.float16) if half else self.vectors}, part, about)
 
     @classmethod
     def load(cls, path: str | Path) -> WordVectors:
