@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from scenegpi import SceneGraph
 from scenegpi.data import DataError, open_dataset, sample_path
-from scenegpi.viz.layout import place_tags, separate, stress_layout
+from scenegpi.viz.arrange import arrange, border
+from scenegpi.viz.layout import separate, stress_layout, tangle
+from scenegpi.viz.palette import COLOURS, deal_colours, luminance, text_on
+from scenegpi.viz.tags import leaders, place_tags
 from scenegpi.viz.terminal import canvas, render
 from strategies import VOCABULARY, graphs
 
@@ -44,6 +47,81 @@ def test_tags_stay_in_the_picture_and_avoid_each_other():
     assert (corners >= 0).all()
     assert (corners + sizes <= 100).all()
     assert len({tuple(c) for c in corners.tolist()}) == 4
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 40), st.integers(0, 1000))
+def test_names_do_not_cover_each_other(n, seed):
+    rng = np.random.default_rng(seed)
+    low = rng.uniform(0, [560, 400], (n, 2))
+    boxes = np.concatenate([low, low + rng.uniform(10, 80, (n, 2))], axis=1)
+    sizes = np.column_stack([rng.uniform(25, 60, n), np.full(n, 11.0)])
+    corners = place_tags(boxes, sizes, 640, 480)
+    meet = np.maximum(corners[:, None], corners[None]), np.minimum((corners + sizes)[:, None], (corners + sizes)[None])
+    shared = np.prod(np.maximum(meet[1] - meet[0], 0), axis=2)
+    np.fill_diagonal(shared, 0)
+    assert shared.max() <= 0.02 * np.prod(sizes, axis=1).max()
+    assert (corners >= 0).all()
+    assert (corners + sizes <= [640, 480]).all()
+    away = {k for k, _, _ in leaders(boxes, corners, sizes)}
+    for k in set(range(n)) - away:  # what has no line touches its box, nearly
+        gap = np.maximum(boxes[k, :2] - corners[k] - sizes[k], corners[k] - boxes[k, 2:])
+        assert gap.max() <= 0.35 * 11
+
+
+def test_a_name_keeps_off_a_small_box():
+    boxes = np.array([[100.0, 100, 300, 300], [105, 85, 145, 99]])
+    corners = place_tags(boxes, np.full((2, 2), [40.0, 14]), 400, 400)
+    assert corners[0].tolist() != [100, 86]
+
+
+def test_neighbours_have_different_colours():
+    rng = np.random.default_rng(0)
+    low = rng.uniform(0, 300, (6, 2))
+    boxes = np.concatenate([low, low + 50], axis=1)
+    assert len(set(deal_colours(boxes))) == 6
+    twins = np.array([[0.0, 0, 50, 50], [1, 1, 51, 51], [400, 400, 420, 420]])
+    assert deal_colours(twins)[0] != deal_colours(twins)[1]
+    assert deal_colours(np.zeros((0, 4))) == []
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_text_is_readable_on_every_colour(colour):
+    light, dark = sorted((luminance(colour), luminance(text_on(colour))), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) > 4.5
+
+
+def test_a_tangle_is_counted():
+    at = np.array([[0.0, 0], [4, 4], [0, 4], [4, 0], [2, 2.0]])
+    small = np.full((5, 2), 0.1)
+    assert tangle(at[:4], small[:4], [(0, 1), (2, 3)]) == 1
+    assert tangle(at[:4], small[:4], [(0, 2), (1, 3)]) == 0
+    assert tangle(at, small, [(0, 1)]) == 1.5  # runs through node 4
+    assert tangle(at, small, [(0, 4), (4, 1)]) == 0
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 60), st.integers(0, 40), st.integers(0, 100))
+def test_arranged_nodes_stay_in_the_panel_and_apart(n, r, seed):
+    rng = np.random.default_rng(seed)
+    links = {}
+    if n > 1:
+        for s in rng.integers(0, n, r).tolist():
+            links[s, (s + int(rng.integers(1, n))) % n] = ["on"]
+    made = arrange(["thing"] * n, rng.uniform(size=(n, 2)), links, (7.0, 6.0))
+    assert len(made.texts) == len(made.shown) + len(links)
+    assert len(made.shown) + made.left_out == n
+    assert (made.at - made.sizes / 2 >= -1e-6).all()
+    assert (made.at + made.sizes / 2 <= [7 + 1e-6, 6 + 1e-6]).all()
+    for k in range(len(links)):
+        *_, tip = made.arrow(k)
+        object_ = made.place[made.links[k][1]]
+        assert (np.abs(tip - made.at[object_]) <= made.sizes[object_] / 2 + 1e-9).all()
+
+
+def test_a_line_ends_at_the_border():
+    assert border(np.array([10.0, 0]), np.zeros(2), np.array([4.0, 2])).tolist() == [2, 0]
+    assert border(np.zeros(2), np.zeros(2), np.array([4.0, 2])).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])

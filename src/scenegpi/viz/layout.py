@@ -1,4 +1,4 @@
-"""Where labels go, so that they don't cover each other: rectangles pushed apart, none too far from home."""
+"""Where the nodes of a graph go, without the `dot` program: by stress, then rectangles pushed apart."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def stress_layout(start: Array, links: list[tuple[int, int]], sweeps: int = 150)
         hops[a, b] = hops[b, a] = 1
     for k in range(n):
         hops = np.minimum(hops, hops[:, k : k + 1] + hops[k : k + 1])
-    far = 1.2 * np.sqrt(n) + 1
+    far = 0.9 * np.sqrt(n) + 1.5
     ideal = np.where(np.isinf(hops), far, hops)
     weight = np.where(np.eye(n, dtype=bool), 0, 1 / np.maximum(ideal, 1) ** 2)
     laplacian = np.diag(weight.sum(axis=1)) - weight
@@ -70,16 +70,29 @@ def _jitter(n: int) -> Array:
     return 0.05 * np.column_stack([np.cos(turn), np.sin(turn)])
 
 
-def place_tags(boxes: Array, sizes: Array, width: float, height: float) -> Array:
-    """(N, 2) top-left corners for tags of (N, 2) `sizes`: at a corner of the box, clear of earlier tags if it can."""
-    placed = np.empty((len(boxes), 4))
-    for k, ((x1, y1, x2, y2), (w, h)) in enumerate(zip(boxes.tolist(), sizes.tolist(), strict=True)):
-        spots = [(x1, y1 - h), (x1, y1), (x2 - w, y1 - h), (x1, y2 - h), (x2 - w, y1), (x2 - w, y2 - h), (x1, y2)]
-        spots += [((x1 + x2 - w) / 2, (y1 + y2 - h) / 2 + step * h) for step in (0, 1, -1, 2, -2)]
-        inside = np.clip(spots, 0, [max(width - w, 0), max(height - h, 0)])
-        low = np.maximum(inside[:, None], placed[None, :k, :2])
-        high = np.minimum(inside[:, None] + [w, h], placed[None, :k, 2:])
-        covered = np.prod(np.maximum(high - low, 0), axis=2).sum(axis=1)  # area of earlier tags under each spot
-        x, y = inside[int(np.argmin(covered))]
-        placed[k] = x, y, x + w, y + h
-    return placed[:, :2]
+def tangle(at: Array, sizes: Array, links: list[tuple[int, int]]) -> float:
+    """How hard a drawing is to read: links that cross, and links that run through a node that is not theirs."""
+    if not links:
+        return 0.0
+    ends = np.array(links)
+    a, b = at[ends[:, 0]], at[ends[:, 1]]
+    shared = (ends[:, None, :, None] == ends[None, :, None, :]).any(axis=(2, 3))
+    crossing = _sides(a, b, a, b) & _sides(a, b, a, b).T & ~shared
+    low, high = at - 0.46 * sizes, at + 0.46 * sizes
+    way = np.where(np.abs(b - a) < 1e-9, 1e-9, b - a)
+    first, second = ((edge[None] - a[:, None]) / way[:, None] for edge in (low, high))
+    enter = np.minimum(first, second).max(axis=2)
+    leave = np.maximum(first, second).min(axis=2)
+    through = (enter < leave) & (leave > 0) & (enter < 1)
+    through[np.arange(len(ends))[:, None], ends] = False
+    return float(np.triu(crossing, 1).sum() + 1.5 * through.sum())
+
+
+def _sides(a: Array, b: Array, c: Array, d: Array) -> NDArray[np.bool_]:
+    """(E, F) whether segment c d has its ends on different sides of the line a b."""
+    along = b - a
+    left, right = (
+        along[:, None, 0] * (p[None, :, 1] - a[:, None, 1]) - along[:, None, 1] * (p[None, :, 0] - a[:, None, 0])
+        for p in (c, d)
+    )
+    return np.asarray(left * right < 0)

@@ -1,0 +1,171 @@
+"""A scene graph as a drawing: entities and relations are nodes, each with a place, a size and a text.
+
+The same arrangement is drawn by matplotlib (pictures) and as SVG (the report).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.graph import SceneGraph
+from scenegpi.viz.layout import separate, stress_layout, tangle
+from scenegpi.viz.text import named, shortened, text_sizes
+
+Array = NDArray[np.float64]
+Links = Mapping[tuple[int, int], Sequence[str]]
+CROWD = 40
+"""With more boxes than this, only those in a relation are nodes."""
+TRIES = 6
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """M entity nodes, then L relation nodes, in a panel of `panel` inches.
+
+    `shown` are the boxes of the entity nodes, `linked` those in a relation; `links` the ordered pairs of the relation
+    nodes; `texts`, `at` (M + L, 2) centres and `sizes` (M + L, 2) of all nodes; `left_out` boxes are not shown.
+    """
+
+    panel: tuple[float, float]
+    shown: tuple[int, ...]
+    linked: frozenset[int]
+    links: tuple[tuple[int, int], ...]
+    texts: tuple[str, ...]
+    at: Array
+    sizes: Array
+    points: float
+    left_out: int
+
+    @property
+    def place(self) -> dict[int, int]:
+        """Box -> its node."""
+        return {box: k for k, box in enumerate(self.shown)}
+
+    def arrow(self, k: int) -> tuple[Array, Array, Array, Array]:
+        """Of link k: from the subject's border to the relation node, and from there to the object's border."""
+        subject, object_ = (self.place[end] for end in self.links[k])
+        node = len(self.shown) + k
+        middle = self.at[node]
+        return (
+            border(middle, self.at[subject], self.sizes[subject]),
+            border(self.at[subject], middle, self.sizes[node]),
+            border(self.at[object_], middle, self.sizes[node]),
+            border(middle, self.at[object_], self.sizes[object_]),
+        )
+
+
+def best_links(graph: SceneGraph, top: int) -> dict[tuple[int, int], list[str]]:
+    """Ordered pair -> its predicates, of the best `top` distinct relations."""
+    distinct = dict.fromkeys((t.subject_index, t.object_index, t.predicate) for t in graph.triplets())
+    links: dict[tuple[int, int], list[str]] = {}
+    for s, o, predicate in list(distinct)[:top]:
+        links.setdefault((s, o), []).append(predicate)
+    return links
+
+
+def arrange(
+    names: Sequence[str],
+    centres: Array,
+    links: Links,
+    panel: tuple[float, float],
+    points: float | None = None,
+    everyone: bool = False,
+) -> Arrangement:
+    """Places for the nodes of a graph.
+
+    Args:
+        names: N names of the boxes.
+        centres: (N, 2) of the boxes, in 0..1 of the image: where possible, nodes lie as boxes do.
+        links: ordered pair -> texts of its relation node.
+        panel: width and height in inches.
+        points: size of the text; by default it depends on how many nodes there are.
+        everyone: boxes without a relation are nodes even in a crowd.
+    """
+    linked = frozenset(end for pair in links for end in pair)
+    shown = tuple(range(len(names))) if everyone or len(names) <= CROWD else tuple(sorted(linked))
+    count = len(shown) + len(links)
+    size = points or (10.5 if count <= 20 else 9.0 if count <= 36 else 7.5 if count <= 60 else 6.5)
+    entities = [named(names[i], i) for i in shown]
+    texts = (*entities, *(shortened(" / ".join(words)) for words in links.values()))
+    safe = [text.replace("$", r"\$") for text in texts]
+    sizes = np.concatenate([
+        text_sizes(safe[: len(shown)], size, "bold") + np.array([0.08, 0.05]),
+        text_sizes(safe[len(shown) :], size * 0.94) + np.array([0.06, 0.0]),
+    ])  # fmt: skip
+    place = {box: k for k, box in enumerate(shown)}
+    lonely = [k for k, box in enumerate(shown) if box not in linked]
+    joined = [k for k in range(len(texts)) if k >= len(shown) or shown[k] in linked]
+    at = np.zeros((len(texts), 2))
+    at[lonely], shelf = _shelf(sizes[lonely], panel)
+    row = {k: i for i, k in enumerate(joined)}
+    pairs = [(row[place[s]], row[place[o]]) for s, o in links]
+    edges = [(row[place[end]], row[len(shown) + k]) for k, pair in enumerate(links) for end in pair]
+    home = centres[[box for box in shown if box in linked]].reshape(-1, 2)
+    at[joined] = _place(home, pairs, edges, sizes[joined], (panel[0], panel[1] - shelf))
+    return Arrangement(panel, shown, linked, tuple(links), texts, at, sizes, size, len(names) - len(shown))
+
+
+def border(start: Array, end: Array, size: Array) -> Array:
+    """Where the line from `start` to the centre `end` of a rectangle meets its border."""
+    way = start - end
+    reach = np.abs(way) / np.maximum(size / 2, 1e-9)
+    return np.asarray(end + way / max(float(reach.max()), 1.0))
+
+
+def _shelf(sizes: Array, panel: tuple[float, float], gap: float = 0.12) -> tuple[Array, float]:
+    """Rows at the foot of the panel for entities without a relation: centres (K, 2), and the height of the rows."""
+    if not len(sizes):
+        return np.zeros((0, 2)), 0.0
+    rows: list[list[int]] = [[]]
+    used = 0.0
+    for k, wide in enumerate((sizes[:, 0] + gap).tolist()):
+        if rows[-1] and used + wide > panel[0]:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(k)
+        used += wide
+    step = float(sizes[:, 1].max()) + gap
+    at = np.zeros((len(sizes), 2))
+    for r, row in enumerate(rows):
+        widths = sizes[row, 0] + gap
+        left = (panel[0] - widths.sum()) / 2
+        at[row, 0] = left + np.cumsum(widths) - widths / 2
+        at[row, 1] = panel[1] - step * (len(rows) - r) + step / 2
+    return at, min(step * len(rows) + 0.1, 0.7 * panel[1])
+
+
+def _place(
+    home: Array, pairs: list[tuple[int, int]], edges: list[tuple[int, int]], sizes: Array, panel: tuple[float, float]
+) -> Array:
+    """(M + L, 2) centres: several starts, as the boxes lie first, and of their drawings the least tangled."""
+    room = np.array(panel)
+    middles = np.array([(home[s] + home[o]) / 2 for s, o in pairs]).reshape(-1, 2)
+    start = np.concatenate([home, middles])
+    if not len(start):
+        return start
+    air = np.array([0.25, 0.3]) * min(1.0, 0.35 * float(room.prod()) / float(np.prod(sizes, axis=1).sum()))
+    best, least = start, np.inf
+    rng = np.random.default_rng(0)
+    tries = TRIES if len(start) <= 90 else 2
+    for attempt in range(tries):
+        noise = rng.normal(size=start.shape) * 0.12 * attempt
+        at = _fit(stress_layout(start + noise, edges), room, sizes)
+        at = separate(at, sizes + air, (0, 0, *panel))
+        cost = tangle(at, sizes, edges) + 0.25 * (attempt > 0)
+        if cost < least:
+            best, least = at, cost
+        if least == 0:
+            break
+    return best
+
+
+def _fit(points: Array, room: Array, sizes: Array) -> Array:
+    """The points centred and scaled to the panel, the nodes' own size allowed for."""
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2
+    reach = np.maximum(np.ptp(points, axis=0), 1e-6)
+    free = np.maximum(room - sizes.mean(axis=0) - 0.1, 0.2 * room)
+    return np.asarray(room / 2 + (points - middle) * np.minimum(free / reach, 1.3))

@@ -1,0 +1,45 @@
+"""Colours that everyone tells apart: Okabe and Ito's, handed out so that neighbours differ."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Yellow is left out: too pale on white. Black is last: it is lost on dark photos, so it is dealt out rarely.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3D3D3D")
+INK, MUTED, FAINT, PAPER = "#1A1A1A", "#5F6368", "#C9CCD1", "#FFFFFF"
+RIGHT, WRONG, MISSED = "#0072B2", "#D55E00", "#6B6B6B"
+"""Found in the ground truth, not in it, in it but not found: blue and vermilion, never green and red."""
+
+
+def deal_colours(boxes: NDArray[np.float64], count: int = len(COLOURS)) -> list[int]:
+    """A colour number for each box (N, 4): the one that is least used nearby, larger boxes first. Deterministic."""
+    n = len(boxes)
+    given = np.zeros(n, dtype=np.int64)
+    if not n:
+        return []
+    centres, sides = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
+    scale = max(float(np.ptp(boxes.reshape(-1, 2), axis=0).max()), 1e-6)
+    order = np.argsort(-np.prod(sides, axis=1), kind="stable")
+    for k, i in enumerate(order.tolist()):
+        before = order[:k]
+        # Corners count as much as centres: what confuses the eye are lines that run close to each other.
+        apart = np.abs(boxes[before] - boxes[i]).min(axis=1) + np.abs(centres[before] - centres[i]).sum(axis=1)
+        used = np.zeros(count)
+        np.add.at(used, given[before], np.exp(-4 * apart / scale))
+        used += np.bincount(given[before], minlength=count) * 0.02 + np.arange(count) * 1e-3
+        given[i] = int(used.argmin())
+    return [int(c) for c in given]
+
+
+def text_on(colour: str) -> str:
+    """White or ink, whichever is read better on a colour (the higher contrast ratio of WCAG)."""
+    light = luminance(colour)
+    return PAPER if 1.05 / (light + 0.05) >= (light + 0.05) / (luminance(INK) + 0.05) else INK
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of "#RRGGBB", 0 to 1, as WCAG defines it."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    r, g, b = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
