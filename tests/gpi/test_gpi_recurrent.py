@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpi.gpi_graphs import flat_graphs, random_graph
-from scenegpi.gpi import GPILayer, Recurrent, assert_invariant, complete_edges
+from scenegpi.gpi import GPILayer, Recurrent, assert_invariant, complete_edges, recurrent
 
 
 def make(steps=2, feedback="log_softmax", **options):
@@ -47,6 +47,18 @@ def test_steps_by_hand():
         torch.testing.assert_close(out.edges[t], edges)
     assert len(out.nodes) == len(out.edges) == 3
     torch.testing.assert_close(out.last.graph, step.graph)
+
+
+@settings(max_examples=20, deadline=None)
+@given(graph=flat_graphs(), feedback=st.sampled_from(["log_softmax", "softmax", "none"]), rows=st.integers(1, 9))
+def test_features_read_in_pieces_are_the_features(graph, feedback, rows):
+    model = make(feedback=feedback)
+    whole = call(model, **graph.tensors())
+    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
+        patch.setattr(recurrent, "_ROWS", rows)
+        pieces = call(model, **graph.tensors())
+    torch.testing.assert_close(pieces.nodes, whole.nodes)
+    torch.testing.assert_close(pieces.edges, whole.edges)
 
 
 def test_a_loss_on_every_step_reaches_the_shared_weights():

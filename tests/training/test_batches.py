@@ -116,6 +116,7 @@ def test_boxes_are_dropped_when_the_context_trains():
     assert [lost(config, epoch) > 0 for epoch in range(4)] == [False, False, True, True]
     early = train_config({"augment": {"drop": 0.9, "drop_from": "start"}, "optim": {"first_epochs": 2}})
     assert all(lost(early, epoch) for epoch in range(4))
+    assert not any(lost(train_config({"preset": "baseline", "augment": {"drop": 0.9}}), epoch) for epoch in range(4))
 
 
 def test_simulated_labels_are_right_as_often_as_they_are_strong():

@@ -16,6 +16,8 @@ from scenegpi.gpi.layer import GPILayer, GPIOutput
 __all__ = ["Recurrent", "RecurrentOutput"]
 
 Feedback = Literal["log_softmax", "softmax", "none"]
+# Rows read at a time where no gradient is wanted: the features of a large graph are written straight into their place.
+_ROWS = 1 << 16
 
 
 class RecurrentOutput(NamedTuple):
@@ -31,8 +33,8 @@ class Recurrent(nn.Module):
 
     ``layer`` has ``gate=True``, ``node_out = C``, ``edge_out = R``, ``node_dim = C + node_static`` and ``edge_dim = R
     + edge_static``. ``feedback`` turns logits into the features that the next step reads: log-probabilities
-    (default), probabilities, the logits themselves, or any function ``(M, C) -> (M, C)`` given instead. If the layer
-    has word tables, each step looks up the word of the label that is then the most probable.
+    (default), probabilities, the logits themselves, or any function of rows ``(M, C) -> (M, C)`` given instead. If
+    the layer has word tables, each step looks up the word of the label that is then the most probable.
     """
 
     def __init__(
@@ -79,10 +81,17 @@ class Recurrent(nn.Module):
         return RecurrentOutput(nodes[1:], edges[1:], out)
 
     def _features(self, logits: Tensor, static: Tensor | None) -> Tensor:
+        if static is None:
+            return self._read(logits)
+        if torch.compiler.is_compiling() or torch.is_grad_enabled() or len(logits) <= _ROWS:
+            return torch.cat([self._read(logits), static], 1)
+        features = logits.new_empty(len(logits), logits.shape[1] + static.shape[1])
+        features[:, logits.shape[1] :] = static
+        for into, rows in zip(features.split(_ROWS), logits.split(_ROWS), strict=True):
+            into[:, : logits.shape[1]] = self._read(rows)
+        return features
+
+    def _read(self, logits: Tensor) -> Tensor:
         if callable(self.feedback):
-            features = self.feedback(logits)
-        elif self.feedback == "none":
-            features = logits
-        else:
-            features = getattr(torch, self.feedback)(logits, 1)
-        return features if static is None else torch.cat([features, static], 1)
+            return self.feedback(logits)
+        return logits if self.feedback == "none" else getattr(torch, self.feedback)(logits, 1)

@@ -27,7 +27,9 @@ class TrainingImages(Dataset[SceneBatch]):
 
     def __init__(self, graphs: Sequence[SceneGraph], config: TrainConfig, shares: NDArray[np.float64]) -> None:
         self.graphs, self.config, self.shares = graphs, config, shares
-        self._drop_from = config.optim.first_epochs if config.augment.drop_from == "context" else 0
+        self._drop_from = 0.0
+        if config.augment.drop_from == "context":
+            self._drop_from = float("inf") if config.model.context is None else config.optim.first_epochs
 
     def __len__(self) -> int:
         return len(self.graphs)

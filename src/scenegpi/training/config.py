@@ -125,13 +125,13 @@ class AugmentConfig:
         distractors: boxes of another training image are added, on average so many for each box of the image; they
             are not related to anything.
         drop: in half of the images boxes are left out, at a rate drawn from 0 to this one; what hangs on them goes
-            too. The layer sees more kinds of neighbourhoods than there are images.
+            too. The context sees more kinds of neighbourhoods than there are images.
         drop_from: boxes are left out in the epochs that train the context, or from the first ("start").
     """
 
     mirror: bool = True
     distractors: float = bounded(0.0, 0.0, 10.0)
-    drop: float = bounded(0.0, 0.0, 0.95)
+    drop: float = bounded(0.5, 0.0, 0.95)
     drop_from: Literal["context", "start"] = "context"
 
 
