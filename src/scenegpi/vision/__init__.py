@@ -1,0 +1,59 @@
+"""Pixels and boxes -> looks and label distributions; pixels -> boxes.
+
+    photo = open_photo("street.jpg")
+    looks = model.looks(photo, graph)              # VisionModel; graph holds the boxes
+    dist = model.label_dist(looks, graph)          # (N, C)
+
+Names are loaded when asked for: importing torch takes seconds.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scenegpi.vision.cache import photo_looks
+    from scenegpi.vision.config import HeadConfig, LookConfig, VisionConfig
+    from scenegpi.vision.fit import FitOptions, LabelFit, fit_labels, fit_small
+    from scenegpi.vision.looks import LookExtractor, Looks
+    from scenegpi.vision.model import VisionModel
+    from scenegpi.vision.photos import as_photo, open_photo, photo_boxes
+
+_HOMES = {
+    "FitOptions": "fit",
+    "HeadConfig": "config",
+    "LabelFit": "fit",
+    "LookConfig": "config",
+    "LookExtractor": "looks",
+    "Looks": "looks",
+    "VisionConfig": "config",
+    "VisionModel": "model",
+    "as_photo": "photos",
+    "fit_labels": "fit",
+    "fit_small": "fit",
+    "open_photo": "photos",
+    "photo_boxes": "photos",
+    "photo_looks": "cache",
+}
+
+__all__ = [
+    "FitOptions",
+    "HeadConfig",
+    "LabelFit",
+    "LookConfig",
+    "LookExtractor",
+    "Looks",
+    "VisionConfig",
+    "VisionModel",
+    "as_photo",
+    "fit_labels",
+    "fit_small",
+    "open_photo",
+    "photo_boxes",
+    "photo_looks",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,75 @@
+"""What a vision model is made of, as data: every choice a field with a default that works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scenegpi.options import bounded
+from scenegpi.vision.backbone import Layer
+
+
+@dataclass(frozen=True)
+class LookConfig:
+    """How boxes, and pairs of them, are looked at.
+
+    Args:
+        backbone: "efficientnet-lite0" with ImageNet weights from its package, or "small", trained with the model.
+        nodes: a box is looked at as a "crop" of the photo that goes through the backbone by itself; by RoIAlign on
+            the map of the whole photo ("roi"); or "both".
+        crop_size: side of a crop in pixels.
+        margin: how much of its surroundings a crop shows, in sides of the box, on each side.
+        square: crops show a square around the box, so that nothing is stretched; else the box is stretched to one.
+        crop_layers, roi_layers: maps whose means describe a box.
+        flip: a crop is looked at in the mirror as well, and the two are averaged.
+        photo_size: longer side, in pixels, of the whole photo as the backbone sees it.
+        roi_bins: a RoI is cut into so many bins a side, each described by itself.
+        scene: the mean over the whole photo is a part of every box's look.
+        pair_layers: maps whose means over the union of two boxes describe the pair.
+        mask_size: both boxes are drawn into their union with so many cells a side; 0 leaves it out.
+    """
+
+    backbone: Literal["efficientnet-lite0", "small"] = "efficientnet-lite0"
+    nodes: Literal["crop", "roi", "both"] = "crop"
+    crop_size: int = bounded(160, 32, 512)
+    margin: float = bounded(0.1, 0.0, 2.0)
+    square: bool = False
+    crop_layers: tuple[Layer, ...] = ("head",)
+    roi_layers: tuple[Layer, ...] = ("head",)
+    flip: bool = False
+    photo_size: int = bounded(480, 32, 1024)
+    roi_bins: int = bounded(1, 1, 4)
+    scene: bool = False
+    pair_layers: tuple[Layer, ...] = ("last",)
+    mask_size: int = bounded(8, 0, 16)
+
+    def __post_init__(self) -> None:
+        for name in ("crop_size", "photo_size"):
+            if getattr(self, name) % 32:
+                raise ValueError(f"{name}: {getattr(self, name)} is no multiple of 32")
+        if not (self.crop_layers if self.nodes == "crop" else self.roi_layers):
+            raise ValueError("crop_layers, roi_layers: a box needs a map to be looked at")
+
+
+@dataclass(frozen=True)
+class HeadConfig:
+    """The network from the look of a box to its label.
+
+    Args:
+        hidden: width of its hidden layer; 0 for none.
+        layout: place, size and shape of the box among the inputs.
+        dropout, input_dropout: of the hidden layer and of the inputs.
+    """
+
+    hidden: int = bounded(512, 0, 4096)
+    layout: bool = True
+    dropout: float = bounded(0.5, 0.0, 0.95)
+    input_dropout: float = bounded(0.3, 0.0, 0.95)
+
+
+@dataclass(frozen=True)
+class VisionConfig:
+    """A whole vision model."""
+
+    looks: LookConfig = LookConfig()
+    head: HeadConfig = HeadConfig()

@@ -1,0 +1,59 @@
+"""Photo and boxes -> small pictures for the backbone, all within the photo.
+
+A box that reaches out of the photo is cut off at its edge; one without area, or wholly outside, becomes the nearest
+pixels of the photo, so that every box has something to show.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from scenegpi.vision.backbone import padded
+from scenegpi.vision.photos import Photo
+
+THINNEST = 2.0
+"""Pixels that a crop shows at least, along each side (or all there are)."""
+
+
+def clipped(boxes: NDArray[np.float64], width: int, height: int) -> NDArray[np.float64]:
+    """boxes (N, 4) cut off at the photo's edges, at least `THINNEST` pixels wide and high where the photo is."""
+    size = np.array([width, height], dtype=np.float64)
+    low, high = np.clip(boxes[:, :2], 0, size), np.clip(boxes[:, 2:], 0, size)
+    half = np.minimum(THINNEST, size) / 2
+    centre = np.clip((low + high) / 2, half, size - half)
+    thin = high - low < 2 * half
+    return np.concatenate([np.where(thin, centre - half, low), np.where(thin, centre + half, high)], axis=1)
+
+
+def with_margin(boxes: NDArray[np.float64], margin: float, square: bool) -> NDArray[np.float64]:
+    """boxes (N, 4) grown by `margin` times their sides on each side; with `square` to the longer side first."""
+    side = boxes[:, 2:] - boxes[:, :2]
+    centre = (boxes[:, :2] + boxes[:, 2:]) / 2
+    if square:
+        side = np.repeat(side.max(axis=1, keepdims=True, initial=0.0), 2, axis=1)
+    half = side * (0.5 + margin)
+    return np.concatenate([centre - half, centre + half], axis=1)
+
+
+def cut_crops(photo: Photo, boxes: NDArray[np.float64], size: int) -> Tensor:
+    """Boxes (N, 4) within the photo, in its pixels -> ``(N, 3, size, size)`` bytes, smoothed where they shrink."""
+    image = Image.fromarray(photo)
+    out = torch.empty(len(boxes), size, size, 3, dtype=torch.uint8)
+    for row, box in zip(out, boxes.tolist(), strict=True):
+        crop = image.resize((size, size), Image.Resampling.BILINEAR, box=tuple(box), reducing_gap=3.0)
+        row.copy_(torch.from_numpy(np.array(crop)))
+    return out.permute(0, 3, 1, 2)
+
+
+def shrink(photo: Photo, longest: int) -> tuple[Tensor, tuple[float, float]]:
+    """The photo with its longer side at `longest` pixels, padded to whole cells: ``(3, H, W)``, and the two scales."""
+    height, width = photo.shape[:2]
+    scale = longest / max(height, width)
+    size = (max(round(width * scale), 1), max(round(height * scale), 1))
+    image = Image.fromarray(photo).resize(size, Image.Resampling.BILINEAR, reducing_gap=3.0)
+    values = torch.from_numpy(np.array(image)).permute(2, 0, 1)
+    return padded(values), (size[0] / width, size[1] / height)

