@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scenegpi.vision.cache import photo_looks
     from scenegpi.vision.config import HeadConfig, LookConfig, VisionConfig
-    from scenegpi.vision.fit import FitOptions, LabelFit, fit_labels, fit_small
+    from scenegpi.vision.fit import FitOptions, FittedVision, fit_labels, fit_vision
     from scenegpi.vision.looks import LookExtractor, Looks
     from scenegpi.vision.model import VisionModel
     from scenegpi.vision.photos import as_photo, open_photo, photo_boxes
 
 _HOMES = {
     "FitOptions": "fit",
+    "FittedVision": "fit",
     "HeadConfig": "config",
-    "LabelFit": "fit",
     "LookConfig": "config",
     "LookExtractor": "looks",
     "Looks": "looks",
@@ -29,7 +29,7 @@ _HOMES = {
     "VisionModel": "model",
     "as_photo": "photos",
     "fit_labels": "fit",
-    "fit_small": "fit",
+    "fit_vision": "fit",
     "open_photo": "photos",
     "photo_boxes": "photos",
     "photo_looks": "cache",
@@ -37,8 +37,8 @@ _HOMES = {
 
 __all__ = [
     "FitOptions",
+    "FittedVision",
     "HeadConfig",
-    "LabelFit",
     "LookConfig",
     "LookExtractor",
     "Looks",
@@ -46,7 +46,7 @@ __all__ = [
     "VisionModel",
     "as_photo",
     "fit_labels",
-    "fit_small",
+    "fit_vision",
     "open_photo",
     "photo_boxes",
     "photo_looks",

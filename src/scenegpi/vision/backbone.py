@@ -11,13 +11,12 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-Layer = Literal["early", "middle", "last", "head"]
+from scenegpi.vision.config import Layer
 
 
 @dataclass(frozen=True)

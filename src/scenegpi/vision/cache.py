@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,19 +16,17 @@ from scenegpi.data.errors import DataError
 from scenegpi.data.files import check_file, reason, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.vision.looks import LookExtractor, Looks
-from scenegpi.vision.photos import MOST_BYTES, open_photo, photo_boxes
+from scenegpi.vision.photos import MOST_BYTES, as_photo, photo_boxes
 
 
-def photo_looks(
-    extractor: LookExtractor, path: str | Path, graph: SceneGraph, cache: str | Path | None = None
-) -> Looks:
-    """The looks of a graph's boxes in the photo at `path`, from the folder `cache` where they are there.
+def photo_looks(extractor: LookExtractor, photo: Any, graph: SceneGraph, cache: str | Path | None = None) -> Looks:
+    """The looks of a graph's boxes in a photo; where it is a file, from the folder `cache` if they are there.
 
     DataError with one line where the photo can't be read.
     """
-    path = Path(path)
-    if cache is None:
-        return _fresh(extractor, path, graph)
+    if cache is None or not isinstance(photo, str | Path):
+        return _fresh(extractor, photo, graph)
+    path = Path(photo)
     name = look_key(extractor, path, graph)
     file = Path(cache) / name[:2] / f"{name}.safetensors"
     found = read_looks(file, len(graph), extractor)
@@ -90,6 +89,6 @@ def _digest(looks: Looks) -> str:
     return digest.hexdigest()
 
 
-def _fresh(extractor: LookExtractor, path: Path, graph: SceneGraph) -> Looks:
-    photo = open_photo(path)
-    return extractor(photo, photo_boxes(graph, photo))
+def _fresh(extractor: LookExtractor, photo: Any, graph: SceneGraph) -> Looks:
+    pixels = as_photo(photo)
+    return extractor(pixels, photo_boxes(graph, pixels))

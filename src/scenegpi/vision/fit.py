@@ -1,11 +1,11 @@
 """Training the label head on photos, so that every training box also gets a prediction that is not memorised.
 
-    fit = fit_labels(looks, graphs, config)         # looks of the packaged backbone, minutes for thousands of photos
-    fit = fit_small(photos, graphs, config)         # the small backbone and the head together, from scratch
-    fit.model                                       # trained on all photos
-    fit.label_dist                                  # (N, C) for each photo, by a model that has not seen the photo
+    fitted = fit_vision(config, vocabulary, photos, graphs, cache)
+    fitted.model                                    # trained on all photos
+    fitted.held_out                                 # (N, C) for each photo, by a model that has not seen the photo
 
-The photos are dealt into `folds`; the boxes of each fold are predicted by a model trained on the others. A model that
+With the packaged backbone, which stays as it is, only the head is trained, on looks that are computed once
+(`fit_labels`: seconds). The small backbone is trained from scratch, head and all, on crops. The photos are dealt into `folds`; the boxes of each fold are predicted by a model trained on the others. A model that
 reads label distributions must be trained on such predictions: those for a network's own training boxes are far too
 good. The temperature is fitted on them as well.
 """
@@ -13,7 +13,8 @@ good. The temperature is fitted on them as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,13 @@ from torch.nn import functional as F
 
 from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.options import bounded
+from scenegpi.vision.cache import photo_looks
 from scenegpi.vision.calibration import calibration_error, fit_temperature
 from scenegpi.vision.config import LookConfig, VisionConfig
 from scenegpi.vision.labels import mirrored
-from scenegpi.vision.looks import Looks
 from scenegpi.vision.model import VisionModel, graph_layout
-from scenegpi.vision.photos import Photo, as_photo, photo_boxes
+from scenegpi.vision.photos import as_photo, photo_boxes
+from scenegpi.vocabulary import Vocabulary
 
 READ = 1024
 SMALL = VisionConfig(looks=LookConfig(backbone="small", crop_size=64, photo_size=256))
@@ -57,59 +59,75 @@ class FitOptions:
 
 
 SMALL_OPTIONS = FitOptions(epochs=12, batch=64, rate=3e-3, folds=3)
+"""Options that suit the small backbone, which is trained anew for each fold."""
+Progress = Callable[[str, int, int], Any]
 
 
 @dataclass(frozen=True)
-class LabelFit:
-    """The model, held-out distributions (N, C) of each photo (None without folds), and figures.
+class FittedVision:
+    """The model, held-out distributions (N, C) of each photo (none without folds), and figures.
 
-    Figures, all on held-out boxes: `boxes`, `top1` and `top5` accuracy, calibration error `ece_before` and `ece`
-    without and with the `temperature`.
+    Figures, all on held-out boxes: accuracies "top-1" and "top-5", "calibration error" with the "temperature" and
+    "calibration error before" without it.
     """
 
     model: VisionModel
-    label_dist: list[NDArray[np.float32]] | None
-    figures: dict[str, float] = field(default_factory=dict)
+    held_out: list[NDArray[np.float32]]
+    figures: dict[str, float]
+
+
+def fit_vision(
+    config: VisionConfig,
+    vocabulary: Vocabulary,
+    photos: Sequence[Any],
+    graphs: Sequence[SceneGraph],
+    cache: str | Path | None = None,
+    *,
+    folds: int | None = None,
+    seed: int = 0,
+    options: FitOptions | None = None,
+    progress: Progress | None = None,
+) -> FittedVision:
+    """Trains a vision model on photos (paths, or arrays) and the labels of their graphs.
+
+    Args:
+        cache: folder where looks of the packaged backbone are kept.
+        folds, seed: take the place of those in `options`.
+        options: by default those that suit the backbone.
+        progress: called with what is done, how much of it, and of how much.
+    """
+    if len(photos) != len(graphs):
+        raise GraphError(f"photos: {len(photos)} for {len(graphs)} graphs")
+    small = config.looks.backbone == "small"
+    options = options or (SMALL_OPTIONS if small else FitOptions())
+    options = replace(options, folds=options.folds if folds is None else folds, seed=seed)
+    if small and (config.looks.nodes != "crop" or config.looks.scene or config.looks.flip):
+        raise GraphError("looks: the small backbone is trained on plain crops (nodes = crop; no scene, no flip)")
+    extractor = VisionModel(config, vocabulary).extractor
+    inputs: list[Tensor] = []
+    for k, (photo, graph) in enumerate(zip(photos, graphs, strict=True)):
+        if small:
+            pixels = as_photo(photo)
+            inputs.append(extractor.crops(pixels, photo_boxes(graph, pixels)))
+        else:
+            inputs.append(photo_looks(extractor, photo, graph, cache).nodes)
+        if progress is not None:
+            progress("photos", k + 1, len(photos))
+    return _cross_fit(config, vocabulary, inputs, graphs, options, progress)
 
 
 def fit_labels(
-    looks: Sequence[Looks],
+    config: VisionConfig,
+    vocabulary: Vocabulary,
+    nodes: Sequence[Tensor],
     graphs: Sequence[SceneGraph],
-    config: VisionConfig | None = None,
     options: FitOptions | None = None,
-    progress: Callable[[str], Any] | None = None,
-) -> LabelFit:
-    """Trains the head on looks of the packaged backbone, one for each graph."""
-    config = config or VisionConfig()
-    if config.looks.backbone == "small":
-        raise GraphError("backbone: the small one is trained together with the head, by fit_small")
-    if len(looks) != len(graphs):
-        raise GraphError(f"looks: {len(looks)} for {len(graphs)} graphs")
-    inputs = torch.cat([each.nodes for each in looks]) if looks else torch.empty(0, 0)
-    return _cross_fit(inputs, graphs, config, options or FitOptions(), progress)
-
-
-def fit_small(
-    photos: Sequence[Any],
-    graphs: Sequence[SceneGraph],
-    config: VisionConfig = SMALL,
-    options: FitOptions = SMALL_OPTIONS,
-    progress: Callable[[str], Any] | None = None,
-) -> LabelFit:
-    """Trains the small backbone and the head end to end on crops of the photos, one (array or path) for each graph."""
-    if config.looks.backbone != "small" or config.looks.nodes != "crop" or config.looks.scene:
-        raise GraphError("backbone: only the small one, looking at crops, is trained from scratch")
-    if len(photos) != len(graphs):
-        raise GraphError(f"photos: {len(photos)} for {len(graphs)} graphs")
-    if not graphs:
-        raise GraphError("photos: none to learn from")
-    extractor = VisionModel(config, graphs[0].vocabulary).extractor
-
-    def crops(photo: Photo, graph: SceneGraph) -> Tensor:
-        return extractor.crops(photo, photo_boxes(graph, photo))
-
-    pieces = [crops(as_photo(photo), graph) for photo, graph in zip(photos, graphs, strict=True)]
-    return _cross_fit(torch.cat(pieces), graphs, config, options, progress)
+    progress: Progress | None = None,
+) -> FittedVision:
+    """The same from `Looks.nodes` ``(N, d)`` of each graph, where they are there already."""
+    if len(nodes) != len(graphs):
+        raise GraphError(f"looks: {len(nodes)} for {len(graphs)} graphs")
+    return _cross_fit(config, vocabulary, nodes, graphs, options or FitOptions(), progress)
 
 
 def folds_of(images: int, folds: int, seed: int) -> NDArray[np.int64]:
@@ -119,29 +137,28 @@ def folds_of(images: int, folds: int, seed: int) -> NDArray[np.int64]:
 
 
 def _cross_fit(
-    inputs: Tensor,
-    graphs: Sequence[SceneGraph],
     config: VisionConfig,
+    vocabulary: Vocabulary,
+    pieces: Sequence[Tensor],
+    graphs: Sequence[SceneGraph],
     options: FitOptions,
-    progress: Callable[[str], Any] | None,
-) -> LabelFit:
+    progress: Progress | None,
+) -> FittedVision:
     counts = [len(graph) for graph in graphs]
     if not sum(counts):
         raise GraphError("boxes: none to learn from")
     if len(graphs) < options.folds:
         raise GraphError(f"folds: {options.folds} of only {len(graphs)} photos")
-    vocabulary = graphs[0].vocabulary
     if any(graph.vocabulary != vocabulary for graph in graphs):
-        raise GraphError("vocabulary: the graphs must share one")
+        raise GraphError("vocabulary: the graphs have another one than the model")
+    inputs = torch.cat(list(pieces))
     layout = torch.cat([graph_layout(graph) for graph in graphs])
     labels = torch.from_numpy(np.concatenate([graph.labels for graph in graphs]).astype(np.int64))
     image_fold = folds_of(len(graphs), options.folds, options.seed)
     fold = torch.from_numpy(np.repeat(image_fold, counts))
     held_out = torch.zeros(len(labels), len(vocabulary.objects))
     rounds = [*range(options.folds), -1] if options.folds > 1 else [-1]
-    for k in rounds:
-        if progress:
-            progress(f"labels, {'all photos' if k < 0 else f'fold {k + 1} of {options.folds}'}")
+    for done, k in enumerate(rounds, 1):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(options.seed * 1000 + k + 1)
             model = VisionModel(config, vocabulary)
@@ -149,21 +166,22 @@ def _cross_fit(
         if k >= 0:
             rows = (fold == k).nonzero().flatten()
             held_out[rows] = _logits(model, inputs[rows], layout[rows])
+        if progress is not None:
+            progress("label heads", done, len(rounds))
     if options.folds <= 1:
-        return LabelFit(model.eval(), None)
+        return FittedVision(model.eval(), [], {})
     temperature = fit_temperature(held_out, labels)
     model.head.temperature.fill_(temperature)
     dist = (held_out / temperature).softmax(1)
     ranked = held_out.topk(min(5, held_out.shape[1]), 1).indices == labels[:, None]
     figures = {
-        "boxes": float(len(labels)),
-        "top1": float(ranked[:, 0].double().mean()),
-        "top5": float(ranked.any(1).double().mean()),
+        "top-1": float(ranked[:, 0].double().mean()),
+        "top-5": float(ranked.any(1).double().mean()),
         "temperature": temperature,
-        "ece_before": calibration_error(held_out.softmax(1), labels),
-        "ece": calibration_error(dist, labels),
+        "calibration error before": calibration_error(held_out.softmax(1), labels),
+        "calibration error": calibration_error(dist, labels),
     }
-    return LabelFit(model.eval(), [part.numpy() for part in dist.split(counts)], figures)
+    return FittedVision(model.eval(), [part.numpy() for part in dist.split(counts)], figures)
 
 
 def _train(
