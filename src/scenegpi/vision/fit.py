@@ -5,7 +5,9 @@
     fitted.held_out                                 # (N, C) for each photo, by a model that has not seen the photo
 
 With the packaged backbone, which stays as it is, only the head is trained, on looks that are computed once
-(`fit_labels`: seconds). The small backbone is trained from scratch, head and all, on crops. The photos are dealt into `folds`; the boxes of each fold are predicted by a model trained on the others. A model that
+(`fit_labels`: seconds). The small backbone is trained from scratch, head and all, on crops.
+
+The photos are dealt into `folds`; the boxes of each fold are predicted by a model trained on the others. A model that
 reads label distributions must be trained on such predictions: those for a network's own training boxes are far too
 good. The temperature is fitted on them as well.
 """
