@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scenegpi.vision.cache import photo_looks
-    from scenegpi.vision.config import HeadConfig, LookConfig, VisionConfig
-    from scenegpi.vision.fit import FitOptions, FittedVision, fit_labels, fit_vision
+    from scenegpi.vision.config import FitOptions, HeadConfig, LookConfig, VisionConfig
+    from scenegpi.vision.fit import FittedVision, fit_labels, fit_vision
     from scenegpi.vision.looks import LookExtractor, Looks
     from scenegpi.vision.model import VisionModel
     from scenegpi.vision.photos import as_photo, open_photo, photo_boxes
 
 _HOMES = {
-    "FitOptions": "fit",
+    "FitOptions": "config",
     "FittedVision": "fit",
     "HeadConfig": "config",
     "LookConfig": "config",

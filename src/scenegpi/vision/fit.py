@@ -26,42 +26,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from scenegpi.graph import GraphError, SceneGraph
-from scenegpi.options import bounded
 from scenegpi.vision.cache import photo_looks
 from scenegpi.vision.calibration import calibration_error, fit_temperature
-from scenegpi.vision.config import LookConfig, VisionConfig
+from scenegpi.vision.config import SMALL_OPTIONS, FitOptions, VisionConfig
 from scenegpi.vision.labels import mirrored
 from scenegpi.vision.model import VisionModel, graph_layout
 from scenegpi.vision.photos import as_photo, photo_boxes
 from scenegpi.vocabulary import Vocabulary
 
 READ = 1024
-SMALL = VisionConfig(looks=LookConfig(backbone="small", crop_size=64, photo_size=256))
-"""Settings that suit the small backbone."""
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """How heads are trained: AdamW with a rate that falls to 0 along a cosine.
-
-    Args:
-        epochs, batch, rate, weight_decay: of the training.
-        smoothing: of the labels.
-        folds: the photos are dealt into so many; 0 or 1 trains the model alone, without held-out predictions.
-        seed: of weights, folds and the order of the boxes.
-    """
-
-    epochs: int = bounded(30, 1, 1000)
-    batch: int = bounded(128, 1, 65536)
-    rate: float = bounded(1e-3, 1e-6, 1.0)
-    weight_decay: float = bounded(0.05, 0.0, 10.0)
-    smoothing: float = bounded(0.0, 0.0, 0.5)
-    folds: int = bounded(5, 0, 100)
-    seed: int = bounded(0, 0, 2**31 - 1)
-
-
-SMALL_OPTIONS = FitOptions(epochs=12, batch=64, rate=3e-3, folds=3)
-"""Options that suit the small backbone, which is trained anew for each fold."""
 Progress = Callable[[str, int, int], Any]
 
 
