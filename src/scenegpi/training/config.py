@@ -70,6 +70,9 @@ class LossConfig:
         targets: a pair with several predicates counts all of them ("soft"), or one that is drawn ("drawn").
         steps: every step of the recurrence counts, or the last one only.
         first_stage: weight of the baseline's own output in a model with context.
+        ranking: the relations of an image against its unrelated pairs, besides, see `scenegpi.training.ranking`:
+            "pairwise", "listwise" or "none".
+        ranking_weight: of that.
     """
 
     kind: Literal["paper", "released", "balanced", "metric", "coverage"] = "metric"
@@ -82,6 +85,8 @@ class LossConfig:
     targets: Literal["soft", "drawn"] = "soft"
     steps: Literal["every", "last"] = "every"
     first_stage: float = bounded(1.0, 0.0, 1e4)
+    ranking: Literal["none", "pairwise", "listwise"] = "none"
+    ranking_weight: float = bounded(1.0, 0.0, 1e4)
 
 
 @dataclass(frozen=True)

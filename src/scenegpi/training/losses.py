@@ -21,7 +21,8 @@ The coverage loss hedges: of two boxes drawn around one thing, which recall does
 predicate and the other the next. That finds more rows, and makes the answers for single pairs worse. It is here to be
 measured, not to be used: no default and no shipped model has it.
 
-b is multiplied by `related`. In several processes G and the totals of a batch are those of all processes.
+b is multiplied by `related`. A ranking loss may be added, see `scenegpi.training.ranking`, an image's times
+`ranking_weight` k_g ** -power. In several processes G and the totals of a batch are those of all processes.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.models.baseline import SceneLogits
 from scenegpi.training.config import LossConfig
 from scenegpi.training.coverage import coverage_rows
+from scenegpi.training.ranking import ranking_loss
 
 _MOST_ROWS = 3.0
 Total = Callable[[Tensor], Tensor]
@@ -83,6 +85,9 @@ def scene_loss(
             entity = cross_entropy(nodes, batch.labels, reduction="none") * weights.entity
             loss = loss.index_add(0, batch.batch, part * entity)
             loss = loss.index_add(0, image, part * _pairs(edges, target, weights, config.smoothing))
+            if config.ranking != "none":
+                ranked = ranking_loss(edges, batch, config.ranking) * _image_scale(batch, config).to(edges.dtype)
+                loss = loss + part * config.ranking_weight * ranked
     return loss / weights.images
 
 
