@@ -19,7 +19,8 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _array(value: Any, field: str) -> NDArray[Any]:
+def numbers(value: Any, field: str) -> NDArray[Any]:
+    """Any list, array or tensor of numbers as an array; GraphError on anything else."""
     if hasattr(value, "detach"):  # a torch tensor; NumPy knows no bfloat16
         value = value.detach().cpu()
         value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
@@ -42,7 +43,7 @@ def _shaped(array: NDArray[Any], shape: tuple[int, ...], field: str) -> NDArray[
 
 
 def box_array(value: Any) -> NDArray[np.float64]:
-    array = _shaped(_array(value, "boxes"), (-1, 4), "boxes").astype(np.float64, copy=False)
+    array = _shaped(numbers(value, "boxes"), (-1, 4), "boxes").astype(np.float64, copy=False)
     if not np.isfinite(array).all():
         row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
         raise GraphError(f"boxes[{row}]: {array[row].tolist()} is not finite")
@@ -54,7 +55,7 @@ def box_array(value: Any) -> NDArray[np.float64]:
 
 
 def integer_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.int32]:
-    array = _array(value, field)
+    array = numbers(value, field)
     array = _shaped(array, shape, field)
     if array.size:
         if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
@@ -73,7 +74,7 @@ def check_range(array: NDArray[np.int32], stop: int, field: str) -> None:
 def real_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.floating] | None:
     if value is None:
         return None
-    array = _shaped(_array(value, field), shape, field)
+    array = _shaped(numbers(value, field), shape, field)
     if not len(array) and field != "pair_dist":
         return None  # no rows, nothing said: one form only, so that equality and files agree
     if array.dtype != np.float32:

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 import strategies
 from scenegpi import GraphError, SceneGraph, Vocabulary
-from scenegpi.features.label_map import LabelMap, coco_names, shipped_words
+from scenegpi.data.coco_names import COCO_IDS
+from scenegpi.features.label_map import LabelMap, shipped_words
 from scenegpi.features.label_map_rules import find_match, reviewed
 from scenegpi.features.words import WordVectors
 from scenegpi.models.shipped import shipped_models
 
 VG150 = Vocabulary.from_dict(json.loads((shipped_models()["vg150-layout"] / "vocabulary.json").read_text()))
-COCO = tuple(reviewed().coco)
+COCO = tuple(COCO_IDS.values())
 
 
 def small() -> WordVectors:
@@ -52,14 +53,6 @@ def test_the_table_for_vrd_speaks_its_labels(shared_data):
     for label, match in reviewed().tables["vrd"].items():
         assert match.target is None or match.target in names
         assert label not in names or match.target == label
-
-
-def test_coco_numbers():
-    assert coco_names("ids")[90] == "toothbrush"
-    assert coco_names("ids")[13] == "stop sign"
-    assert coco_names("places")[79] == "toothbrush"
-    assert coco_names("places")[11] == "stop sign"
-    assert 12 not in coco_names("ids")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.data.errors import printable
-from scenegpi.features.label_map_rules import Match, find_match, reviewed
+from scenegpi.features.label_map_rules import Match, find_match
 from scenegpi.features.words import WordVectors
 from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.vocabulary import Vocabulary
@@ -138,9 +138,3 @@ def shipped_words() -> WordVectors:
     """The small table in the package: GloVe learned from Visual Genome captions by `scenegpi words train`."""
     with as_file(files("scenegpi.features") / SHIPPED) as path:
         return WordVectors.load(path)
-
-
-def coco_names(numbering: str) -> dict[int, str]:
-    """COCO's 80 names by number: "ids" are COCO's own category ids (1 to 90), "places" count from 0 (as YOLO does)."""
-    ids = reviewed().coco
-    return {place if numbering == "places" else ids[name]: name for place, name in enumerate(ids)}

@@ -49,7 +49,6 @@ class Match:
 class Reviewed:
     """The tables that were written by hand (label_map.json)."""
 
-    coco: Mapping[str, int]
     tables: Mapping[str, Mapping[str, Match]]
     synonyms: Mapping[str, tuple[str, ...]]
     kinds: Mapping[str, tuple[str, ...]]
@@ -77,7 +76,7 @@ def reviewed() -> Reviewed:
     for kind, members in data["kinds"].items():
         for member in members:
             kinds[member] = (*kinds.get(member, ()), kind)
-    return Reviewed(data["coco"], tables, synonyms, kinds, frozenset(data["apart"]), data["irregular"])
+    return Reviewed(tables, synonyms, kinds, frozenset(data["apart"]), data["irregular"])
 
 
 def _match(label: str, entry: Any) -> Match:
