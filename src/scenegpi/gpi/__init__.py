@@ -6,6 +6,7 @@
 """
 
 from scenegpi.gpi.aggregate import Aggregation, aggregate
+from scenegpi.gpi.attention import one_weight, recorded_attention
 from scenegpi.gpi.flat import FlatGraph, complete_edges
 from scenegpi.gpi.hashing import HashConstruction, apply_black_box, dense_graph
 from scenegpi.gpi.invariance import assert_invariant, permutation_breaks, permutation_gap
@@ -30,8 +31,10 @@ __all__ = [
     "assert_invariant",
     "complete_edges",
     "dense_graph",
+    "one_weight",
     "permutation_breaks",
     "permutation_gap",
+    "recorded_attention",
     "segment_max",
     "segment_mean",
     "segment_softmax",
