@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scenegpi.commands.render import render
+
 if TYPE_CHECKING:
     from scenegpi.data import Dataset, Report
     from scenegpi.graph import SceneGraph
 
-app = typer.Typer(help="Look at, check, convert and show data sets of any format.", no_args_is_help=True)
+app = typer.Typer(help="Look at, check, convert, show and draw data sets.", no_args_is_help=True)
+app.command()(render)
 
 SOURCE_HELP = "A data set: a file or a folder of any known format."
 Source = Annotated[Path, typer.Argument(help=SOURCE_HELP, show_default=False, readable=False)]

@@ -1,0 +1,46 @@
+"""Colours: a few that go together, for each kind of thing, and the light of a scene."""
+
+from __future__ import annotations
+
+from random import Random
+
+Colour = tuple[int, int, int]
+
+
+def _rgb(text: str) -> tuple[Colour, ...]:
+    return tuple((int(h[:2], 16), int(h[2:4], 16), int(h[4:], 16)) for h in text.split())
+
+
+SKIN = _rgb("f6d3b3 eabf96 d9a273 b87d4f 8d5a3a 6b4129")
+HAIR = _rgb("2b2320 4a2f22 7a4a2b b5793c d9b36a 8a8a8f 9c3f2a")
+CLOTHES = _rgb("e4572e f2a65a f3c969 76b041 2a9d8f 3a86c8 6a5acd c05299 ef798a 264653 f4f1de 8d99ae")
+TROUSERS = _rgb("264653 3d405b 4a5568 6b705c 7f5539 2b3a67 8d99ae a98467")
+SHOES = _rgb("2b2d42 6b4423 f4f1de c1121f")
+BRIGHT = _rgb("e63946 f3722c f9c74f 43aa8b 277da1 9b5de5 f15bb5 00bbf9")
+MIDDLE = _rgb("8fa3b5 b59f84 9db08a c08b7a 8b87a8 7d9f9c b0a0a8 a7a07f")
+"""Colours that any look-alike may have."""
+CHINA = _rgb("f7f3ea e8eef2 f2e3d5 dfe9e0 d6e2ef")
+WOOD = _rgb("a0673a 8b5a2b b98555 6f4a2f c49a6c 84624a")
+COAT = _rgb("8a5a36 5b3d2a b98a5a 3c3230 d8c3a0 a39484")
+LEAF = _rgb("4f9d5d 6bb36a 3f8f6b 86b95a 5aa27c a3b84d d9903d")
+FACADE = _rgb("d98c6a e9c8a0 b9c6cf d7b8a5 a4b7a0 c99f8f 93a8bb e6d5b8")
+PAINT = _rgb("d62828 f77f00 2a9d8f 3a6ea5 fcbf49 6d597a 457b9d e9ecef")
+METAL = _rgb("7d8597 5c677d adb5bd")
+
+
+def pick(rng: Random, colours: tuple[Colour, ...]) -> Colour:
+    """One of them."""
+    return colours[rng.randrange(len(colours))]
+
+
+def lighter(colour: Colour, share: float = 0.25) -> Colour:
+    """Towards white; a negative share goes towards black."""
+    end = 255 if share > 0 else 0
+    r, g, b = (round(c + (end - c) * abs(share)) for c in colour)
+    return r, g, b
+
+
+def mixed(a: Colour, b: Colour, share: float) -> Colour:
+    """`a` with this share of `b`."""
+    r, g, b_ = (round(x + (y - x) * share) for x, y in zip(a, b, strict=True))
+    return r, g, b_
