@@ -59,7 +59,7 @@ def fit_vision(
     cache: str | Path | None = None,
     *,
     folds: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     options: FitOptions | None = None,
     progress: Progress | None = None,
 ) -> FittedVision:
@@ -75,7 +75,8 @@ def fit_vision(
         raise GraphError(f"photos: {len(photos)} for {len(graphs)} graphs")
     small = config.looks.backbone == "small"
     options = options or (SMALL_OPTIONS if small else FitOptions())
-    options = replace(options, folds=options.folds if folds is None else folds, seed=seed)
+    given = {"folds": folds, "seed": seed}
+    options = replace(options, **{name: value for name, value in given.items() if value is not None})
     if small and (config.looks.nodes != "crop" or config.looks.scene or config.looks.flip):
         raise GraphError("looks: the small backbone is trained on plain crops (nodes = crop; no scene, no flip)")
     extractor = VisionModel(config, vocabulary).extractor

@@ -1,0 +1,44 @@
+"""Pictures whose boxes are named by their colour, and a backbone that needs no package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scenegpi import SceneGraph, Vocabulary
+from scenegpi.data.errors import DataError
+from scenegpi.vision import LookConfig
+from scenegpi.vision.efficientnet import weights_file
+
+COLOURS = {"red": (210, 40, 40), "green": (40, 200, 60), "blue": (40, 60, 220), "white": (235, 235, 235)}
+VOCABULARY = Vocabulary(list(COLOURS), ["near"], "colours")
+SMALL_LOOKS = LookConfig(backbone="small", crop_size=32, photo_size=96, mask_size=4)
+
+
+def colour_scene(seed: int, boxes: int = 6, width: int = 160, height: int = 120):
+    """A noisy picture with coloured boxes that do not cover each other much, and its graph."""
+    rng = np.random.default_rng(seed)
+    photo = rng.integers(60, 150, (height, width, 3)).astype(np.uint8)
+    labels = rng.integers(0, len(COLOURS), boxes)
+    cells = rng.permutation(12)[:boxes]
+    found = []
+    for cell, label in zip(cells, labels, strict=True):
+        x, y = 40 * (cell % 4) + rng.integers(0, 10), 40 * (cell // 4) + rng.integers(0, 10)
+        box = [x, y, x + rng.integers(15, 30), y + rng.integers(15, 30)]
+        patch = photo[box[1] : box[3], box[0] : box[2]]
+        patch[:] = (np.array(list(COLOURS.values()))[label] + rng.normal(0, 15, patch.shape)).clip(0, 255)
+        found.append(box)
+    graph = SceneGraph(np.array(found).reshape(-1, 4), labels, VOCABULARY, width=width, height=height)
+    return photo, graph
+
+
+def package_missing() -> str:
+    """Why the packaged backbone can't be used, or nothing."""
+    try:
+        weights_file()
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+needs_package = pytest.mark.skipif(bool(package_missing()), reason=package_missing() or "-")
