@@ -26,10 +26,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.vision.backbone import load_backbone
 from scenegpi.vision.cache import photo_looks
 from scenegpi.vision.calibration import calibration_error, fit_temperature
 from scenegpi.vision.config import SMALL_OPTIONS, FitOptions, VisionConfig
 from scenegpi.vision.labels import mirrored
+from scenegpi.vision.looks import LookExtractor
 from scenegpi.vision.model import VisionModel, graph_layout
 from scenegpi.vision.photos import as_photo, photo_boxes
 from scenegpi.vocabulary import Vocabulary
@@ -79,7 +81,8 @@ def fit_vision(
     options = replace(options, **{name: value for name, value in given.items() if value is not None})
     if small and (config.looks.nodes != "crop" or config.looks.scene or config.looks.flip):
         raise GraphError("looks: the small backbone is trained on plain crops (nodes = crop; no scene, no flip)")
-    extractor = VisionModel(config, vocabulary).extractor
+    with torch.random.fork_rng(devices=[]):
+        extractor = LookExtractor(config.looks, load_backbone(config.looks.backbone))
     inputs: list[Tensor] = []
     for k, (photo, graph) in enumerate(zip(photos, graphs, strict=True)):
         if small:
