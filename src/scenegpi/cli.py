@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from scenegpi import __version__
-from scenegpi.commands import data, demo, models, train, words
+from scenegpi.commands import data, demo, figure, models, train, words
 from scenegpi.commands.eval import eval_command
 from scenegpi.commands.experiment import labelling
 
@@ -32,6 +32,7 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 app.add_typer(words.app, name="words")
+app.add_typer(figure.app, name="figure")
 app.command("demo")(demo.demo)
 app.command("eval")(eval_command)
 app.command("train")(train.train)

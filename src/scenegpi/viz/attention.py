@@ -127,13 +127,14 @@ def draw_weights(
     n, boxes = len(names), canvas.boxes
     if canvas.pixels is not None:  # the photo steps back, so that the fills can be compared
         axes.add_patch(Rectangle((0, 0), canvas.width, canvas.height, facecolor="white", alpha=0.45, linewidth=0))
-    strong = weights / max(float(weights.max(initial=0.0)), 1e-9)
+    # Even attention is shown as half strength: otherwise what says nothing would look like what says most.
+    strong = weights / max(float(weights.max(initial=0.0)), 2 / max(len(weights), 1), 1e-9)
     centres = (boxes[:, :2] + boxes[:, 2:]) / 2
     for i in np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable").tolist():
         x1, y1, x2, y2 = boxes[i].tolist()
         frame: dict[str, Any] = {"xy": (x1, y1), "width": x2 - x1, "height": y2 - y1}
         own = i == node
-        axes.add_patch(Rectangle(**frame, facecolor=HEAT, alpha=0.0 if own else 0.55 * strong[i], linewidth=0))
+        axes.add_patch(Rectangle(**frame, facecolor=HEAT, alpha=0.0 if own else 0.42 * strong[i], linewidth=0))
         edge, line = ("#0072B2", 3.0) if own else (HEAT, 0.6 + 2.0 * float(strong[i]))
         axes.add_patch(Rectangle(**frame, fill=False, edgecolor="white", linewidth=line + 1.4, alpha=0.8))
         axes.add_patch(Rectangle(**frame, fill=False, edgecolor=edge, linewidth=line))
@@ -147,5 +148,5 @@ def draw_weights(
     sizes = (text_sizes(texts, points, "bold") - np.array([0.02, 0.2 * points / 72])) * unit
     corners = place_tags(np.clip(boxes[kept], 0, [canvas.width, canvas.height] * 2), sizes, canvas.width, canvas.height)
     for k, i in enumerate(kept):
-        colour = "#0072B2" if i == node else HEAT if strong[i] >= 0.4 else "#F2C6A5"
+        colour = "#0072B2" if i == node else HEAT if strong[i] >= 0.6 else "#F2C6A5"
         draw_tag(axes, texts[k], corners[k], sizes[k], colour, points)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from scenegpi.viz.text import set_text, text_sizes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLANK = "#F6F6F3"
+BLANK, LINK = "#F6F6F3", "#9AA0A6"
 
 
 def draw_canvas(axes: Axes, canvas: Canvas) -> None:
@@ -87,39 +88,61 @@ def tag_points(n: int) -> float:
     return 9.5 if n <= 12 else 8.0 if n <= 25 else 6.5 if n <= 48 else 5.5
 
 
-def draw_graph(axes: Axes, arranged: Arrangement, colours: Sequence[str], marks: Sequence[str] | None = None) -> None:
-    """Entities in their boxes' colours, relations as pills between them; `marks` colours the pills, one a link."""
+@dataclass(frozen=True)
+class NodeLook:
+    """How one node of a graph is set."""
+
+    text: str
+    face: str
+    edge: str
+    ink: str
+    dashed: bool = False
+    bold: bool = False
+    line: float = 1.2
+
+
+def draw_graph(axes: Axes, arranged: Arrangement, colours: Sequence[str]) -> None:
+    """Entities in their boxes' colours, relations as pills between them."""
+    looks = []
+    for k, text in enumerate(arranged.texts):
+        if k >= len(arranged.shown):
+            looks.append(NodeLook(text, "white", LINK, INK))
+            continue
+        own = colours[arranged.shown[k]]
+        lonely = arranged.shown[k] not in arranged.linked
+        looks.append(NodeLook(text, "white" if lonely else own, own, own if lonely else text_on(own), lonely, True))
+    draw_nodes(axes, arranged, looks, [LINK] * len(arranged.links))
+    if arranged.left_out:
+        note = f"{arranged.left_out} objects without a relation shown are left out"
+        axes.text(*arranged.panel, note, fontsize=8, color=MUTED, ha="right", va="bottom")
+
+
+def draw_nodes(axes: Axes, arranged: Arrangement, looks: Sequence[NodeLook], lines: Sequence[str]) -> None:
+    """The nodes of an arrangement as `looks` say, one a node, and their links in the colours `lines`."""
     from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
     axes.set_xlim(0, arranged.panel[0])
     axes.set_ylim(arranged.panel[1], 0)
     axes.axis("off")
-    for k in range(len(arranged.links)):
+    for k, colour in enumerate(lines):
         tail, in_, out, tip = arranged.arrow(k)
-        colour = "#9AA0A6" if marks is None else marks[k]
         line: dict[str, Any] = {"color": colour, "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0, "zorder": 1}
         axes.add_patch(FancyArrowPatch(tuple(tail), tuple(in_), arrowstyle="-", **line))
         axes.add_patch(FancyArrowPatch(tuple(out), tuple(tip), arrowstyle="-|>", mutation_scale=9, **line))
-    for k, text in enumerate(arranged.texts):
+    for k, look in enumerate(looks):
         entity = k < len(arranged.shown)
         (x, y), (w, h) = arranged.at[k].tolist(), arranged.sizes[k].tolist()
-        lonely = entity and arranged.shown[k] not in arranged.linked
-        own = colours[arranged.shown[k]] if entity else "#9AA0A6" if marks is None else marks[k - len(arranged.shown)]
-        face = "white" if lonely or not entity else own
-        ink = (own if lonely else text_on(own)) if entity else INK
         axes.add_patch(
             FancyBboxPatch(
                 (x - w / 2, y - h / 2), w, h, boxstyle=f"round,pad=0,rounding_size={0.06 if entity else h / 2}",
-                facecolor=face, edgecolor=own, linewidth=1.2, linestyle="--" if lonely else "-", zorder=3,
+                facecolor=look.face, edgecolor=look.edge, linewidth=look.line,
+                linestyle="--" if look.dashed else "-", zorder=3,
             )
         )  # fmt: skip
         axes.text(
-            x, y, text.replace("$", r"\$"), fontsize=arranged.points * (1 if entity else 0.94), color=ink,
-            weight="bold" if entity else "normal", style="normal", ha="center", va="center_baseline", zorder=4,
+            x, y, look.text.replace("$", r"\$"), fontsize=arranged.points * (1 if entity else 0.94), color=look.ink,
+            weight="bold" if look.bold else "normal", ha="center", va="center_baseline", zorder=4,
         )  # fmt: skip
-    if arranged.left_out:
-        note = f"{arranged.left_out} objects without a relation shown are left out"
-        axes.text(*arranged.panel, note, fontsize=8, color=MUTED, ha="right", va="bottom")
 
 
 def colours_of(numbers: Sequence[int]) -> list[str]:

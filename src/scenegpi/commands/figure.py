@@ -1,0 +1,124 @@
+"""`scenegpi figure`: pictures for papers and talks, made from a model and a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from scenegpi.data import Dataset
+
+app = typer.Typer(help="Pictures of what a model does.", no_args_is_help=True)
+
+Task = Literal["predcls", "sgcls"]
+Out = Annotated[Path, typer.Option(help="The picture to write, .png or .svg.")]
+Data = Annotated[Path | None, typer.Option(help="A data set of any known format; by default the sample.")]
+Split = Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")]
+Photos = Annotated[Path | None, typer.Option(help="The folder of the photos, where it is not beside the data.")]
+Model = Annotated[str, typer.Option(help="A model, a folder or a shipped name.")]
+Given = Annotated[Task, typer.Option(help="Labels given (predcls), or predicted too (sgcls).")]
+
+
+@app.command()
+def qualitative(
+    out: Out,
+    data: Data = None,
+    split: Split = None,
+    photos: Photos = None,
+    model: Model = "vg150-layout",
+    baseline: Annotated[
+        str | None, typer.Option(help="Another model for the third column; by default MODEL without its context.")
+    ] = None,
+    task: Given = "predcls",
+    images: Annotated[
+        str | None, typer.Option(help="Ids or file names with commas; by default the most instructive are picked.")
+    ] = None,
+    rows: Annotated[int, typer.Option(help="How many images to pick.", min=1, max=20)] = 3,
+    scan: Annotated[int, typer.Option(help="How many images to look at, from the first.", min=1)] = 1000,
+) -> None:
+    """Input, ground truth, baseline and GPI side by side; what context corrects or spoils is marked.
+
+    Picked are images of at most 12 boxes with most labels corrected by context, and last the one with most spoiled.
+    """
+    from scenegpi.models import load_model
+    from scenegpi.viz.compare import compare, first_stage, pick
+    from scenegpi.viz.picture import picture_file
+    from scenegpi.viz.qualitative import draw_qualitative
+
+    picture_file(out)
+    network = load_model(model)
+    first = first_stage(network) if baseline is None else load_model(baseline)
+    dataset = _open(data, split, photos)
+    totals = None
+    if images is not None:
+        chosen = [dataset.find(name.strip()) for name in images.split(",")]
+    else:
+        boxes, relations = dataset.counts()
+        dataset = dataset[((boxes > 1) & (relations > 0)).nonzero()[0][:scan]]
+        chosen, totals = pick(compare(_watched(dataset), network, first, task), rows)
+    if not chosen:
+        from scenegpi.data import DataError
+
+        raise DataError(dataset.path, "no image with 2 to 12 boxes and 1 to 12 annotated pairs to show")
+    picked = dataset[chosen]
+    shown = list(compare(picked, network, first, task))
+    where = [picked.image_path(k) for k in range(len(picked))]
+    draw_qualitative(shown, where, out, (_name(baseline or "baseline"), _name(model)), totals)
+    for row in shown:
+        name = row.truth.file or row.truth.image_id
+        print(f"image {name}: {row.corrected} corrected, {row.spoiled} spoiled of {len(row.pairs)} pairs")
+    if totals is not None:
+        print(
+            "{images:,} images: {corrected:,} labels corrected, {spoiled:,} spoiled, {pairs:,} pairs".format(**totals)
+        )
+    print(f"{out}: drawn")
+
+
+@app.command()
+def attention(
+    out: Out,
+    data: Data = None,
+    image: Annotated[str | None, typer.Option(help="The image's id or file name; by default the first.")] = None,
+    node: Annotated[
+        int | None, typer.Option(help="The box whose attention is shown; by default the most telling.")
+    ] = None,
+    split: Split = None,
+    photos: Photos = None,
+    model: Model = "vg150-layout",
+    task: Given = "predcls",
+) -> None:
+    """Attention of one object over its neighbours, and of the graph vector over all objects."""
+    from scenegpi.models import load_model
+    from scenegpi.viz.attention import attention as weigh
+    from scenegpi.viz.attention import draw_attention, most_telling
+    from scenegpi.viz.picture import picture_file
+    from scenegpi.viz.scenes import aligned, photos_for
+
+    picture_file(out)
+    network, dataset = load_model(model), _open(data, split, photos)
+    at = 0 if image is None else dataset.find(image)
+    graph = next(aligned(dataset[[at]], network))
+    weights = weigh(network, graph, task, photos_for(network, dataset))
+    node = most_telling(weights) if node is None and len(graph) else node
+    draw_attention(graph, weights, out, node, dataset.image_path(at))
+    print(f"{out}: attention of box {node} of image {graph.file or graph.image_id}")
+
+
+def _open(data: Path | None, split: str | None, photos: Path | None) -> Dataset:
+    from scenegpi.data import open_dataset, sample_path
+
+    return open_dataset(data or sample_path(), split, images=photos)
+
+
+def _watched(dataset: Dataset) -> Dataset:
+    import sys
+
+    if sys.stderr.isatty():
+        print(f"looking at {len(dataset):,} images ...", file=sys.stderr)
+    return dataset
+
+
+def _name(model: str) -> str:
+    return Path(model).name or model
