@@ -18,8 +18,9 @@ import sys
 from pathlib import Path
 import lightning as L
 import torch
+from scenegpi.features.batch import Seen
 from scenegpi.training import run
-from scenegpi.training.batches import train_loader
+from scenegpi.training.batches import TrainingImages, train_loader
 from scenegpi.training.simulate import label_shares
 from scenegpi.training.sources import open_images
 from training.training_cases import small_config
@@ -43,9 +44,9 @@ module = run.make_module(config, images, Path("run"))
 trainer = run.make_trainer(config, out.parent / f"folder{processes}{loss}")
 trainer.callbacks.append(Keep())
 shares = label_shares(images.train, len(images.vocabulary.objects))
-loader = train_loader(images.train, config, shares, trainer.global_rank, trainer.world_size)
+loader = train_loader(TrainingImages(images.train, config, shares), trainer.global_rank, trainer.world_size)
 assert trainer.world_size == processes
-mine = images.validation[trainer.global_rank :: trainer.world_size]
+mine = [Seen(each) for each in images.validation][trainer.global_rank :: trainer.world_size]
 trainer.fit(module, loader, run.validation_loader(mine))
 if trainer.is_global_zero:
     print("R@50", float(trainer.callback_metrics["R@50"]))

@@ -25,6 +25,16 @@ def train(
             show_default=False,
         ),
     ] = None,
+    stage: Annotated[
+        Text,
+        typer.Option(
+            help="vision (labels from photos), graph (relations from what they show) or both; without it no pixels.",
+            show_default=False,
+        ),
+    ] = None,
+    photos: Annotated[
+        Text, typer.Option(help="Folder of the photos, where it is not beside the data.", show_default=False)
+    ] = None,
     task: Annotated[Text, typer.Option(help="predcls, sgcls or both.", show_default=False)] = None,
     config: Annotated[
         Path | None, typer.Option(help="TOML file for every setting; options here go before it.", show_default=False)
@@ -52,6 +62,7 @@ def train(
     options: dict[str, Any] = {
         "preset": preset,
         "task": task,
+        "stage": stage,
         "seed": seed,
         "start": start,
         "device": device,
@@ -59,6 +70,7 @@ def train(
         "nodes": num_nodes,
         "data": {
             "path": None if data is None else str(data),
+            "photos": photos,
             "validation": validation,
             "words": words,
             "distributions": distributions,
@@ -84,7 +96,9 @@ def train(
     except KeyboardInterrupt:
         print(f"stopped; go on with: scenegpi train --resume --out {out}", file=sys.stderr)
         raise typer.Exit(130) from None
-    if is_first_process():
+    if is_first_process() and settings.stage == "vision":
+        print(f"{model}: the label predictor; go on with: scenegpi train --stage graph ... --out {out}")
+    elif is_first_process():
         print(f"{model}: the best model, with its figures in README.md\n{out / 'log.csv'}: one row an epoch")
 
 

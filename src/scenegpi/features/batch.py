@@ -24,12 +24,13 @@ from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True)
 class Seen:
     """A graph and what pixels show of its pairs: `pair_looks` (n (n - 1), e) in the order of its edges, or None."""
 
-    graph: SceneGraph
-    pair_looks: NDArray[np.floating] | None = None
+    __slots__ = ("graph", "pair_looks")
+
+    def __init__(self, graph: SceneGraph, pair_looks: NDArray[np.floating] | None = None) -> None:
+        self.graph, self.pair_looks = graph, pair_looks
 
     def __len__(self) -> int:
         return len(self.graph)

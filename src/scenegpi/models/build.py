@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -23,10 +22,8 @@ from scenegpi.models.grouping import grouped
 from scenegpi.models.prior import CountPrior
 from scenegpi.models.sgp import SGP
 from scenegpi.options import OptionError
+from scenegpi.vision.model import VisionModel
 from scenegpi.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from scenegpi.vision.model import VisionModel
 
 Looks = NDArray[np.floating] | None
 MEASURED = 2000
@@ -68,9 +65,15 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
         raise OptionError("vocabulary: a model needs labels and predicates")
     if labels**2 * (1 + predicates) > MOST_CELLS:
         raise OptionError(f"vocabulary: {labels:,} labels and {predicates:,} predicates are too many to count")
-    context = config.context
+    context, vision = config.context, None
+    if config.vision is not None:
+        vision = VisionModel(config.vision, vocabulary)
+        if config.baseline.looks not in (0, vision.pair_width):
+            raise OptionError(
+                f"model.baseline.looks: {config.baseline.looks}, but model.vision makes {vision.pair_width}"
+            )
     if context is None:
-        return SceneModel(config, vocabulary, Baseline(config.baseline, labels, predicates))
+        return SceneModel(config, vocabulary, Baseline(config.baseline, labels, predicates), vision)
     tables: list[Tensor | None] = [None, None]
     if context.words:
         if words is not None:
@@ -79,7 +82,7 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
             tables = [label_table(words, vocabulary), predicate_table(words, vocabulary)]
         else:
             tables = [torch.zeros(labels, context.words), torch.zeros(1 + predicates, context.words)]
-    return SceneModel(config, vocabulary, SGP(config, context, labels, predicates, *tables))
+    return SceneModel(config, vocabulary, SGP(config, context, labels, predicates, *tables), vision)
 
 
 def prepare_model(model: SceneModel, graphs: Sequence[SceneGraph], looks: Sequence[Looks] | None = None) -> None:

@@ -70,7 +70,7 @@ def load_model(source: str | Path) -> SceneModel:
             model = build_model(config, vocabulary)
     except OptionError as error:
         raise DataError(folder / "config.json", str(error)) from None
-    state = _state(folder / "model.safetensors", model.state_dict())
+    state = read_tensors(folder / "model.safetensors", model.state_dict())
     model.load_state_dict(state, assign=True)
     return model.eval()
 
@@ -101,7 +101,8 @@ def _object(path: Path) -> dict[str, Any]:
     return data
 
 
-def _state(path: Path, wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def read_tensors(path: Path, wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, which must be those wanted, in shape and type; DataError otherwise."""
     from safetensors import SafetensorError, safe_open
 
     check_file(path)

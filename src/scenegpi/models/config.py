@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scenegpi.options import bounded
+from scenegpi.vision.config import VisionConfig
 
 WIDEST = 4096
 
@@ -103,10 +104,11 @@ class ContextConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A whole model; without `context` it is the baseline."""
+    """A whole model; without `context` it is the baseline, without `vision` it sees no pixels."""
 
     baseline: BaselineConfig = BaselineConfig()
     context: ContextConfig | None = None
+    vision: VisionConfig | None = None
 
     def __post_init__(self) -> None:
         if self.context is not None and self.context.read_hidden and self.baseline.layers == 0:

@@ -28,7 +28,8 @@ from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.models.build import SceneModel
 from scenegpi.models.decode import without_repeats
 from scenegpi.models.grouping import PAIRS, grouped
-from scenegpi.models.sight import Photos, photo_array, photos_of, see
+from scenegpi.models.sight import Photos, photos_of, see
+from scenegpi.vision.photos import as_photo
 
 Task = Literal["predcls", "sgcls"]
 Decode = Literal["plain", "no-repeats"]
@@ -65,7 +66,7 @@ def predict(
     if image is not None:
         if model.vision is None:
             raise GraphError("image: this model sees no pixels; give labels or label_dist, or use a model that does")
-        photo = photo_array(image)
+        photo = as_photo(image)
         height, width = height or photo.shape[0], width or photo.shape[1]
     elif labels is None and label_dist is None:
         also = ", or the image" if model.vision is not None else ""

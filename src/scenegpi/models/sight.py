@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from scenegpi.data.dataset import Dataset
 from scenegpi.features.batch import SceneBatch, Seen
 from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.vision.model import VisionModel
+from scenegpi.vision.photos import Photo, open_photo
 
-if TYPE_CHECKING:
-    from scenegpi.vision.model import VisionModel
-
-Photo = NDArray[np.uint8]
 Photos = Callable[[SceneGraph], Photo | None]
 
 
@@ -38,32 +32,17 @@ def see(vision: VisionModel | None, graph: SceneGraph, photo: Photo | None, labe
             dist = dist * SceneBatch.of([graph], given_labels=False).label_dist.numpy() + 1e-12
             dist /= dist.sum(axis=1, keepdims=True)
         graph = graph.replace(label_dist=dist.astype(np.float32))
-    return Seen(graph, looks.pairs)
+    return Seen(graph, looks.pairs.numpy())
 
 
 def photos_of(dataset: Dataset) -> Photos:
     """The photos of a data set, read when asked for; None where there is none, DataError where one is broken."""
-    from scenegpi.vision.photos import open_photo
 
     def photo(graph: SceneGraph) -> Photo | None:
         path = dataset.photo_path(graph)
         return None if path is None else open_photo(path)
 
     return photo
-
-
-def photo_array(image: Any) -> Photo:
-    """A file, a Pillow image or an array as (H, W, 3) bytes."""
-    from scenegpi.vision.photos import open_photo, photo_pixels
-
-    if isinstance(image, str | Path):
-        return open_photo(Path(image))
-    if isinstance(image, Image.Image):
-        return photo_pixels(image)
-    array = np.asarray(image)
-    if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8 or 0 in array.shape:
-        raise GraphError(f"image: {array.dtype} of shape {array.shape}, expected (H, W, 3) bytes, a file or an Image")
-    return array
 
 
 def _name(graph: SceneGraph) -> str:

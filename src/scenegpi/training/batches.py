@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from scenegpi.features.batch import SceneBatch, image_size
+from scenegpi.features.batch import SceneBatch, Seen, complete_pairs, edge_numbers, image_size
 from scenegpi.graph import SceneGraph
+from scenegpi.training.borrow import Lender
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.simulate import simulate_labels
 
@@ -23,10 +24,21 @@ _ORDER, _MIRROR, _SIMULATE, _TASK, _DROP = range(5)
 
 
 class TrainingImages(Dataset[SceneBatch]):
-    """Images as an epoch sees them: keys (epoch, i) -> a batch. With task "both" half of the batches give labels."""
+    """Images as an epoch sees them: keys (epoch, i) -> a batch. With task "both" half of the batches give labels.
 
-    def __init__(self, graphs: Sequence[SceneGraph], config: TrainConfig, shares: NDArray[np.float64]) -> None:
-        self.graphs, self.config, self.shares = graphs, config, shares
+    `looks` are the pair looks of each graph, or None for one without pixels. With label distributions to borrow, an
+    image without any takes them from `lender`, others each epoch.
+    """
+
+    def __init__(
+        self,
+        graphs: Sequence[SceneGraph],
+        config: TrainConfig,
+        shares: NDArray[np.float64],
+        looks: Sequence[NDArray[np.floating] | None] | None = None,
+        lender: Lender | None = None,
+    ) -> None:
+        self.graphs, self.config, self.shares, self.looks, self.lender = graphs, config, shares, looks, lender
         self._drop_from = 0.0
         if config.augment.drop_from == "context":
             self._drop_from = float("inf") if config.model.context is None else config.optim.first_epochs
@@ -38,24 +50,31 @@ class TrainingImages(Dataset[SceneBatch]):
         given = self.config.task == "predcls"
         if self.config.task == "both":
             given = bool(np.random.default_rng((self.config.seed, *keys[0], _TASK)).random() < 0.5)
-        return SceneBatch.of([self.image(*key) for key in keys], given_labels=given)
+        return SceneBatch.seen_of([self.image(*key) for key in keys], given_labels=given)
 
-    def image(self, epoch: int, i: int) -> SceneGraph:
-        """Image i as the epoch sees it."""
-        graph = self.graphs[i]
+    def image(self, epoch: int, i: int) -> Seen:
+        """Image i as the epoch sees it. What is changed about an image must hold for its pixels too, so an image with
+        looks is neither mirrored nor given boxes of another."""
+        graph, looks = self.graphs[i], None if self.looks is None else self.looks[i]
         rng = np.random.default_rng((self.config.seed, epoch, i, _MIRROR))
         augment = self.config.augment
         if augment.drop and epoch >= self._drop_from:
-            graph, _ = drop_boxes(graph, np.random.default_rng((self.config.seed, epoch, i, _DROP)), augment.drop)
-        if augment.distractors and len(self.graphs) > 1:
+            boxes = len(graph)
+            graph, kept = drop_boxes(graph, np.random.default_rng((self.config.seed, epoch, i, _DROP)), augment.drop)
+            if looks is not None and len(kept) < boxes:
+                looks = looks[edge_numbers(kept[complete_pairs(np.array([len(kept)])).T], boxes)]
+        if augment.distractors and len(self.graphs) > 1 and looks is None:
             other = (i + int(rng.integers(1, len(self.graphs)))) % len(self.graphs)
             graph = add_distractors(graph, self.graphs[other], rng, augment.distractors)
-        if augment.mirror and rng.random() < 0.5:
+        if augment.mirror and rng.random() < 0.5 and looks is None:
             graph = mirror_image(graph)
-        if self.config.simulate is not None and self.config.task != "predcls":
-            seed = (self.config.seed, epoch, i, _SIMULATE)
-            graph = simulate_labels(graph, self.shares, self.config.simulate, seed)
-        return graph
+        if self.config.task != "predcls":
+            noise = (self.config.seed, epoch, i, _SIMULATE)
+            if self.config.simulate is not None:
+                graph = simulate_labels(graph, self.shares, self.config.simulate, noise)
+            elif self.lender is not None and graph.label_dist is None:
+                graph = self.lender.lend(graph, np.random.default_rng(noise))
+        return Seen(graph, looks)
 
 
 class EpochBatches(Sampler[list[Key]]):
@@ -98,14 +117,13 @@ def even_cuts(weights: NDArray[np.float64], parts: int) -> NDArray[np.int64]:
     return np.asarray(np.minimum(cuts, n - (parts - steps)), dtype=np.int64)
 
 
-def train_loader(
-    graphs: Sequence[SceneGraph], config: TrainConfig, shares: NDArray[np.float64], rank: int = 0, world: int = 1
-) -> DataLoader[Any]:
+def train_loader(images: TrainingImages, rank: int = 0, world: int = 1) -> DataLoader[Any]:
     """Batches of training images for one process."""
-    sizes = np.array([len(graph) * (len(graph) - 1) for graph in graphs], dtype=np.int64)
+    config = images.config
+    sizes = np.array([len(graph) * (len(graph) - 1) for graph in images.graphs], dtype=np.int64)
     sampler = EpochBatches(sizes, config.optim.batch, config.optim.pairs, config.seed, rank, world)
     return DataLoader(
-        TrainingImages(graphs, config, shares),
+        images,
         batch_size=None,
         sampler=sampler,
         collate_fn=_as_it_is,

@@ -26,6 +26,7 @@ from scenegpi.data.files import check_file, reason
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.presets import preset
 from scenegpi.options import OptionError, bounded, override
+from scenegpi.vision.config import FitOptions, VisionConfig
 
 LARGEST_FILE = 1 << 20
 _DEFAULT_PRESET = "gpi-feature-attention"
@@ -38,6 +39,9 @@ class DataConfig:
 
     Args:
         path, format: as `open_dataset` takes them.
+        splits: "train" trains on the images that the data calls so; "all" on all but those set aside to validate.
+        photos: folder of the photos, for models that see; by default where the data set has them.
+        cache: folder where the looks of photos are kept; by default in the run's.
         validation: so many training images are set aside; 0 takes the data's own validation images, or else one
             training image in twenty.
         validation_seed: draws them; without it the first ones are taken.
@@ -48,6 +52,9 @@ class DataConfig:
 
     path: str = ""
     format: str | None = None
+    splits: Literal["train", "all"] = "train"
+    photos: str | None = None
+    cache: str | None = None
     validation: int = bounded(0, 0, 10**9)
     validation_seed: int | None = None
     images: int = bounded(0, 0, 10**9)
@@ -153,6 +160,9 @@ class SimulateConfig:
 class TrainConfig:
     """A whole run. `task` "both" trains half of the batches with labels given and half without.
 
+    `stage` "vision" trains a label predictor on photos, "graph" a model on what that shows, "both" one after the other;
+    "layout" is a model without pixels. Images without a photo borrow label distributions (see `training.borrow`).
+    `fit` says how the label predictor is trained, where not as usual.
     `start` is a model whose baseline is taken over, instead of training one first. `simulate` makes up label
     distributions for SGCls; the figures are then called simulated. `device` is one of Lightning's accelerators,
     `devices` how many processes of it train together.
@@ -160,6 +170,7 @@ class TrainConfig:
 
     preset: str = _DEFAULT_PRESET
     task: Literal["predcls", "sgcls", "both"] = "predcls"
+    stage: Literal["layout", "vision", "graph", "both"] = "layout"
     seed: int = bounded(0, 0, 2**31 - 1)
     start: str | None = None
     device: Literal["auto", "cpu", "gpu", "cuda", "mps"] = "cpu"
@@ -171,17 +182,20 @@ class TrainConfig:
     optim: OptimConfig = OptimConfig()
     augment: AugmentConfig = AugmentConfig()
     simulate: SimulateConfig | None = None
+    fit: FitOptions | None = None
 
     @property
     def scored_task(self) -> Literal["predcls", "sgcls"]:
-        """The task of the validation figures."""
-        return "sgcls" if self.task == "sgcls" else "predcls"
+        """The task of the validation figures; a model that sees and does both is judged by the harder one."""
+        harder = self.task == "sgcls" or (self.task == "both" and self.stage != "layout")
+        return "sgcls" if harder else "predcls"
 
 
 def train_config(data: Mapping[str, Any]) -> TrainConfig:
     """From plain values; where `preset` is named, the model starts from it. OptionError that names the field.
 
-    Epochs that are not said: 6 for a baseline, and 4 for the context on top of it.
+    Epochs that are not said: 6 for a baseline, and 4 for the context on top of it. A task that is not said: both for
+    a model that sees, else PredCls.
     """
     named = data.get("preset", TrainConfig.preset) if isinstance(data, Mapping) else TrainConfig.preset
     if not isinstance(named, str):
@@ -191,7 +205,10 @@ def train_config(data: Mapping[str, Any]) -> TrainConfig:
         optim = replace(optim, epochs=optim.first_epochs, first_epochs=0)
     elif data.get("start") is not None:
         optim = replace(optim, epochs=optim.epochs - optim.first_epochs, first_epochs=0)
-    return override(replace(TrainConfig(), preset=named, model=model, optim=optim), data, "")
+    start = replace(TrainConfig(), preset=named, model=model, optim=optim)
+    if data.get("stage", start.stage) != start.stage:
+        start = replace(start, task="both", model=replace(model, vision=VisionConfig()))
+    return override(start, data, "")
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:

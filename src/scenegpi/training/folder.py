@@ -96,9 +96,9 @@ class RunFolder(L.Callback):
             writer.writerows(self.rows)
 
 
-def check_empty(folder: Path) -> None:
-    """DataError if there is something in the folder of a new run."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+def check_empty(folder: Path, but: str | None = None) -> None:
+    """DataError if there is something in the folder of a new run, other than what is called `but`."""
+    if folder.exists() and (not folder.is_dir() or any(each.name != but for each in folder.iterdir())):
         raise DataError(folder, "exists already (--resume goes on with a run, or choose another folder)")
 
 

@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 
 from scenegpi.data.errors import DataError
-from scenegpi.features.batch import SceneBatch
-from scenegpi.graph import SceneGraph
+from scenegpi.features.batch import SceneBatch, Seen
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models.build import SceneModel
-from scenegpi.models.predict import predict_graphs
+from scenegpi.models.predict import predict_seen
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.losses import scene_loss
 
@@ -80,9 +79,10 @@ class SceneModule(L.LightningModule):
     def on_validation_epoch_start(self) -> None:
         self.recall = RecallState(self.plan)
 
-    def validation_step(self, graphs: list[SceneGraph], number: int) -> None:
+    def validation_step(self, images: list[Seen], number: int) -> None:
         """Predicts a group of validation images and counts what is found."""
-        self.recall.update(list(predict_graphs(self.best_model, graphs, self.config.scored_task)), graphs)
+        found = list(predict_seen(self.best_model, images, self.config.scored_task))
+        self.recall.update(found, [image.graph for image in images])
 
     def on_validation_epoch_end(self) -> None:
         if self.trainer.world_size > 1:
@@ -101,7 +101,7 @@ class SceneModule(L.LightningModule):
         optim = self.config.optim
         baseline = {id(each) for each in self.model.baseline.parameters()}
         groups: dict[float, list[Tensor]] = {}
-        for each in self.model.parameters():
+        for each in filter(lambda weight: weight.requires_grad, self.model.parameters()):
             decay = optim.weight_decay if id(each) in baseline else optim.context_decay
             groups.setdefault(decay if each.dim() > 1 else 0.0, []).append(each)
         settings = [{"params": params, "weight_decay": decay} for decay, params in groups.items()]

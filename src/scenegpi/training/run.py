@@ -20,12 +20,13 @@ from torch.utils.data import DataLoader
 
 from scenegpi.data.errors import DataError
 from scenegpi.data.files import read_object
-from scenegpi.graph import SceneGraph
+from scenegpi.features.batch import Seen
 from scenegpi.models.build import SceneModel, build_model, prepare_model
 from scenegpi.models.checkpoint import load_model
 from scenegpi.models.grouping import grouped
 from scenegpi.options import OptionError, override, plain
-from scenegpi.training.batches import train_loader
+from scenegpi.training.batches import TrainingImages, train_loader
+from scenegpi.training.borrow import Lender
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.folder import (
     CONFIG,
@@ -40,39 +41,67 @@ from scenegpi.training.folder import (
 )
 from scenegpi.training.losses import predicate_balance
 from scenegpi.training.module import MONITOR, SceneModule
-from scenegpi.training.progress import Bar
+from scenegpi.training.photos import STAGE, SeenImages, fit_photos, look_at, seeing, stage_figures, wait_for_stage
+from scenegpi.training.progress import Bar, photo_counter, print_figures
 from scenegpi.training.simulate import label_shares, simulated
 from scenegpi.training.sources import Images, open_images, open_words
 
 
 def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, progress: bool = False) -> Path:
-    """Trains, and gives the folder of the best model.
+    """Trains, and gives the folder of the best model; after the vision stage alone, that of the stage.
 
     Args:
         config: of the run.
-        folder: of the run; must be empty unless `resume`.
+        folder: of the run; must be empty unless `resume`, or the graph stage follows the vision stage in it.
         resume: go on after the last whole epoch of the run in `folder`, with `config` as it says there.
         progress: show a bar.
     """
     folder = Path(folder)
     first = is_first_process()
     if first and not resume:
-        check_empty(folder)
-    images = open_images(config.data)
-    module = make_module(config, images, folder)
+        check_empty(folder, but=STAGE if config.stage == "graph" else None)
+    sees = config.stage != "layout"
+    if sees:
+        config = seeing(config)
+    images = open_images(config.data, photos=sees)
+    seen: SeenImages | None = None
+    if sees:
+        if config.stage == "vision" or (config.stage == "both" and stage_figures(folder) is None):
+            if first:
+                print_figures(fit_photos(config, images, folder, photo_counter(progress)))
+            else:
+                wait_for_stage(folder)
+        if config.stage == "vision":
+            return folder / STAGE
+        seen = look_at(config, images, folder, photo_counter(progress))
+        images = seen.images
+    return _train_graph(config, images, seen, folder, resume, progress)
+
+
+def _train_graph(
+    config: TrainConfig, images: Images, seen: SeenImages | None, folder: Path, resume: bool, progress: bool
+) -> Path:
+    looks, validation_looks = (None, None) if seen is None else (seen.train_looks, seen.validation_looks)
+    module = make_module(config, images, folder, seen)
     validation = images.validation
-    shares = label_shares(images.train, len(images.vocabulary.objects))
+    labels = len(images.vocabulary.objects)
+    shares = label_shares(images.train, labels)
+    lender = None
     if config.simulate is not None:
         validation = list(simulated(validation, shares, config.simulate, config.seed))
     elif config.task != "predcls" and any(graph.label_dist is None for graph in images.train):
-        raise OptionError("task: sgcls needs label distributions (data.distributions, or simulate to make them up)")
-    if first:
+        if seen is None:
+            raise OptionError("task: sgcls needs label distributions (data.distributions, or simulate to make them up)")
+        lender = Lender(images.train, labels)
+    if is_first_process():
         if not resume:
             write_json(folder / CONFIG, plain(config))
         tidy(folder)
-    trainer = make_trainer(config, folder, progress)
-    loader = train_loader(images.train, config, shares, trainer.global_rank, trainer.world_size)
-    mine = validation[trainer.global_rank :: trainer.world_size]
+    trainer = make_trainer(config, folder, progress, stage_figures(folder))
+    training = TrainingImages(images.train, config, shares, looks, lender)
+    loader = train_loader(training, trainer.global_rank, trainer.world_size)
+    both = [Seen(*each) for each in zip(validation, validation_looks or [None] * len(validation), strict=True)]
+    mine = both[trainer.global_rank :: trainer.world_size]
     started = time.perf_counter()
     state = folder / STATE
     try:
@@ -101,11 +130,14 @@ def read_run(folder: str | Path) -> TrainConfig:
         raise DataError(folder / CONFIG, str(error)) from None
 
 
-def make_module(config: TrainConfig, images: Images, folder: Path) -> SceneModule:
+def make_module(config: TrainConfig, images: Images, folder: Path, seen: SeenImages | None = None) -> SceneModule:
     """Model and loss, prepared on the training images; everything random starts from the seed."""
     L.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, images.vocabulary, open_words(config, images.vocabulary))
-    prepare_model(model, images.train)
+    prepare_model(model, images.train, None if seen is None else seen.train_looks)
+    if seen is not None and model.vision is not None:
+        model.vision.load_state_dict(seen.vision.state_dict())
+        model.vision.requires_grad_(False)
     if config.start is not None:
         take_baseline(model, config.start)
     elif config.model.context is not None and config.model.context.freeze and not config.optim.first_epochs:
@@ -128,14 +160,21 @@ def take_baseline(model: SceneModel, source: str) -> None:
     model.baseline.load_state_dict(other.baseline.state_dict())
 
 
-def make_trainer(config: TrainConfig, folder: Path, progress: bool = False) -> L.Trainer:
-    """Lightning's Trainer with early stopping, the run's folder, and TensorBoard where it is installed."""
+def make_trainer(
+    config: TrainConfig, folder: Path, progress: bool = False, stage: dict[str, Any] | None = None
+) -> L.Trainer:
+    """Lightning's Trainer with early stopping, the run's folder, and TensorBoard where it is installed.
+
+    `stage` are the figures of the label predictor, for the record.
+    """
     for name in ("lightning", "lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
     record: dict[str, Any] = {"preset": config.preset, "task": config.task, "data": Path(config.data.path).name}
     record |= {"seed": config.seed, "loss": plain(config.loss), "optim": plain(config.optim)}
     record |= {"augment": plain(config.augment), "simulate": config.simulate and plain(config.simulate)}
+    if stage is not None:
+        record["label predictor, held out"] = ", ".join(f"{name} {value:.4g}" for name, value in stage.items())
     optim = config.optim
     callbacks: list[Callback] = [
         EarlyStopping(MONITOR, mode="max", patience=optim.patience + optim.first_epochs, check_finite=False)
@@ -164,13 +203,13 @@ def make_trainer(config: TrainConfig, folder: Path, progress: bool = False) -> L
     )
 
 
-def validation_loader(graphs: Sequence[SceneGraph]) -> DataLoader[Any]:
-    """Groups of validation graphs, as `predict_graphs` takes them."""
-    return DataLoader(list(grouped(graphs)), batch_size=None, collate_fn=_as_it_is)  # type: ignore[arg-type]
+def validation_loader(images: Sequence[Seen]) -> DataLoader[Any]:
+    """Groups of validation images, as `predict_seen` takes them."""
+    return DataLoader(list(grouped(images)), batch_size=None, collate_fn=_as_it_is)  # type: ignore[arg-type]
 
 
-def _as_it_is(graphs: list[SceneGraph]) -> list[SceneGraph]:
-    return graphs
+def _as_it_is(images: list[Seen]) -> list[Seen]:
+    return images
 
 
 def is_first_process() -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from scenegpi.data.columns import SPLITS
 from scenegpi.data.dataset import Dataset
 from scenegpi.data.distributions import attach_distributions
@@ -21,28 +23,34 @@ ONE_IN = 20
 
 
 class Images(NamedTuple):
-    """Training and validation graphs, all with at least a box and a relation, and their vocabulary."""
+    """Training and validation graphs, all with at least a box and a relation, and their vocabulary.
+
+    Photos are None for an image without one, and empty lists where nobody asked for them.
+    """
 
     train: list[SceneGraph]
     validation: list[SceneGraph]
     vocabulary: Vocabulary
+    train_photos: list[Path | None] = []  # noqa: RUF012
+    validation_photos: list[Path | None] = []  # noqa: RUF012
 
 
-def open_images(config: DataConfig) -> Images:
-    """Training and validation images; DataError if there are none of either."""
+def open_images(config: DataConfig, photos: bool = False) -> Images:
+    """Training and validation images, and where their photos lie; DataError if there are no images of either."""
     if not config.path:
         raise OptionError("data.path: which data set?")
-    dataset = open_dataset(config.path, format=config.format)
+    dataset = open_dataset(config.path, format=config.format, images=config.photos)
     if not dataset.vocabulary.predicates:
         raise DataError(config.path, "boxes without relations: nothing to learn from")
     if config.distributions is not None:
         dataset = attach_distributions(dataset, config.distributions)
-    train, validation = _split(dataset, config)
+    train, validation = _split(dataset, config, photos)
     if config.images:
         train = train[: config.images]
     if not len(train) or not len(validation):
         raise DataError(config.path, f"{len(train)} training and {len(validation)} validation images with a relation")
-    return Images(list(train), list(validation), dataset.vocabulary)
+    found = [[data.image_path(i) for i in range(len(data))] if photos else [] for data in (train, validation)]
+    return Images(list(train), list(validation), dataset.vocabulary, *found)
 
 
 def open_words(config: TrainConfig, vocabulary: Vocabulary) -> WordVectors | None:
@@ -55,14 +63,24 @@ def open_words(config: TrainConfig, vocabulary: Vocabulary) -> WordVectors | Non
     return load_words(Path(config.data.words), [*vocabulary.objects, *vocabulary.predicates])
 
 
-def _split(dataset: Dataset, config: DataConfig) -> tuple[Dataset, Dataset]:
+def _split(dataset: Dataset, config: DataConfig, photos: bool) -> tuple[Dataset, Dataset]:
     codes = dataset.split_codes()
-    if not (codes == SPLITS["train"]).any():
-        useful = dataset.drop_empty()
-        count = config.validation or max(len(useful) // ONE_IN, 1)
-        return useful[count:], useful[:count]
+    if config.splits == "all" or not (codes == SPLITS["train"]).any():
+        return _set_aside(dataset.drop_empty(), config, photos)
     if not config.validation and (codes == SPLITS["val"]).any():
         return dataset.split("train").drop_empty(), dataset.split("val").drop_empty()
     count = config.validation or max(len(dataset.split("train").drop_empty()) // ONE_IN, 1)
     parts = [dataset.split(name, count, config.validation_seed).drop_empty() for name in ("train", "val")]
     return parts[0], parts[1]
+
+
+def _set_aside(dataset: Dataset, config: DataConfig, photos: bool) -> tuple[Dataset, Dataset]:
+    """So many images to validate, of those with a photo where photos count; the first, or drawn by the seed."""
+    able = np.arange(len(dataset))
+    if photos:
+        shown = [i for i in able.tolist() if dataset.image_path(i) is not None]
+        able = np.array(shown, dtype=np.int64) if shown else able
+    if config.validation_seed is not None:
+        able = np.random.default_rng(config.validation_seed).permutation(able)
+    taken = np.sort(able[: config.validation or max(len(able) // ONE_IN, 1)])
+    return dataset[np.setdiff1d(np.arange(len(dataset)), taken)], dataset[taken]
