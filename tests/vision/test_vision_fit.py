@@ -79,13 +79,13 @@ def fit_random(seed=0, **changes):
     with torch.device("meta"):
         width = VisionModel(config, VOCABULARY).node_width
     nodes = [F.pad(each, (0, width - each.shape[1])) for each in nodes]
-    return fit_labels(config, VOCABULARY, nodes, graphs, FitOptions(epochs=20, seed=seed, **changes)), nodes, graphs
+    return fit_labels(config, VOCABULARY, nodes, graphs, FitOptions(epochs=30, smoothing=0.0, seed=seed, **changes)), nodes, graphs
 
 
 def test_held_out_predictions_are_not_memorised():
     fitted, nodes, graphs = fit_random(folds=5)
     assert fitted.figures["top-1"] < 0.5
-    seen = [fitted.model.head(each, torch.zeros(6, 9)).argmax(1).numpy() for each in nodes]
+    seen = [fitted.model.head(each, torch.zeros(6, 16)).argmax(1).numpy() for each in nodes]
     assert np.mean([(a == graph.labels).mean() for a, graph in zip(seen, graphs, strict=True)]) > 0.5
 
 
@@ -202,8 +202,12 @@ def test_no_boxes_no_labels():
 
 def test_layout_by_hand_and_in_the_mirror():
     boxes, sizes = torch.tensor([[10.0, 20.0, 30.0, 60.0]]), torch.tensor([[100.0, 100.0]])
-    expected = torch.tensor([[0.1, 0.4, 0.2, 0.4, 0.08, 0.2, 0.6, 0.08**0.5, -np.log(2)]]).float()
-    torch.testing.assert_close(layout_of(boxes, sizes), expected)
+    area = 0.2 * 0.4
+    expected = [0.1, 0.3, 0.4, 0.8, 0.2, 0.6, 0.2, 0.4, area, area**0.5, np.log(area) / 4, -np.log(2), 0, 0, 0, 0]
+    torch.testing.assert_close(layout_of(boxes, sizes), torch.tensor([expected]).float())
+    reaching = layout_of(torch.tensor([[-5.0, 50.0, 50.0, 99.5]]), sizes)
+    assert reaching[0, 12:].tolist() == [1, 0, 1, 0]
+    torch.testing.assert_close(mirrored(reaching), layout_of(torch.tensor([[50.0, 50.0, 105.0, 99.5]]), sizes))
     flipped = torch.tensor([[70.0, 20.0, 90.0, 60.0]])
     torch.testing.assert_close(mirrored(layout_of(boxes, sizes)), layout_of(flipped, sizes))
 

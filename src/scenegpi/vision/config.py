@@ -34,10 +34,10 @@ class LookConfig:
     backbone: Literal["efficientnet-lite0", "small"] = "efficientnet-lite0"
     nodes: Literal["crop", "roi", "both"] = "crop"
     crop_size: int = bounded(160, 32, 512)
-    margin: float = bounded(0.1, 0.0, 2.0)
+    margin: float = bounded(0.15, 0.0, 2.0)
     square: bool = False
-    crop_layers: tuple[Layer, ...] = ("head",)
-    roi_layers: tuple[Layer, ...] = ("head",)
+    crop_layers: tuple[Layer, ...] = ("middle", "head")
+    roi_layers: tuple[Layer, ...] = ("middle", "head")
     flip: bool = False
     photo_size: int = bounded(480, 32, 1024)
     roi_bins: int = bounded(1, 1, 4)
@@ -66,7 +66,7 @@ class HeadConfig:
     hidden: int = bounded(512, 0, 4096)
     layout: bool = True
     dropout: float = bounded(0.5, 0.0, 0.95)
-    input_dropout: float = bounded(0.3, 0.0, 0.95)
+    input_dropout: float = bounded(0.5, 0.0, 0.95)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,10 @@ class VisionConfig:
     head: HeadConfig = HeadConfig()
 
 
-SMALL = VisionConfig(looks=LookConfig(backbone="small", crop_size=64, photo_size=256))
+SMALL = VisionConfig(
+    looks=LookConfig(backbone="small", crop_size=64, photo_size=256),
+    head=HeadConfig(hidden=128, dropout=0.2, input_dropout=0.2),
+)
 """Settings that suit the small backbone."""
 
 
@@ -92,11 +95,11 @@ class FitOptions:
         seed: of weights, folds and the order of the boxes.
     """
 
-    epochs: int = bounded(30, 1, 1000)
-    batch: int = bounded(128, 1, 65536)
-    rate: float = bounded(1e-3, 1e-6, 1.0)
-    weight_decay: float = bounded(0.05, 0.0, 10.0)
-    smoothing: float = bounded(0.0, 0.0, 0.5)
+    epochs: int = bounded(20, 1, 1000)
+    batch: int = bounded(256, 1, 65536)
+    rate: float = bounded(2e-3, 1e-6, 1.0)
+    weight_decay: float = bounded(0.01, 0.0, 10.0)
+    smoothing: float = bounded(0.1, 0.0, 0.5)
     folds: int = bounded(5, 0, 100)
     seed: int = bounded(0, 0, 2**31 - 1)
 

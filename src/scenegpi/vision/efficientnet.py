@@ -6,8 +6,9 @@ convolution before it,
 
 .. math:: w' = w \, \gamma / \sqrt{v + \epsilon}, \qquad b' = \beta - m \, \gamma / \sqrt{v + \epsilon},
 
-so only convolutions with a bias and ReLU6 are left. The weights are no part of a model: they are read when first
-needed, once for a process, and a file that is not the expected one to the last bit is refused.
+so only convolutions with a bias and ReLU6 are left, and those of size 1 are matrix products. The weights are no part
+of a model: they are read when first needed, once for a process, and a file that is not the expected one to the last
+bit is refused.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Lite0Network(nn.Module):
                 blocks.append(_Block(channels, outputs, kernel, stride if k == 0 else 1, expansion))
                 channels = outputs
             self.stages.append(blocks)
-        self.head = _Conv(channels, 1280, 1)
+        self.head = _Mix(channels, 1280)
         self.classifier = nn.Linear(1280, 1000)
 
     def maps(self, images: Tensor, layers: Sequence[Layer]) -> list[FeatureMap]:
@@ -97,19 +98,30 @@ class Lite0Network(nn.Module):
 
 
 class _Conv(nn.Module):
-    """Convolution, bias, and ReLU6 unless `linear`. With stride 2 the padding is TensorFlow's: one less before."""
+    """Convolution in each channel (or of the picture), bias, ReLU6.
 
-    def __init__(
-        self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1, linear: bool = False
-    ) -> None:
+    With stride 2 TensorFlow pads one less before than after. To pad both sides alike, which costs no copy, the kernel
+    has one more row and column in front, of zeros.
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, groups: int = 1) -> None:
         super().__init__()
-        pad = kernel // 2
-        self.conv = nn.Conv2d(inputs, outputs, kernel, stride, pad if stride == 1 else 0, groups=groups)
-        self.before = (pad - 1, pad) * 2 if stride == 2 else None
+        self.conv = nn.Conv2d(inputs, outputs, kernel + (stride == 2), stride, kernel // 2, groups=groups)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu6(self.conv(x), inplace=True)
+
+
+class _Mix(nn.Module):
+    """Mixes the channels of each cell: a 1 x 1 convolution as one matrix product, ReLU6 unless `linear`."""
+
+    def __init__(self, inputs: int, outputs: int, linear: bool = False) -> None:
+        super().__init__()
+        self.conv = nn.Linear(inputs, outputs)
         self.linear = linear
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.conv(x if self.before is None else F.pad(x, self.before))
+        x = self.conv(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
         return x if self.linear else F.relu6(x, inplace=True)
 
 
@@ -119,9 +131,9 @@ class _Block(nn.Module):
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
         wide = inputs * expansion
-        self.expand = _Conv(inputs, wide, 1) if expansion > 1 else nn.Identity()
+        self.expand = _Mix(inputs, wide) if expansion > 1 else nn.Identity()
         self.depth = _Conv(wide, wide, kernel, stride, groups=wide)
-        self.project = _Conv(wide, outputs, 1, linear=True)
+        self.project = _Mix(wide, outputs, linear=True)
         self.residual = stride == 1 and inputs == outputs
 
     def forward(self, x: Tensor) -> Tensor:
@@ -152,7 +164,8 @@ def read_network(path: Path) -> Lite0Network:
         file.seek(0)
         state = torch.load(file, map_location="cpu", weights_only=True)
     network = Lite0Network().to_empty(device="cpu")
-    network.load_state_dict(dict(_folded(state)))
+    wanted = network.state_dict()
+    network.load_state_dict({name: _laid_out(value, wanted[name]) for name, value in _folded(state)})
     return frozen(network)  # type: ignore[return-value]
 
 
@@ -180,3 +193,13 @@ def _fold(state: Mapping[str, Tensor], name: str, conv: str, norm: str) -> Itera
     scale = gamma / (variance + 1e-3).sqrt()
     yield f"{name}.conv.weight", (weight * scale[:, None, None, None]).float()
     yield f"{name}.conv.bias", (beta - mean * scale).float()
+
+
+def _laid_out(value: Tensor, wanted: Tensor) -> Tensor:
+    """A kernel as its layer has it: one of size 1 as a matrix, one for stride 2 with zeros in front."""
+    if value.dim() != 4:
+        return value
+    if wanted.dim() == 2:
+        return value[:, :, 0, 0]
+    front = wanted.shape[-1] - value.shape[-1]
+    return F.pad(value, (front, 0, front, 0))

@@ -14,7 +14,11 @@ from torch import Tensor, nn
 from scenegpi.features.entities import relative_boxes
 from scenegpi.vision.config import HeadConfig
 
-LAYOUT_WIDTH = 9
+LAYOUT_WIDTH = 16
+EDGE = 0.01
+"""A box that ends within so much of the image's side touches its edge."""
+FAR = 6.0
+"""Inputs count as no further from their mean than so many spreads."""
 
 
 class LabelHead(nn.Module):
@@ -37,7 +41,7 @@ class LabelHead(nn.Module):
 
     def forward(self, nodes: Tensor, layout: Tensor) -> Tensor:
         """nodes ``(N, d)``, layout ``(N, LAYOUT_WIDTH)`` -> logits ``(N, C)``, the temperature not applied."""
-        x = (nodes.float() - self.mean) / self.spread
+        x = ((nodes.float() - self.mean) / self.spread).clamp(-FAR, FAR)
         return self.network(torch.cat([x, layout], 1) if self.config.layout else x)
 
     def distribution(self, nodes: Tensor, layout: Tensor) -> Tensor:
@@ -57,21 +61,24 @@ class LabelHead(nn.Module):
 def layout_of(boxes: Tensor, sizes: Tensor) -> Tensor:
     """Place, size and shape of each box: boxes ``(N, 4)``, sizes ``(N, 2)`` of their images -> ``(N, LAYOUT_WIDTH)``.
 
-    Left, bottom, width, height and area in fractions of the image; the centre, across and up; the root of the area;
-    and log width / height in pixels, within -2 and 2. Boxes are cut off at the image.
+    In fractions of the image, y upwards: left, right, bottom, top, centre across and up, width, height, area and its
+    root; log area and log width / height; and whether the box touches the left, right, lower, upper edge of the
+    image. Boxes are cut off at the image.
     """
     inside = torch.minimum(boxes.double().clamp_min(0), sizes.double().repeat(1, 2))
-    relative = relative_boxes(inside, sizes.double())
-    left, bottom, width, height, area = relative.unbind(1)
+    left, bottom, width, height, area = relative_boxes(inside, sizes.double()).unbind(1)
+    right, top = left + width, bottom + height
     side = (inside[:, 2:] - inside[:, :2]).clamp_min(1)
-    shape = (side[:, 0] / side[:, 1]).log().clamp(-2, 2)
-    more = torch.stack([left + width / 2, bottom + height / 2, area.clamp_min(0).sqrt(), shape], 1)
-    return torch.cat([relative, more], 1).float()
+    shape = (side[:, 0] / side[:, 1]).log().clamp(-3, 3)
+    touches = [each < EDGE for each in (left, 1 - right, bottom, 1 - top)]
+    centre = [(left + right) / 2, (bottom + top) / 2]
+    columns = [left, right, bottom, top, *centre, width, height, area, area.clamp_min(0).sqrt()]
+    return torch.stack([*columns, area.clamp_min(1e-4).log() / 4, shape, *touches], 1).float()
 
 
 def mirrored(layout: Tensor) -> Tensor:
     """The layout of the mirror image, ``(N, LAYOUT_WIDTH)`` -> ``(N, LAYOUT_WIDTH)``."""
     out = layout.clone()
-    out[:, 0] = 1 - layout[:, 0] - layout[:, 2]
-    out[:, 5] = 1 - layout[:, 5]
+    out[:, [0, 1, 4]] = 1 - layout[:, [1, 0, 4]]
+    out[:, [12, 13]] = layout[:, [13, 12]]
     return out
