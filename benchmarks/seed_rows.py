@@ -55,19 +55,28 @@ def learn_words(captions: Path, runs: Path) -> Path:
 
 
 def train_rows(
-    runs: Path, seeds: Sequence[int], data: Mapping[str, Any], words: Path | None, settings: Mapping[str, Any]
+    runs: Path,
+    seeds: Sequence[int],
+    data: Mapping[str, Any],
+    words: Path | None,
+    baseline: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
 ) -> dict[str, list[Path]]:
-    """Trains what is missing: preset -> the model of each seed. `data` and `settings` as in a configuration file."""
+    """Trains what is missing: preset -> the model of each seed.
+
+    `data` as in a configuration file; so are `baseline` and `context`, settings for the runs without and with context.
+    """
     found: dict[str, list[Path]] = {name: [] for name in PRESETS}
     for seed in seeds:
         for name in PRESETS:
-            context = PRESETS[name].context
-            if context is not None and context.words and words is None:
+            layer = PRESETS[name].context
+            if layer is not None and layer.words and words is None:
                 continue
-            values: dict[str, Any] = {"preset": name, "seed": seed, "data": dict(data), **settings}
-            if context is not None:
+            values: dict[str, Any] = {"preset": name, "seed": seed, "data": dict(data)}
+            values |= (baseline if layer is None else context) or {}
+            if layer is not None:
                 values["start"] = str(found[BASELINE][-1])
-                values["data"]["words"] = str(words) if context.words else None
+                values["data"]["words"] = str(words) if layer.words else None
             folder = runs / f"seed{seed}" / name
             if not (folder / "finished.json").is_file():
                 print(f"{folder}: training", flush=True)

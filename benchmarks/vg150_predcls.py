@@ -58,7 +58,7 @@ def main() -> None:
     if options.runs:
         words = learn_words(options.captions, options.runs) if options.captions else None
         where = {"path": str(options.data), "validation": options.validation}
-        folders |= train_rows(options.runs, options.seeds, where, words, {})
+        folders |= train_rows(options.runs, options.seeds, where, words)
     train = open_dataset(options.data, "train", validation=options.validation)
     found = {}
     for title, data in (
