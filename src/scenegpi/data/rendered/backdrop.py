@@ -35,7 +35,7 @@ def gradient(size: tuple[int, int], top: Colour, bottom: Colour) -> Image.Image:
     """From one colour at the top to another at the bottom."""
     strip = Image.new("RGB", (1, 33))
     strip.putdata([mixed(top, bottom, k / 32) for k in range(33)])
-    return strip.resize(size, Image.Resampling.BILINEAR)
+    return strip.resize((1, size[1]), Image.Resampling.BILINEAR).resize(size, Image.Resampling.NEAREST)
 
 
 def outdoors(rng: Random, size: tuple[int, int], horizon: float, setting: str, light: str, shore: float) -> Image.Image:

@@ -12,7 +12,7 @@ from scenegpi.data.rendered.people import person
 from scenegpi.data.rendered.small_things import case, dome, round_thing, tin
 from scenegpi.data.rendered.stage import Line, Stage
 
-OUTDOOR_HELD = {"ball": 3.0, "bag": 3.0, "bucket": 2.0, "balloon": 2.0, "umbrella": 2.0, "kite": 2.5, "hat": 0.6}
+OUTDOOR_HELD = {"ball": 3.0, "bag": 3.0, "bucket": 2.0, "balloon": 3.0, "umbrella": 3.0, "kite": 4.0, "hat": 0.6}
 TABLE_HELD = {"plate": 2.0, "cup": 3.0, "bowl": 1.5, "box": 2.0}
 ARM = {"bag": "side", "bucket": "side", "balloon": "up", "umbrella": "up", "kite": "up"}
 STRING = (120, 116, 112)
@@ -106,7 +106,7 @@ def walker(stage: Stage, frame: Frame | None = None) -> int:
     """Somebody who walks or stands, with something in the hand, with a dog, with company, beside something."""
     rng = stage.rng
     frame = frame or stage.spot(1.0)
-    held = rng.choices(list(OUTDOOR_HELD), list(OUTDOOR_HELD.values()))[0] if rng.random() < 0.62 else ""
+    held = rng.choices(list(OUTDOOR_HELD), list(OUTDOOR_HELD.values()))[0] if rng.random() < 0.7 else ""
     if stage.setting == "room" and held in ("kite", "umbrella"):
         held = "balloon" if rng.random() < 0.5 else "ball"
     who = somebody(stage, frame, rng.choice(("stand", "walk")), ARM.get(held, "forward") if held else "down")

@@ -186,7 +186,7 @@ def bike(rng: Random) -> Drawing:
 
 
 def boat(rng: Random) -> Drawing:
-    """A small boat on the water line. Points: "seat0", "seat1"; "deep", below which the hull hides what is in it."""
+    """A small boat on the water line. Points: "seat0", "seat1", "rim", below which the hull hides what is in it."""
     colour = pick(rng, PAINT)
     mast = rng.random() < 0.45
     cloth = lighter(pick(rng, BRIGHT), 0.5)
@@ -200,4 +200,8 @@ def boat(rng: Random) -> Drawing:
         b.polygon([(-1.6, 0.6), (1.75, 0.6), (1.67, 0.48), (-1.55, 0.48)], lighter(colour, 0.5))
         b.polygon([(-1.36, 0.17), (1.43, 0.17), (1.3, 0.0), (-1.25, 0.0)], lighter(colour, -0.35))
 
-    return Drawing(Extent(-1.62, 1.77, 0, 2.55 if mast else 0.65), paint, {"seat0": (-0.75, 0.2), "seat1": (0.75, 0.2)})
+    return Drawing(
+        Extent(-1.62, 1.77, 0, 2.55 if mast else 0.65),
+        paint,
+        {"seat0": (-0.75, 0.2), "seat1": (0.75, 0.2), "rim": (0, 0.6)},
+    )

@@ -75,7 +75,7 @@ def _soften(sheet: Image.Image, loss: float) -> Image.Image:
 def _disc() -> Image.Image:
     """A soft dark spot."""
     y, x = np.mgrid[-1:1:48j, -1:1:48j]
-    return Image.fromarray((150 * np.clip(1 - np.hypot(x, y), 0, 1) ** 0.8).astype(np.uint8))
+    return Image.fromarray((120 * np.clip(1 - np.hypot(x, y), 0, 1) ** 0.8).astype(np.uint8))
 
 
 def _shadow(image: Image.Image, thing: Thing) -> None:

@@ -138,22 +138,23 @@ def mooring(stage: Stage) -> None:
     far = stage.horizon + 0.35 * (shore - stage.horizon)
     frame = stage.spot(3.4, near=shore - 6, far=far)
     at = stage.add("boat", boat(rng), frame, shadow=2.6)
+    rim = stage.point(at, "rim")[1]
     for name in ("seat0", "seat1"):
         luck = rng.random()
         x, y = stage.point(at, name)
         if luck < 0.45:
-            size_up = Frame(x, y + 0.25 * frame.scale, frame.scale, rng.random() < 0.5)
-            who = somebody(stage, size_up, "sit", rng.choice(("down", "forward")))
-            for t in stage.things[who:]:
-                t.order, t.depth = frame.y - 0.2 + (0.01 if t.label == "hat" else 0), frame.y
+            spot = Frame(x, y + 0.25 * frame.scale, frame.scale, rng.random() < 0.5)
+            who = somebody(stage, spot, "sit", rng.choice(("down", "forward")))
         elif luck < 0.75:
             kind = rng.choice(("bucket", "bag", "dog", "bag"))
             drawing = four_legs(rng, kind, stage.shared()) if kind == "dog" else draw_small(stage, kind)
-            who = stage.add(
-                kind, drawing, Frame(x, y - 0.22 * frame.scale, frame.scale), order=frame.y - 0.2, depth=frame.y
-            )
+            who = stage.add(kind, drawing, Frame(x, y - 0.22 * frame.scale, frame.scale))
         else:
             continue
+        for k, t in enumerate(stage.things[who:]):
+            t.order, t.depth = frame.y + 0.1 + 0.01 * k, frame.y
+            low = max(t.drawing.extent.bottom, (t.frame.y - rim) / t.frame.scale)
+            t.drawing = replace(t.drawing, extent=replace(t.drawing.extent, bottom=low))  # the hull hides the rest
         stage.relate(who, "in", at, 0.95)
 
 
