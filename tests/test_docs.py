@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,14 +21,29 @@ def blocks(name: str, *kinds: str) -> list[str]:
     return [text for kind, text in BLOCK.findall((ROOT / "docs" / name).read_text()) if kind in kinds]
 
 
-def test_the_commands_for_data_sets_run(tmp_path):
-    for block in blocks("data.md", "bash"):
-        for line in block.splitlines():
-            words = shlex.split(line.replace("DATA", str(sample_path())), comments=True)
+def run_page(name: str, folder: Path, **names: object) -> None:
+    """Runs a page from top to bottom in a folder: files that it shows are written, commands must succeed."""
+    for kind, text in BLOCK.findall((ROOT / "docs" / name).read_text()):
+        if kind == "toml":
+            first = text.splitlines()[0]
+            (folder / first.removeprefix("# ")).write_text(text)
+        for line in text.splitlines() if kind == "bash" else ():
+            for word, value in names.items():
+                line = line.replace(word, str(value))
+            words = shlex.split(line, comments=True)
             assert words[0] == "scenegpi"
             command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *words[1:]]
-            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
             assert done.returncode == 0, f"{line}\n{done.stderr}"
+
+
+def test_the_page_about_training_runs(tmp_path):
+    run_page("train.md", tmp_path)
+    assert (tmp_path / "photos" / "model" / "model.safetensors").is_file()
+
+
+def test_the_commands_for_data_sets_run(tmp_path):
+    run_page("data.md", tmp_path, DATA=sample_path())
     assert {path.name for path in tmp_path.iterdir()} >= {"scene.png", "graphs.jsonl", "coco.json"}
 
 
