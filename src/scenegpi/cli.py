@@ -15,6 +15,7 @@ from scenegpi import __version__
 from scenegpi.commands import data, demo, figure, models, train, words
 from scenegpi.commands.eval import eval_command
 from scenegpi.commands.experiment import labelling
+from scenegpi.commands.predict import EPILOG, predict
 
 HELP = """Scene graphs from images, by permutation-invariant structured prediction.
 
@@ -35,6 +36,7 @@ app.add_typer(words.app, name="words")
 app.add_typer(figure.app, name="figure")
 app.command("demo")(demo.demo)
 app.command("eval")(eval_command)
+app.command("predict", epilog=EPILOG)(predict)
 app.command("train")(train.train)
 app.command("models")(models.models)
 experiment = typer.Typer(help="The experiments of the paper.", no_args_is_help=True)

@@ -1,0 +1,100 @@
+"""What `scenegpi predict` says at the end: a few graphs in words, what became of labels and boxes, what lies where."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from scenegpi.commands.predict_output import LINES, SKIPPED, WHOLE, suffix
+from scenegpi.commands.predict_run import SHOWN, Setup, Summary
+from scenegpi.data import Dataset
+from scenegpi.data.errors import printable
+from scenegpi.data.files import whole_file
+from scenegpi.data.objects import NO_LABEL
+from scenegpi.features.label_map import LabelMap
+from scenegpi.graph import SceneGraph
+from scenegpi.models.choose import model_vocabulary
+
+TRIPLETS = 8
+MOST_LINES = 12
+
+
+def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[Path], data: Dataset | None) -> None:
+    """Prints the end of a run; what was skipped goes to stderr and into a file."""
+    if 0 < summary.predicted <= SHOWN:
+        for key, _, graph in summary.shown:
+            head = f"{key}: {len(graph)} boxes, {len(graph.relations)} relations"
+            console.print(Text(printable(head), style="bold"))
+            console.print(triplets(graph))
+    for line in label_lines(summary, setup):
+        console.print(Text(line))
+    for reason, count in summary.left_out.items():
+        if count and not reason.startswith("label"):
+            console.print(Text(f"{count:,} boxes left out: {reason}"))
+    _written(console, summary, setup, whole)
+    problems = list(summary.skipped)
+    if data is not None:
+        problems += [str(defect) for defect in data.report.defects if defect.severity == "error"]
+    skipped = setup.folder / SKIPPED
+    skipped.unlink(missing_ok=True)
+    if problems:
+        with whole_file(skipped) as part:
+            part.write_text("".join(f"{line}\n" for line in problems), encoding="utf-8", errors="replace")
+        sys.stdout.flush()
+        for line in problems[:MOST_LINES]:
+            print(f"skipped: {line}", file=sys.stderr)
+        if len(problems) > MOST_LINES:
+            print(f"... and {len(problems) - MOST_LINES:,} more, all in {skipped}", file=sys.stderr)
+
+
+def triplets(graph: SceneGraph) -> Table:
+    """One image: its best relations, objects with their number in the picture."""
+    rest = len(graph.relations) - TRIPLETS
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+    for triplet in graph.triplets(top=TRIPLETS):
+        table.add_row(
+            Text(f"  {triplet.score:.2f}", style="dim"),
+            Text(printable(f"{triplet.subject} {triplet.subject_index}")),
+            Text(printable(triplet.predicate), style="italic cyan"),
+            Text(printable(f"{triplet.object} {triplet.object_index}")),
+        )
+    if rest > 0:
+        table.add_row("", Text(f"... and {rest} more", style="dim"))
+    if not len(graph.relations):
+        table.add_row("", Text("no relation is likely enough" if len(graph) else "no boxes", style="dim"))
+    return table
+
+
+def label_lines(summary: Summary, setup: Setup) -> list[str]:
+    """What became of labels that the model does not know by that name, with the boxes that each cost or changed."""
+    target = model_vocabulary(setup.model)
+    lines: list[str] = []
+    for vocabulary, counts in summary.names.items():
+        if vocabulary.objects == (NO_LABEL,):
+            continue
+        labels = LabelMap.between(vocabulary, target, threshold=setup.choices.similarity)
+        found = labels.report(dict(counts)).splitlines()
+        lost = sum(counts[match.source] for match in labels.unmapped)
+        if found:
+            total = sum(counts.values())
+            head = f"labels in the model's words ({total:,} boxes, {lost:,} of them left out):"
+            more = [f"  ... and {len(found) - MOST_LINES} more labels"] if len(found) > MOST_LINES else []
+            lines += [head, *(f"  {line}" for line in found[:MOST_LINES]), *more]
+    return lines
+
+
+def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]) -> None:
+    folder = setup.folder
+    again = f" ({summary.resumed:,} were there already)" if summary.resumed else ""
+    counts = f"{summary.predicted:,} images, {summary.boxes:,} boxes, {summary.relations:,} relations{again}"
+    console.print(Text(printable(f"wrote {folder / LINES}: {counts}")))
+    each = [kind for kind in setup.formats if kind not in WHOLE]
+    files = [Path("*" + suffix(kind)) for kind in each]
+    if summary.predicted == 1 and summary.shown:
+        files = [Path(summary.shown[0][1] + suffix(kind)) for kind in each]
+    for path in [*(folder / file for file in files if summary.predicted), *whole]:
+        console.print(Text(printable(f"      {path}")))
