@@ -61,12 +61,16 @@ def ranking(prediction, per_pair, only=None):
     return [triplet for _, _, _, triplet in sorted(found)]
 
 
-def first_match(row, triplets, prediction, target):
-    """The rank of the first triplet that matches a ground-truth row."""
+def first_match(row, triplets, prediction, target, identity=False):
+    """The rank of the first triplet that matches a ground-truth row; with `identity` by the very boxes."""
     s, o, p = row
     for rank, (a, b, q) in enumerate(triplets):
         classes = (prediction["labels"][a], q, prediction["labels"][b])
         if classes != (target["labels"][s], p, target["labels"][o]):
+            continue
+        if identity:
+            if (a, b) == (s, o):
+                return rank
             continue
         if (
             iou(prediction["boxes"][a], target["boxes"][s]) < 0.5
@@ -81,7 +85,7 @@ def mean(values):
     return sum(values) / len(values) if values else float("nan")
 
 
-def brute_force(predictions, targets, task, ks, predicates, zero_shot, empty, per_pair=(), pair_k=5):
+def brute_force(predictions, targets, task, ks, predicates, zero_shot, empty, per_pair=(), pair_k=5, identity=False):
     """Every figure, `empty` = "zero" or "skip"; `zero_shot` lists (subject class, object class, predicate)."""
     rows_of = []  # (prediction, target, {ranking name: [rank of each row]}, [place in own pair])
     for prediction, target in zip(predictions, targets, strict=True):
@@ -97,7 +101,9 @@ def brute_force(predictions, targets, task, ks, predicates, zero_shot, empty, pe
         true_pairs = {(s, o) for s, o, _ in rows}
         lists = {"": ranking(full, 1), "ng": ranking(full, None), "A": ranking(full, 1, true_pairs)}
         lists |= {k: ranking(full, k) for k in per_pair}
-        ranks = {name: [first_match(row, found, full, target) for row in rows] for name, found in lists.items()}
+        ranks = {
+            name: [first_match(row, found, full, target, identity) for row in rows] for name, found in lists.items()
+        }
         places = []
         for s, o, p in rows:
             offers = next((offers for a, b, offers in pair_lists(full) if (a, b) == (s, o)), [])

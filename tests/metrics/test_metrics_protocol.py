@@ -67,3 +67,14 @@ def test_difference_names_every_field_that_changes_a_figure():
     for change in ({"task": "sgcls"}, {"iou": 0.3}, {"empty": "skip"}, {"data": "x"}, {"several": "best"}):
         assert len(Protocol().difference(replace(Protocol(), **change))) == 1
     assert len(Protocol().difference(ODD)) == 7
+
+
+def test_the_very_boxes_are_said_and_need_given_boxes():
+    strict = Protocol("predcls", match="identity")
+    assert "the very boxes" in str(strict)
+    assert Protocol.from_dict(strict.to_dict()) == strict
+    assert Protocol("predcls").difference(strict) == ["the very boxes"]
+    with pytest.raises(MetricError, match=r"protocol\.match: identity needs given boxes"):
+        Protocol("sgdet", match="identity")
+    with pytest.raises(MetricError, match=r"protocol\.match: 'near' is none of"):
+        Protocol(match="near")

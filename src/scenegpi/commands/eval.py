@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenegpi.metrics.protocol import Constraint, Empty, MetricError, Protocol, Several, Task
+from scenegpi.metrics.protocol import Constraint, Empty, Match, MetricError, Protocol, Several, Task
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -258,6 +258,7 @@ def eval_command(
     several: Annotated[Several, typer.Option(help="Several predicates of a pair in a list of triplets.")] = "refuse",
     per_pair: Annotated[str, typer.Option(help="Predicates a pair of VRD's predicate detection: 1,70.")] = "",
     iou: Annotated[float, typer.Option(help="How much boxes must overlap.")] = 0.5,
+    match: Annotated[Match, typer.Option(help="Boxes that overlap will do, or only the very boxes.")] = "overlap",
     allow_missing: Annotated[bool, typer.Option("--allow-missing", help="Images may lack a prediction.")] = False,
     bootstrap: Annotated[int, typer.Option(help="Replicates of the 95% intervals; 0 for none.", min=0)] = 1000,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
@@ -271,7 +272,7 @@ def eval_command(
     name = file.name if data is None else f"{data}{f' ({split})' if split else ''}"
     ks, per = _numbers(k, "--k"), _numbers(per_pair, "--per-pair")
     try:
-        protocol = Protocol(task, constraint, ks, iou, empty, several, per_pair=per, data=name)
+        protocol = Protocol(task, constraint, ks, iou, empty, several, per_pair=per, match=match, data=name)
     except MetricError as error:
         raise typer.BadParameter(str(error)) from None
     score = partial(

@@ -48,10 +48,15 @@ def explain(
             for i, (a, b, q) in enumerate(truth.relations.tolist())
             if (found.labels[s], found.labels[o], p) == (truth.labels[a], truth.labels[b], q)
         ]
-        rows = tuple(i for i, least in alike if least >= protocol.iou)
+        if protocol.match == "identity":
+            rows = tuple(i for i, _ in alike if (s, o) == tuple(truth.relations[i, :2].tolist()))
+        else:
+            rows = tuple(i for i, least in alike if least >= protocol.iou)
         reason = ""
         if not alike:
             reason = "no such relation in the ground truth"
+        elif not rows and protocol.match == "identity":
+            reason = "said of other boxes"
         elif not rows:
             reason = f"a box overlaps by {np.max([least for _, least in alike]):.2f} only"
         explained.append(Explained(s, o, p, score, rows, reason))

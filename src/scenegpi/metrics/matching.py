@@ -1,8 +1,9 @@
 """One image: at which rank is each ground-truth row found? All figures follow from these ranks.
 
 A triplet matches every ground-truth row of the same (subject class, predicate, object class) whose two boxes both
-overlap the triplet's with IoU >= 0.5. Box identity is not required, also with given boxes. A row counts as found by the
-first K triplets when the rank of its first match is below K; duplicate rows are rows of their own.
+overlap the triplet's with IoU >= 0.5. Box identity is not required, also with given boxes, unless the protocol asks
+for it. A row counts as found by the first K triplets when the rank of its first match is below K; duplicate rows are
+rows of their own.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def match_image(prediction: ImageInput, target: ImageInput, predicates: int, pro
     if not len(rows):  # checked like every image, though nothing is counted
         return ImageMatch(rows[:, 2], code, np.zeros((len(wanted), 0), np.int64), never, False, False, truth.key())
     ranked = [offered.ranked_on_true() if name == "A" else offered.ranked(k) for name, k in wanted]
-    ranks = first_matches(ranked, found, truth, code, protocol.iou)
+    ranks = first_matches(ranked, found, truth, code, protocol)
     place, only = never, False
     if protocol.given_boxes:
         only = offered.only_true()
@@ -78,7 +79,7 @@ def triplet_code(subject: NDArray[Any], object_: NDArray[Any], predicate: NDArra
 
 
 def first_matches(
-    ranked: list[Triplets], found: Prediction, truth: Truth, code: NDArray[np.int64], threshold: float
+    ranked: list[Triplets], found: Prediction, truth: Truth, code: NDArray[np.int64], protocol: Protocol
 ) -> NDArray[np.int64]:
     """(n, G) rank of the first triplet of each of the n rankings that matches each ground-truth row.
 
@@ -92,7 +93,10 @@ def first_matches(
     triplet, row = np.nonzero(mine[:, None] == code[None, :])
     ends = np.concatenate([subject[triplet], object_[triplet]])
     true_ends = truth.relations[row, :2].T.ravel()
-    overlaps = paired_iou(found.boxes[ends], truth.boxes[true_ends]) >= threshold
+    if protocol.match == "identity":
+        overlaps = ends == true_ends
+    else:
+        overlaps = paired_iou(found.boxes[ends], truth.boxes[true_ends]) >= protocol.iou
     both = overlaps[: len(row)] & overlaps[len(row) :]
     triplet, row = triplet[both][::-1], row[both][::-1]
     start = np.concatenate([[0], np.cumsum(sizes)])

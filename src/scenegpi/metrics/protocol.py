@@ -14,6 +14,7 @@ Constraint = Literal["both", "graph", "none"]
 Empty = Literal["field", "zero", "skip"]
 Several = Literal["refuse", "best"]
 Ranking = Literal["score", "given"]
+Match = Literal["overlap", "identity"]
 
 TASK_NAMES: dict[str, str] = {"predcls": "PredCls", "sgcls": "SGCls", "sgdet": "SGDet"}
 _CONSTRAINT = {
@@ -51,6 +52,8 @@ class Protocol:
         per_pair: the k's of predicate detection as on VRD: pooled recall with the k best predicates of each pair.
         pair_k: k of the per-predicate recall@k among the pair's own predicates (PredCls).
         data: what was scored, in words.
+        match: a triplet finds a ground-truth row when its boxes overlap the row's ("overlap", as in the field, where a
+            second box around the same thing will do), or only when they are the very boxes ("identity"; boxes given).
     """
 
     task: Task = "predcls"
@@ -63,6 +66,7 @@ class Protocol:
     per_pair: tuple[int, ...] = ()
     pair_k: int = 5
     data: str = ""
+    match: Match = "overlap"
 
     def __post_init__(self) -> None:
         for name, kind in (
@@ -71,6 +75,7 @@ class Protocol:
             ("empty", Empty),
             ("several", Several),
             ("ranking", Ranking),
+            ("match", Match),
         ):
             value = getattr(self, name)
             if value not in get_args(kind):
@@ -83,6 +88,8 @@ class Protocol:
             raise MetricError(f"protocol.pair_k: expected a positive whole number, found {self.pair_k!r:.40}")
         if isinstance(self.iou, bool) or not isinstance(self.iou, int | float) or not 0 < self.iou <= 1:
             raise MetricError(f"protocol.iou: expected a number above 0 and at most 1, found {self.iou!r:.40}")
+        if self.match == "identity" and not self.given_boxes:
+            raise MetricError("protocol.match: identity needs given boxes, and sgdet gives none")
         if not isinstance(self.data, str):
             raise MetricError("protocol.data: expected a string")
 
@@ -101,7 +108,7 @@ class Protocol:
             TASK_NAMES[self.task],
             _CONSTRAINT[self.constraint],
             f"K = {', '.join(map(str, self.ks))}",
-            f"IoU >= {self.iou:g} with inclusive pixels",
+            "the very boxes" if self.match == "identity" else f"IoU >= {self.iou:g} with inclusive pixels",
             "mean over images with relations",
             _EMPTY[self.empty],
         ]
@@ -136,7 +143,9 @@ class Protocol:
             phrases.append(f"{TASK_NAMES[other.task]} instead of {TASK_NAMES[self.task]}")
         if self.data != other.data:
             phrases.append(f"on {other.data or 'unnamed data'} instead of {self.data or 'unnamed data'}")
-        if self.iou != other.iou:
+        if self.match != other.match:
+            phrases.append("the very boxes" if other.match == "identity" else "any boxes that overlap enough")
+        if self.iou != other.iou and "identity" not in (self.match, other.match):
             phrases.append(f"IoU >= {other.iou:g} instead of {self.iou:g}")
         if self.empty != other.empty:
             phrases.append(f"{_EMPTY[other.empty]}, instead of: {_EMPTY[self.empty]}")
