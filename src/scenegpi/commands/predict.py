@@ -144,7 +144,7 @@ def _default_model(inputs: Any, console: Console) -> str:
     from scenegpi.models.choose import default_model
 
     name, why = default_model(bool(inputs.photos), None if inputs.boxes is None else inputs.boxes.vocabulary)
-    console.print(f"model {name} ({why}; --model takes another)", style="dim", highlight=False)
+    console.print(f"model {name} ({why}; --model takes another)", style="dim", highlight=False, soft_wrap=True)
     return name
 
 

@@ -28,13 +28,13 @@ def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[
     if 0 < summary.predicted <= SHOWN:
         for key, _, graph in summary.shown:
             head = f"{key}: {len(graph)} boxes, {len(graph.relations)} relations"
-            console.print(Text(printable(head), style="bold"))
+            console.print(Text(printable(head), style="bold"), soft_wrap=True)
             console.print(triplets(graph))
     for line in label_lines(summary, setup):
-        console.print(Text(line))
+        console.print(Text(line), soft_wrap=True)
     for reason, count in summary.left_out.items():
         if count and not reason.startswith("label"):
-            console.print(Text(f"{count:,} boxes left out: {reason}"))
+            console.print(Text(f"{count:,} boxes left out: {reason}"), soft_wrap=True)
     _written(console, summary, setup, whole)
     problems = list(summary.skipped)
     if data is not None:
@@ -91,10 +91,10 @@ def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]
     folder = setup.folder
     again = f" ({summary.resumed:,} were there already)" if summary.resumed else ""
     counts = f"{summary.predicted:,} images, {summary.boxes:,} boxes, {summary.relations:,} relations{again}"
-    console.print(Text(printable(f"wrote {folder / LINES}: {counts}")))
+    console.print(Text(printable(f"wrote {folder / LINES}: {counts}")), soft_wrap=True)
     each = [kind for kind in setup.formats if kind not in WHOLE]
     files = [Path("*" + suffix(kind)) for kind in each]
     if summary.predicted == 1 and summary.shown:
         files = [Path(summary.shown[0][1] + suffix(kind)) for kind in each]
     for path in [*(folder / file for file in files if summary.predicted), *whole]:
-        console.print(Text(printable(f"      {path}")))
+        console.print(Text(printable(f"      {path}")), soft_wrap=True)
