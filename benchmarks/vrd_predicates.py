@@ -40,10 +40,10 @@ from seed_rows import (
 
 _PAIRS = {"hidden": 128, "embedding": 32, "rank": 32}
 _OPTIM = {"batch": 32, "patience": 4, "average": 0.99}
-BASELINE = {"model": {"baseline": _PAIRS}, "optim": {**_OPTIM, "epochs": 10}}
+BASELINE = {"model": {"baseline": _PAIRS}, "optim": {**_OPTIM, "epochs": 8}}
 CONTEXT = {
     "model": {"baseline": _PAIRS, "context": {"hidden": 128, "phi": 64, "alpha": 64, "dropout": 0.3}},
-    "optim": {**_OPTIM, "epochs": 4},
+    "optim": {**_OPTIM, "epochs": 3},
 }
 """A fifth of the images of VG150: half the width, smaller batches. Chosen by validation."""
 FIGURES = {
