@@ -14,6 +14,7 @@ A predicted graph has
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -23,7 +24,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from scenegpi.data.dataset import Dataset
+from scenegpi.data.objects import Names, graph_of, is_detection
 from scenegpi.features.batch import SceneBatch, Seen
+from scenegpi.features.label_map import LabelMap
 from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.models.build import SceneModel
 from scenegpi.models.decode import without_repeats
@@ -34,6 +37,7 @@ from scenegpi.vision.photos import as_photo
 Task = Literal["predcls", "sgcls"]
 Decode = Literal["plain", "no-repeats"]
 FEW_PAIRS = 2048
+log = logging.getLogger("scenegpi")
 
 
 def predict(
@@ -43,6 +47,7 @@ def predict(
     *,
     label_dist: ArrayLike | None = None,
     image: Any = None,
+    names: Names | None = None,
     width: int | None = None,
     height: int | None = None,
     top: int | None = None,
@@ -51,11 +56,13 @@ def predict(
 
     Args:
         model: from `load_model`.
-        boxes: (N, 4) x1, y1, x2, y2 in pixels.
+        boxes: (N, 4) x1, y1, x2, y2 in pixels; or what a detector gave (see `scenegpi.data.objects`), whose labels are
+            mapped to the model's, and whose boxes without a like there are left out, with a warning.
         labels: N names of the model's vocabulary, or their numbers. They are believed.
         label_dist: (N, C) distributions in place of labels; the model corrects them.
         image: the photo, for a model that sees: a file, a Pillow image, or an (H, W, 3) array of bytes. It then finds
             labels too, where neither labels nor distributions are given.
+        names: class names by number, where a detector gave numbers only.
         width, height: of the image that the boxes refer to; where not given, the size of the photo, or without one
             the image ends where its boxes do.
         top: so many relations; by default those likelier than "no relation".
@@ -63,14 +70,18 @@ def predict(
     if labels is not None and label_dist is not None:
         raise GraphError("labels: give either labels or label_dist")
     photo = None
+    found = graph_of(boxes, names, width=width, height=height) if _is_result(boxes, labels, label_dist) else None
     if image is not None:
         if model.vision is None:
             raise GraphError("image: this model sees no pixels; give labels or label_dist, or use a model that does")
         photo = as_photo(image)
         height, width = height or photo.shape[0], width or photo.shape[1]
-    elif labels is None and label_dist is None:
+    elif labels is None and label_dist is None and found is None:
         also = ", or the image" if model.vision is not None else ""
         raise GraphError(f"labels: give either labels or label_dist{also}")
+    if found is not None:
+        graph = _in_words_of(model, found).replace(width=found.width or width, height=found.height or height)
+        return next(predict_graphs(model, [graph], "predcls", top=top, photos=lambda _: photo))
     options: dict[str, Any] = {"width": width, "height": height}
     if label_dist is not None:
         dist = np.asarray(label_dist, dtype=np.float32)
@@ -194,6 +205,20 @@ def _graph(
         "relation_scores": score[kept],
     }
     return graph.replace(**changes)
+
+
+def _is_result(boxes: Any, labels: Any, label_dist: Any) -> bool:
+    return labels is None and label_dist is None and is_detection(boxes)
+
+
+def _in_words_of(model: SceneModel, graph: SceneGraph) -> SceneGraph:
+    """A detector's boxes with the model's labels; those that have none are left out and said."""
+    labels = LabelMap.between(graph.vocabulary, model.vocabulary)
+    mapped = labels.apply(graph)
+    if len(mapped) < len(graph):
+        lost = sorted({name for name in graph.names if labels[name].target is None})
+        log.warning("%d boxes left out: the model has no label like %s", len(graph) - len(mapped), ", ".join(lost))
+    return mapped
 
 
 def _numbers(labels: Any, model: SceneModel) -> ArrayLike:
