@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from scenegpi import __version__
-from scenegpi.commands import data, demo, figure, models, train, words
+from scenegpi.commands import data, demo, figure, models, report, train, words
 from scenegpi.commands.eval import eval_command
 from scenegpi.commands.experiment import labelling
 from scenegpi.commands.predict import EPILOG, predict
@@ -39,6 +39,7 @@ app.command("eval")(eval_command)
 app.command("predict", epilog=EPILOG)(predict)
 app.command("train")(train.train)
 app.command("models")(models.models)
+app.command("report")(report.report)
 experiment = typer.Typer(help="The experiments of the paper.", no_args_is_help=True)
 experiment.command("labelling")(labelling)
 app.add_typer(experiment, name="experiment")

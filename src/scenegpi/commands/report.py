@@ -1,0 +1,108 @@
+"""`scenegpi report`: a run, an evaluation or a model as one HTML file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from scenegpi.viz.report.exhibit import Exhibit, Pair
+    from scenegpi.viz.report.source import Source
+
+Task = Literal["predcls", "sgcls"]
+
+
+def report(
+    run: Annotated[str, typer.Argument(help="A run's folder, a file of `eval --json`, a model's folder or name.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    data: Annotated[
+        Path | None, typer.Option(help="Images to score and to show; a run has its own.", show_default=False)
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")] = None,
+    photos: Annotated[Path | None, typer.Option(help="The folder of the photos.", show_default=False)] = None,
+    model: Annotated[str | None, typer.Option(help="In place of the model that RUN names.", show_default=False)] = None,
+    task: Annotated[Task | None, typer.Option(help="By default that of RUN's figures.", show_default=False)] = None,
+    images: Annotated[int, typer.Option(help="How many images the gallery shows, 0 for none.", min=0, max=60)] = 12,
+) -> None:
+    """Figures, curves, predicates and a gallery with attention, in one file that opens without a network."""
+    from scenegpi.data import DataError
+    from scenegpi.metrics.protocol import MetricError, Protocol
+    from scenegpi.viz.report.exhibit import choose
+    from scenegpi.viz.report.page import write_report
+    from scenegpi.viz.report.source import read_source
+
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise DataError(out, "a report is an .html file")
+    source = read_source(run)
+    result, shown = None, []
+    found = _exhibit(source, data, split, photos, model, task)
+    if found is not None:
+        exhibit, name = found
+        try:
+            protocol = Protocol(exhibit.task, data=name)
+            result, recall = exhibit.score(protocol, _watched)
+            shown = exhibit.show(choose(recall, images), recall)
+        except MetricError as error:
+            raise DataError(data or run, str(error)) from None
+    write_report(out, source, result, shown)
+    size = out.stat().st_size / 1e6
+    print(f"{out}: {len(shown)} images, {size:.1f} MB; open it in a browser")
+    if found is None:
+        print("without images: name a data set with --data for a gallery and figures of each predicate")
+
+
+def _exhibit(
+    source: Source, data: Path | None, split: str | None, photos: Path | None, model: str | None, task: Task | None
+) -> tuple[Exhibit, str] | None:
+    """Predictions to score and show, and what the images are called; None where there are none."""
+    from scenegpi.data import DataError, open_dataset
+    from scenegpi.viz.report.images import of_dataset, of_npz, of_run
+
+    named = model or source.model
+    if named is None and source.predictions is not None and source.predictions.suffix.lower() == ".npz":
+        return (
+            (of_npz(source.predictions, source.task), source.predictions.name) if source.predictions.exists() else None
+        )
+    if data is None and not (source.kind == "training run" and named is not None and source.config):
+        return None
+    if named is not None:
+        from scenegpi.models import load_model
+
+        network = load_model(named)
+        if data is None:
+            return of_run(source, network)
+        name = f"{data}{f' ({split})' if split else ''}"
+        return of_dataset(network, open_dataset(data, split, images=photos), task or source.task), name
+    if source.predictions is None or data is None:
+        raise DataError(source.path, "names no model; give one with --model")
+    return _of_file(source, open_dataset(data, split, images=photos)), f"{data}{f' ({split})' if split else ''}"
+
+
+def _of_file(source: Source, truth: Any) -> Exhibit:
+    """Another tool's JSON lines beside the truth."""
+    from scenegpi.commands.eval import _matched
+    from scenegpi.data import open_dataset
+    from scenegpi.viz.report.exhibit import Exhibit
+
+    def pairs(places: Sequence[int] | None) -> Iterator[Pair]:
+        found = open_dataset(source.predictions or "", vocabulary=truth.vocabulary, strict=True, trust=True)
+        every = _matched(found, truth, allow_missing=True)
+        if places is None:
+            return every
+        kept = {k: pair for k, pair in enumerate(every) if k in set(places)}
+        return iter([kept[k] for k in places])
+
+    return Exhibit(truth.vocabulary, pairs, truth.photo_path, task=source.task)
+
+
+def _watched(pairs: Iterable[Pair]) -> Iterable[Pair]:
+    if not sys.stderr.isatty():
+        return pairs
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(pairs, "scoring", total=None, console=Console(stderr=True), transient=True)

@@ -1,0 +1,155 @@
+"""The two drawings of an image in the gallery, as SVG: boxes on the photo, and the graph.
+
+Everything that belongs to box i carries `data-box="i"`, everything of triplet k `data-link="k"`.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+
+from scenegpi.graph import SceneGraph
+from scenegpi.metrics.explain import Explained
+from scenegpi.viz.arrange import Arrangement, arrange
+from scenegpi.viz.canvas import Canvas
+from scenegpi.viz.palette import COLOURS, text_on
+from scenegpi.viz.report.markup import Html, h
+from scenegpi.viz.tags import place_tags
+from scenegpi.viz.text import named, text_sizes
+
+SIDE, UNIT = 600.0, 100.0
+"""Width of a drawing in its own units, and how many of them make an inch."""
+LONGEST_SIDE, QUALITY = 720, 78
+
+
+def photo_drawing(canvas: Canvas, names: list[str], colours: list[int], title: str) -> Html:
+    """The canvas with its boxes, as SVG."""
+    scale = SIDE / canvas.width
+    height = max(canvas.height * scale, 60.0)
+    boxes = canvas.boxes * scale
+    n = len(names)
+    size = 13.0 if n <= 12 else 11.0 if n <= 25 else 9.5
+    texts = [named(name, i, 22) for i, name in enumerate(names)]
+    sizes = text_sizes([text.replace("$", r"\$") for text in texts], size * 0.72, "bold") * UNIT + np.array(
+        [-4.0, -2.0]
+    )
+    corners = place_tags(np.clip(boxes, 0, [SIDE, height] * 2), sizes, SIDE, height)
+    parts: list[object] = []
+    if canvas.pixels is not None:
+        parts.append(
+            h("image", href=jpeg(canvas.pixels), x=0, y=0, width=SIDE, height=height, preserveAspectRatio="none")
+        )
+    else:
+        parts.append(h("rect", class_="blank", x=0, y=0, width=SIDE, height=height))
+    tags: list[Html] = []
+    for i in np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable").tolist():
+        (x1, y1, x2, y2), colour = boxes[i].tolist(), COLOURS[colours[i]]
+        frame: dict[str, Any] = {"x": x1, "y": y1, "width": max(x2 - x1, 1.0), "height": max(y2 - y1, 1.0)}
+        inner = [
+            h("rect", class_="heat", **frame),
+            h("rect", class_="halo", **frame),
+            h("rect", class_="line", stroke=colour, **frame),
+            h("text", class_="share", x=(x1 + x2) / 2, y=(y1 + y2) / 2 + 6, text_anchor="middle"),
+        ]
+        parts.append(h("g", inner, class_="box", data_box=i, role="button", tabindex=-1, aria_label=f"box {texts[i]}"))
+        (x, y), (w, tall) = corners[i].tolist(), sizes[i].tolist()
+        paint: dict[str, Any] = {"font_size": size, "text_anchor": "middle", "fill": text_on(colour)}
+        name = h("text", texts[i], x=x + w / 2, y=y + tall * 0.72, **paint)
+        tags.append(
+            h("g", h("rect", x=x, y=y, width=w, height=tall, rx=2, fill=colour), name, class_="tag", data_box=i)
+        )
+    # Names lie above all boxes: a line through a name can't be read.
+    parts += [h("g", class_="rays"), *tags]
+    svg = h("svg", *parts, viewBox=f"0 0 {SIDE:g} {height:.1f}", role="group", aria_label=f"Boxes of {title}")
+    return h("figure", svg, class_="photo" if canvas.pixels is not None else "photo empty")
+
+
+def graph_drawing(
+    graph: SceneGraph, canvas: Canvas, links: list[tuple[int, int, str]], said: list[Explained], colours: list[int]
+) -> Html:
+    """The graph as SVG: entities, and a pill for each triplet that was said or missed."""
+    words: dict[tuple[int, int], list[str]] = {}
+    members: dict[tuple[int, int], list[int]] = {}
+    for k, (s, o, predicate) in enumerate(links):
+        if predicate not in words.setdefault((s, o), []):
+            words[s, o].append(predicate)
+        members.setdefault((s, o), []).append(k)
+    centres = (canvas.boxes[:, :2] + canvas.boxes[:, 2:]) / 2 / np.array([canvas.width, canvas.height])
+    count = len(graph) + len(words)
+    panel = (SIDE / UNIT, float(np.clip(0.17 * count + 1.6, 3.6, 8.0)))
+    nodes = arrange(graph.names, centres, words, panel, points=9.4 if count <= 30 else 8.0)
+    parts = [_link(nodes, k, members[pair], said) for k, pair in enumerate(nodes.links)]
+    for k, i in enumerate(nodes.shown):
+        colour = COLOURS[colours[i]]
+        lone = i not in nodes.linked
+        kind = "node lone" if lone else "node"
+        parts.append(_node(nodes, k, colour, lone, class_=kind, data_box=i, aria_label=f"object {nodes.texts[k]}"))
+    parts += [_pill(nodes, k, members[pair], said) for k, pair in enumerate(nodes.links)]
+    note = h("figcaption", f"{nodes.left_out} boxes without a relation shown are left out") if nodes.left_out else None
+    svg = h("svg", *parts, viewBox=f"0 0 {SIDE:g} {panel[1] * UNIT:g}", role="group", aria_label="The graph")
+    return h("figure", svg, note, class_="graph")
+
+
+def _verdict(members: list[int], said: list[Explained]) -> str:
+    """right, wrong or missed: the best that can be said of the triplets of one pair."""
+    spoken = [said[k] for k in members if k < len(said)]
+    return "missed" if not spoken else "right" if any(each.rows for each in spoken) else "wrong"
+
+
+def _link(nodes: Arrangement, k: int, members: list[int], said: list[Explained]) -> Html:
+    tail, in_, out, tip = (point * UNIT for point in nodes.arrow(k))
+    way = tip - out
+    length = max(float(np.hypot(*way)), 1e-6)
+    along, across = way / length, np.array([-way[1], way[0]]) / length
+    head = tip - along * min(9.0, length)
+    wings = [head + across * 4.2, head - across * 4.2]
+    arrow = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in (tip, *wings)) + "Z"
+    path = (
+        f"M{tail[0]:.1f} {tail[1]:.1f}L{in_[0]:.1f} {in_[1]:.1f}M{out[0]:.1f} {out[1]:.1f}L{head[0]:.1f} {head[1]:.1f}"
+    )
+    kind = _verdict(members, said)
+    return h(
+        "g",
+        h("path", d=path),
+        h("path", class_="tip", d=arrow),
+        class_=f"edge {kind}",
+        data_link=" ".join(map(str, members)),
+    )
+
+
+def _node(nodes: Arrangement, k: int, colour: str, lone: bool, **attributes: Any) -> Html:
+    (x, y), (w, tall) = (nodes.at[k] * UNIT).tolist(), (nodes.sizes[k] * UNIT).tolist()
+    size = nodes.points * 1.36
+    frame: dict[str, Any] = {"x": x - w / 2, "y": y - tall / 2, "width": w, "height": tall, "rx": 6}
+    paint: dict[str, Any] = {"font_size": size, "text_anchor": "middle", "fill": None if lone else text_on(colour)}
+    rect = h("rect", fill=None if lone else colour, stroke=colour, **frame)
+    text = h("text", nodes.texts[k], x=x, y=y + size * 0.35, **paint)
+    return h("g", rect, text, role="button", tabindex=-1, **attributes)
+
+
+def _pill(nodes: Arrangement, k: int, members: list[int], said: list[Explained]) -> Html:
+    at = len(nodes.shown) + k
+    (x, y), (w, tall) = (nodes.at[at] * UNIT).tolist(), (nodes.sizes[at] * UNIT).tolist()
+    size, kind = nodes.points * 1.3, _verdict(members, said)
+    words = {"right": "in the ground truth", "wrong": "not in the ground truth", "missed": "missed"}[kind]
+    return h(
+        "g",
+        h("rect", x=x - w / 2, y=y - tall / 2, width=w, height=tall, rx=tall / 2),
+        h("text", nodes.texts[at], x=x, y=y + size * 0.35, font_size=size, text_anchor="middle"),
+        class_=f"pill {kind}", data_link=" ".join(map(str, members)), role="button", tabindex=-1,
+        aria_label=f"relation {nodes.texts[at]}, {words}",
+    )  # fmt: skip
+
+
+def jpeg(pixels: Any) -> str:
+    """A photo as a data URI, at most LONGEST_SIDE pixels long: a page of many photos stays a page."""
+    from PIL import Image
+
+    image = Image.fromarray(pixels)
+    image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=QUALITY, optimize=True)
+    return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()

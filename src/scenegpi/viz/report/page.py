@@ -1,0 +1,144 @@
+"""The page: sections in order, one style sheet, one script, no network.
+
+Its content security policy lets nothing through but this style sheet and this script, each by its hash, and pictures
+inside the file: whatever a name in a data set holds, it can neither run nor phone home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from scenegpi import __version__
+from scenegpi.data.files import whole_file
+from scenegpi.metrics.protocol import TASK_NAMES, Protocol
+from scenegpi.metrics.result import Result
+from scenegpi.viz.report.exhibit import Shown, middle
+from scenegpi.viz.report.gallery import scene
+from scenegpi.viz.report.markup import Html, data_block, h, join, source_hash
+from scenegpi.viz.report.predicates import predicate_section
+from scenegpi.viz.report.sections import figures_section, published_section, training_section
+from scenegpi.viz.report.source import Source
+
+
+def write_report(
+    target: Path,
+    source: Source,
+    result: Result | None,
+    shown: Sequence[Shown] = (),
+    notes: Sequence[str] = (),
+) -> Path:
+    """Writes the report, whole or not at all.
+
+    Args:
+        target: the .html file.
+        source: what it is about.
+        result: the figures that stand first; by default the first that the source has.
+        shown: images of the gallery.
+        notes: what a reader must know about how the report was made.
+    """
+    text = render(source, result, shown, notes)
+    with whole_file(target) as part:
+        part.write_text(text, encoding="utf-8")
+    return target
+
+
+def render(source: Source, result: Result | None, shown: Sequence[Shown] = (), notes: Sequence[str] = ()) -> str:
+    """The page as text."""
+    results = dict(source.results)
+    if result is not None:
+        results = {result.protocol.data or source.name: result} | {
+            name: other for name, other in results.items() if other is not result
+        }
+    first = result or next(iter(results.values()), None)
+    data: dict[str, Any] = {"charts": {}, "scenes": []}
+    sections: list[tuple[str, str, Html]] = []
+    if first is not None:
+        sections.append(("figures", "Figures", figures_section(first, results)))
+        if (beside := published_section(source, first)) is not None:
+            sections.append(("published", "Published", beside))
+    if source.log:
+        sections.append(("training", "Training", training_section(source, data["charts"])))
+    if first is not None and first.per_predicate:
+        sections.append(("predicates", "Predicates", predicate_section(first)))
+    if shown:
+        protocol = first.protocol if first is not None else Protocol()
+        sections.append(("gallery", "Gallery", _gallery(shown, protocol, data["scenes"])))
+    body = [
+        h("section", h("h2", title), content, id=name, aria_label=title) if content else None
+        for name, title, content in sections
+    ]
+    style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("report.css", "report.js"))
+    template = Template(files(__package__).joinpath("report.html").read_text("utf-8"))
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {source_hash(style)}; script-src {source_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return template.substitute(
+        policy=policy,
+        title=join(f"{source.name}: scenegpi report"),
+        style=style,
+        script=script,
+        nav=join([h("a", title, href=f"#{name}") for name, title, _ in sections]),
+        kind=join(source.kind),
+        name=join(source.name),
+        facts=_facts(source, first),
+        notes=join([h("p", note, class_="note") for note in notes]),
+        body=join(*body),
+        data=data_block("data", data),
+        version=join(__version__),
+    )
+
+
+def _facts(source: Source, first: Result | None) -> Html:
+    facts: list[str] = []
+    if first is not None:
+        facts.append(TASK_NAMES[first.protocol.task])
+        if first.images:
+            facts.append(f"{first.images:,} images")
+        if first.counts.get("relations"):
+            facts.append(f"{first.counts['relations']:,} relations")
+    if preset := source.config.get("preset"):
+        facts.append(f"preset {preset}")
+    if source.log:
+        facts.append(f"{len(source.log)} epochs")
+    if source.model and source.kind == "evaluation":
+        facts.append(f"model {Path(source.model).name}")
+    return join([h("li", fact) for fact in facts])
+
+
+def _gallery(shown: Sequence[Shown], protocol: Protocol, data: list[Any]) -> Html:
+    articles, thumbs = [], []
+    for number, each in enumerate(shown):
+        article, thumb, numbers = scene(each, number, protocol)
+        articles.append(article)
+        thumbs.append(thumb)
+        data.append(numbers)
+    kinds = [why for why in ("worst", "typical", "best") if any(each.why == why for each in shown)]
+    k = middle(protocol)
+    rule = (
+        f"The images with the lowest and the highest R@{k}, and some about the median; among equals those with more "
+        "relations. Point at a box, an object or a triplet and its counterparts light up."
+    )
+    keys = "By keyboard: Tab goes from part to part, arrows within one, Enter chooses, Escape lets go."
+    choices = [
+        h("button", why, type="button", data_why=why, aria_pressed="true" if why == "all" else "false")
+        for why in ("all", *kinds)
+    ]
+    legend = h(
+        "ul",
+        h("li", h("span", "✓", class_="sign right"), " said, and in the ground truth (solid)"),
+        h("li", h("span", "✗", class_="sign wrong"), " said, not in the ground truth (dashed)"),
+        h("li", h("span", "○", class_="sign missed"), " in the ground truth, missed (dotted)"),
+        class_="legend",
+    )
+    return join(
+        h("p", rule, " ", h("span", keys, class_="keys")),
+        h("div", choices, class_="choices", role="group", aria_label="Which images"),
+        h("div", *thumbs, class_="strip", role="tablist", aria_label="Images"),
+        legend,
+        *articles,
+    )

@@ -1,0 +1,252 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const SVG = "http://www.w3.org/2000/svg";
+  root.classList.add("js");
+
+  // The theme: the reader's choice if there is one, else the system's.
+  const button = document.getElementById("theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const kept = () => { try { return localStorage.getItem("scenegpi-theme"); } catch { return null; } };
+  const show = (theme) => {
+    root.dataset.theme = theme;
+    button.setAttribute("aria-pressed", String(theme === "dark"));
+  };
+  show(kept() || (system.matches ? "dark" : "light"));
+  system.addEventListener("change", () => { if (!kept()) show(system.matches ? "dark" : "light"); });
+  button.addEventListener("click", () => {
+    const theme = root.dataset.theme === "dark" ? "light" : "dark";
+    try { localStorage.setItem("scenegpi-theme", theme); } catch { /* a page from disk may not keep things */ }
+    show(theme);
+  });
+
+  // One stop for the Tab key; arrows go on within.
+  const roving = (items, chosen = () => {}) => {
+    if (!items.length) return;
+    const first = items.find((item) => item.getAttribute("aria-selected") === "true") || items[0];
+    items.forEach((item) => { item.tabIndex = item === first ? 0 : -1; });
+    items.forEach((item) => {
+      item.addEventListener("focus", () => items.forEach((other) => { other.tabIndex = other === item ? 0 : -1; }));
+      item.addEventListener("keydown", (event) => {
+        const able = items.filter((other) => !other.hidden);
+        const at = able.indexOf(item);
+        const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+        let next = null;
+        if (event.key in steps) next = able[(at + steps[event.key] + able.length) % able.length];
+        if (event.key === "Home") next = able[0];
+        if (event.key === "End") next = able[able.length - 1];
+        if (!next) return;
+        event.preventDefault();
+        next.focus();
+        chosen(next);
+      });
+    });
+  };
+
+  // A group of buttons of which one is pressed.
+  const choice = (group, pick) => all("button", group).forEach((one) => one.addEventListener("click", () => {
+    all("button", group).forEach((other) => other.setAttribute("aria-pressed", String(other === one)));
+    pick(one);
+  }));
+  all(".choices").forEach((group) => choice(group, (one) => {
+    if (one.dataset.plot) all(".plot").forEach((plot) => { plot.hidden = plot.dataset.plot !== one.dataset.plot; });
+    if (one.dataset.why) {
+      thumbs.forEach((thumb) => { thumb.hidden = one.dataset.why !== "all" && thumb.dataset.why !== one.dataset.why; });
+      const shown = thumbs.filter((thumb) => !thumb.hidden);
+      if (!shown.some((thumb) => thumb.getAttribute("aria-selected") === "true")) open(shown[0]);
+    }
+  }));
+
+  // Curves: the pointer or the arrow keys read values off them.
+  Object.entries(data.charts).forEach(([id, chart]) => {
+    const box = document.getElementById(id);
+    const svg = box.querySelector("svg");
+    const cross = box.querySelector(".cross");
+    const readout = box.querySelector(".readout");
+    let at = chart.x.length - 1;
+    const read = (k) => {
+      at = Math.max(0, Math.min(chart.x.length - 1, k));
+      cross.setAttribute("visibility", "visible");
+      cross.setAttribute("x1", chart.x[at]);
+      cross.setAttribute("x2", chart.x[at]);
+      const values = chart.series.filter(([, v]) => v[at] !== null).map(([name, v]) => `${name} ${+v[at].toFixed(2)}`);
+      readout.textContent = `Epoch ${chart.at[at]}: ${values.join(", ")}`;
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const gaps = chart.x.map((x) => Math.abs(x - place.x));
+      read(gaps.indexOf(Math.min(...gaps)));
+    });
+    box.addEventListener("focus", () => read(at));
+    box.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (step) { event.preventDefault(); read(at + step); }
+    });
+  });
+
+  // A table that its headings sort.
+  all("table.bars").forEach((table) => all("button[data-sort]", table).forEach((head) => head.addEventListener("click", () => {
+    const cell = head.parentElement;
+    const name = head.dataset.sort === "name";
+    const now = cell.getAttribute("aria-sort");
+    const down = now === "none" ? !name : now === "ascending";
+    all("th[aria-sort]", table).forEach((other) => other.setAttribute("aria-sort", "none"));
+    cell.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const body = table.tBodies[0];
+    const value = (row) => (name ? row.dataset.name : Number(row.dataset[head.dataset.sort]));
+    const rows = [...body.rows].sort((a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0));
+    body.append(...(down ? rows.reverse() : rows));
+  })));
+
+  all(".more").forEach((more) => more.addEventListener("click", () => {
+    all("table.bars").forEach((table) => table.classList.remove("short"));
+    more.remove();
+  }));
+
+  // The gallery: a strip of pictures, of which one is open.
+  const thumbs = all(".thumb");
+  const open = (thumb) => {
+    if (!thumb) return;
+    thumbs.forEach((other) => {
+      const chosen = other === thumb;
+      other.setAttribute("aria-selected", String(chosen));
+      other.tabIndex = chosen ? 0 : -1;
+    });
+    all(".scene").forEach((scene) => scene.classList.toggle("current", scene.dataset.scene === thumb.dataset.scene));
+  };
+  thumbs.forEach((thumb) => {
+    thumb.addEventListener("click", () => open(thumb));
+    const photo = document.querySelector(`#scene-${thumb.dataset.scene} image`);
+    if (photo) {  // the picture is in the page once; the strip borrows it
+      const copy = photo.cloneNode();
+      const frame = thumb.querySelector("svg");
+      copy.setAttribute("width", "120");
+      copy.setAttribute("height", frame.viewBox.baseVal.height);
+      frame.prepend(copy);
+    }
+  });
+  roving(thumbs, open);
+  open(thumbs[0]);
+
+  all(".scene").forEach((scene) => wire(scene, data.scenes[Number(scene.dataset.scene)]));
+
+  function wire(scene, facts) {
+    let pinned = null;
+    const boxes = new Map(all(".box", scene).map((box) => [Number(box.dataset.box), box]));
+    const links = (element) => element.dataset.link.split(" ").map(Number);
+
+    const light = (lit, joined) => {
+      scene.classList.toggle("lit", lit.size > 0);
+      all("[data-box]", scene).forEach((e) => e.classList.toggle("on", lit.has(Number(e.dataset.box))));
+      all("[data-link]", scene).forEach((e) => e.classList.toggle("on", links(e).some((k) => joined.has(k))));
+    };
+    const dark = () => light(new Set(), new Set());
+    const lightBox = (box) => {
+      const joined = new Set(facts.links.flatMap(([s, o], k) => (s === box || o === box ? [k] : [])));
+      light(new Set([box, ...[...joined].flatMap((k) => facts.links[k])]), joined);
+    };
+    const lightLinks = (some) => light(new Set(some.flatMap((k) => facts.links[k])), new Set(some));
+    const lightOf = (element) => (element.dataset.link === undefined
+      ? lightBox(Number(element.dataset.box)) : lightLinks(links(element)));
+    const rest = () => {
+      if (pinned && pinned.dataset) lightOf(pinned); else dark();
+    };
+
+    // Attention of one box, or (null) of the whole picture, as fills, lines, shares and a list.
+    const heat = (box) => {
+      const rays = scene.querySelector(".rays");
+      rays.replaceChildren();
+      scene.classList.toggle("heated", box !== undefined);
+      const list = scene.querySelector(".weights");
+      if (!list) return;
+      const weights = box === undefined ? null : box === null ? facts.nodes : facts.rows[box];
+      const top = weights && Math.max(...weights, 2000 / weights.length);
+      boxes.forEach((element, i) => {
+        const share = weights ? weights[i] / top : 0;
+        element.querySelector(".heat").style.fillOpacity = i === box ? 0 : 0.55 * share;
+        const words = weights && i !== box && weights[i] >= 50 ? `${Math.round(weights[i] / 10)}%` : "";
+        element.querySelector(".share").textContent = words;
+        element.classList.toggle("pinned", i === box);
+        if (weights && box !== null && i !== box) rays.append(ray(boxes.get(box), element, share));
+      });
+      all(".node", scene).forEach((node) => node.classList.toggle("pinned", Number(node.dataset.box) === box));
+      scene.querySelector(".whole").setAttribute("aria-pressed", String(box === null));
+      if (!weights) {
+        const hint = document.createElement("p");
+        hint.className = "none";
+        hint.textContent = "Click an object, or press Enter on it, to see which others it attends to.";
+        list.replaceChildren(hint);
+        return;
+      }
+      const title = document.createElement("p");
+      title.textContent = box === null ? "The graph vector attends to" : `${facts.names[box]} attends to`;
+      const rows = document.createElement("ol");
+      weights.map((w, i) => [w, i]).filter(([, i]) => i !== box).sort((a, b) => b[0] - a[0]).slice(0, 6)
+        .forEach(([w, i]) => rows.append(line(facts.names[i], w / 1000)));
+      list.replaceChildren(title, rows);
+    };
+
+    const centre = (element) => {
+      const { x, y, width, height } = element.querySelector(".line");
+      return [x.baseVal.value + width.baseVal.value / 2, y.baseVal.value + height.baseVal.value / 2];
+    };
+    const ray = (from, to, share) => {
+      const element = document.createElementNS(SVG, "line");
+      const [[x1, y1], [x2, y2]] = [centre(from), centre(to)];
+      Object.entries({ x1, y1, x2, y2, "stroke-width": 0.5 + 6 * share }).forEach(([k, v]) => element.setAttribute(k, v));
+      return element;
+    };
+    const line = (name, share) => {
+      const row = document.createElement("li");
+      const [words, number] = ["name", "number"].map((kind) => {
+        const span = document.createElement("span");
+        span.className = kind;
+        return span;
+      });
+      words.textContent = name;
+      number.textContent = `${(100 * share).toFixed(0)}%`;
+      const bar = document.createElementNS(SVG, "svg");
+      bar.setAttribute("viewBox", "0 0 100 8");
+      bar.setAttribute("preserveAspectRatio", "none");
+      const rect = document.createElementNS(SVG, "rect");
+      Object.entries({ width: 100 * share, height: 8, rx: 2 }).forEach(([k, v]) => rect.setAttribute(k, v));
+      bar.append(rect);
+      row.append(words, bar, number);
+      return row;
+    };
+
+    const pin = (element) => {
+      const again = pinned === element;
+      pinned = again ? null : element;
+      const box = again || !element || element.dataset.link !== undefined ? undefined : Number(element.dataset.box);
+      heat(box !== undefined && facts.rows ? box : undefined);
+      rest();
+    };
+    const active = all(".box, .tag, .node, .pill, button.triplet", scene);
+    active.forEach((element) => {
+      element.addEventListener("pointerenter", () => { if (!pinned) lightOf(element); });
+      element.addEventListener("pointerleave", () => { if (!pinned) rest(); });
+      element.addEventListener("focus", () => { if (!pinned) lightOf(element); });
+      element.addEventListener("blur", () => { if (!pinned) rest(); });
+      element.addEventListener("click", () => pin(element.classList.contains("tag") ? boxes.get(Number(element.dataset.box)) : element));
+      if (element.tagName !== "BUTTON") element.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pin(element); }
+      });
+    });
+    const inOrder = (some) => some.sort((a, b) => Number(a.dataset.box) - Number(b.dataset.box));
+    roving(inOrder(all(".box", scene)));
+    roving(all(".node, .pill", scene));
+    roving(all("button.triplet", scene));
+    scene.querySelector(".whole")?.addEventListener("click", (event) => {
+      const off = event.target.getAttribute("aria-pressed") === "true";
+      pinned = off ? null : {};
+      dark();
+      heat(off ? undefined : null);
+    });
+    scene.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && pinned) { pinned = null; heat(undefined); dark(); }
+    });
+  }
+})();

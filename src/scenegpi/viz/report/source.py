@@ -1,0 +1,135 @@
+"""What a report is made from: a training run, an evaluation's JSON, or a model's folder. Files are not trusted."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from scenegpi.data.errors import DataError
+from scenegpi.data.files import check_file, read_object
+from scenegpi.metrics.protocol import TASK_NAMES, MetricError, Protocol
+from scenegpi.metrics.result import Result
+
+MOST_EPOCHS, MOST_BYTES = 20_000, 1 << 26
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run or an evaluation as it lies on disk.
+
+    `results` are figures by the name of what was scored; `log` one row an epoch; `config` the settings of a run;
+    `model` and `predictions` say what can be run or read again.
+    """
+
+    name: str
+    kind: str
+    path: Path
+    results: dict[str, Result] = field(default_factory=dict)
+    log: list[dict[str, float]] = field(default_factory=list)
+    config: dict[str, Any] = field(default_factory=dict)
+    model: str | None = None
+    predictions: Path | None = None
+
+    @property
+    def task(self) -> str:
+        """The task of the first figures; PredCls where there are none."""
+        first = next(iter(self.results.values()), None)
+        return "predcls" if first is None else first.protocol.task
+
+
+def read_source(run: str | Path) -> Source:
+    """A run's folder, a model's folder or shipped name, or a file of `scenegpi eval --json`; DataError otherwise."""
+    path = Path(run)
+    if path.is_file():
+        return _evaluation(path)
+    if (path / "log.csv").is_file() or ((path / "config.json").is_file() and (path / "model").is_dir()):
+        return _run(path)
+    from scenegpi.models.shipped import find_model
+
+    folder = find_model(run)
+    return Source(folder.name, "model", folder, _card_results(folder), model=str(run))
+
+
+def _run(path: Path) -> Source:
+    model = path / "model"
+    results = _card_results(model) if model.is_dir() else {}
+    config = read_object(path / "config.json") if (path / "config.json").is_file() else {}
+    log = _log(path / "log.csv") if (path / "log.csv").is_file() else []
+    return Source(
+        path.resolve().name, "training run", path, results, log, config, model=str(model) if model.is_dir() else None
+    )
+
+
+def _evaluation(path: Path) -> Source:
+    check_file(path, MOST_BYTES)
+    data = read_object(path)
+    try:
+        result = Result.from_dict(data)
+    except MetricError as error:
+        raise DataError(path, f"not a file of `scenegpi eval --json` ({error})") from None
+    model, predictions = (data.get(key) if isinstance(data.get(key), str) else None for key in ("model", "predictions"))
+    name = Path(model or predictions or path).stem if model is None else Path(model).name
+    return Source(
+        name, "evaluation", path, {result.protocol.data or path.stem: result}, model=model,
+        predictions=None if predictions is None else Path(predictions),
+    )  # fmt: skip
+
+
+def _log(path: Path) -> list[dict[str, float]]:
+    """Rows of a run's log; what is no finite number is left out."""
+    check_file(path, MOST_BYTES)
+    rows: list[dict[str, float]] = []
+    try:
+        with path.open(newline="", encoding="utf-8") as handle:
+            for row in csv.DictReader(handle):
+                rows.append({key: value for key, text in row.items() if key and isfinite(value := _float(text))})
+                if len(rows) >= MOST_EPOCHS:
+                    raise DataError(path, f"more than {MOST_EPOCHS:,} epochs")
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(path, f"not a log of a run ({type(error).__name__})") from None
+    return rows
+
+
+def _float(text: Any) -> float:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def _card_results(folder: Path) -> dict[str, Result]:
+    """The figures that a model carries, in the form of results."""
+    if not (folder / "metrics.json").is_file():
+        return {}
+    found: dict[str, Result] = {}
+    for name, entry in read_object(folder / "metrics.json").items():
+        if isinstance(entry, Mapping) and isinstance(entry.get("figures"), Mapping):
+            found[str(name)] = _card_result(str(name), entry)
+    return found
+
+
+def _card_result(name: str, entry: Mapping[str, Any]) -> Result:
+    line = str(entry.get("protocol", ""))
+    task: Any = next((key for key, text in TASK_NAMES.items() if line.startswith(text)), "predcls")
+    figures = {str(k): float(v) for k, v in entry["figures"].items() if isinstance(v, int | float) and isfinite(v)}
+    given = entry.get("intervals")
+    intervals = {
+        str(k): (float(v[0]), float(v[1]))
+        for k, v in (given.items() if isinstance(given, Mapping) else ())
+        if isinstance(v, list) and len(v) == 2 and all(isinstance(x, int | float) and isfinite(x) for x in v)
+    }
+    images = entry.get("images")
+    constraint: Any = "both" if any(key.startswith("ng") for key in figures) else "graph"
+    return Result(
+        protocol=Protocol(task, constraint, data=name),
+        figures=figures,
+        intervals=intervals,
+        by_convention={},
+        per_predicate={},
+        counts={"images": images if isinstance(images, int) else 0, "images_without_predictions": 0},
+        notes=[],
+    )
