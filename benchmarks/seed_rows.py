@@ -86,7 +86,7 @@ def train_rows(
     return {name: folders for name, folders in found.items() if folders}
 
 
-def score(predictions: Iterable[SceneGraph], data: Dataset, plan: Plan) -> Row:
+def score(predictions: Iterable[SceneGraph], data: Iterable[SceneGraph], plan: Plan) -> Row:
     """A system without seeds."""
     result = RecallState(plan).stream(zip(predictions, data, strict=True)).result()
     return Row(result, [result])
