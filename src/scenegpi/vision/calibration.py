@@ -1,7 +1,10 @@
 r"""Do probabilities mean what they say?
 
 The temperature T > 0 that makes held-out labels likeliest under softmax(logits / T); one number, so it can't change
-which label comes first. The expected calibration error is the mean gap between confidence and accuracy,
+which label comes first. Where the gain over T = 1 is within the noise (two standard errors over the boxes), as with a
+handful of boxes or a few outliers, T stays 1.
+
+The expected calibration error is the mean gap between confidence and accuracy,
 
 .. math:: ECE = \sum_b \frac{|B_b|}{N} \, | acc(B_b) - conf(B_b) |,
 
@@ -44,7 +47,10 @@ def fit_temperature(logits: Tensor, labels: Tensor, steps: int = 60) -> float:
             loss_b = loss(b)
         if high - low < 1e-4:
             break
-    return math.exp((low + high) / 2)
+    best = math.exp((low + high) / 2)
+    gain = F.cross_entropy(logits, labels, reduction="none") - F.cross_entropy(logits / best, labels, reduction="none")
+    noise = float(gain.std(correction=0)) / math.sqrt(len(gain))
+    return best if float(gain.mean()) > 2 * noise else 1.0
 
 
 def calibration_error(dist: Tensor, labels: Tensor, bins: int = 15) -> float:

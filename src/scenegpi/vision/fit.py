@@ -34,6 +34,7 @@ from scenegpi.vision.labels import mirrored
 from scenegpi.vision.looks import LookExtractor
 from scenegpi.vision.model import VisionModel, graph_layout
 from scenegpi.vision.photos import as_photo, photo_boxes
+from scenegpi.vision.threads import one_thread
 from scenegpi.vocabulary import Vocabulary
 
 READ = 1024
@@ -138,7 +139,7 @@ def _cross_fit(
     held_out = torch.zeros(len(labels), len(vocabulary.objects))
     rounds = [*range(options.folds), -1] if options.folds > 1 else [-1]
     for done, k in enumerate(rounds, 1):
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), one_thread(inputs.dim() == 2):
             torch.manual_seed(options.seed * 1000 + k + 1)
             model = VisionModel(config, vocabulary)
             _train(model, inputs, layout, labels, (fold != k).nonzero().flatten(), options)

@@ -24,12 +24,15 @@ from scenegpi.vision.config import LookConfig
 from scenegpi.vision.crops import clipped, cut_crops, shrink, with_margin
 from scenegpi.vision.photos import Photo
 from scenegpi.vision.roi import box_masks, roi_align
+from scenegpi.vision.threads import one_thread
 
 VERSION = 1
 """Raised when the same settings come to mean other numbers, so that old caches are not read."""
 CROP_CHUNK = 16
 ROI_CHUNK = 512
 PAIR_SAMPLES = 6
+FEW_BOXES = 32
+"""Up to so many boxes a photo is looked at by one thread."""
 LARGEST = 60_000.0
 
 
@@ -70,6 +73,10 @@ class LookExtractor:
     @torch.no_grad()
     def __call__(self, photo: Photo, boxes: NDArray[np.float64]) -> Looks:
         """The photo (H, W, 3) and boxes (N, 4) in its pixels, anywhere -> looks."""
+        with one_thread(len(boxes) <= FEW_BOXES):
+            return self._look(photo, boxes)
+
+    def _look(self, photo: Photo, boxes: NDArray[np.float64]) -> Looks:
         height, width = photo.shape[:2]
         boxes = clipped(np.asarray(boxes, dtype=np.float64).reshape(-1, 4), width, height)
         parts = [torch.empty(len(boxes), 0)]

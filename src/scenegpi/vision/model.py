@@ -21,6 +21,7 @@ from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.labels import LabelHead, layout_of
 from scenegpi.vision.looks import LookExtractor, Looks
 from scenegpi.vision.photos import as_photo, photo_boxes
+from scenegpi.vision.threads import one_thread
 from scenegpi.vocabulary import Vocabulary
 
 
@@ -69,7 +70,8 @@ class VisionModel(nn.Module):
         try:
             device = self.head.mean.device
             layout = graph_layout(graph).to(device)
-            return self.head.distribution(looks.nodes.to(device), layout).cpu().numpy()
+            with one_thread():
+                return self.head.distribution(looks.nodes.to(device), layout).cpu().numpy()
         finally:
             self.train(training)
 
