@@ -226,11 +226,12 @@
     };
     const active = all(".box, .tag, .node, .pill, button.triplet", scene);
     active.forEach((element) => {
+      element.addEventListener("click", () => pin(element.matches(".tag") ? boxes.get(Number(element.dataset.box)) : element));
       element.addEventListener("pointerenter", () => { if (!pinned) lightOf(element); });
       element.addEventListener("pointerleave", () => { if (!pinned) rest(); });
+      if (element.matches(".tag")) return;  // a stop of the Tab key each, if it listened to focus
       element.addEventListener("focus", () => { if (!pinned) lightOf(element); });
       element.addEventListener("blur", () => { if (!pinned) rest(); });
-      element.addEventListener("click", () => pin(element.classList.contains("tag") ? boxes.get(Number(element.dataset.box)) : element));
       if (element.tagName !== "BUTTON") element.addEventListener("keydown", (event) => {
         if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pin(element); }
       });
