@@ -43,7 +43,7 @@ class Backbone(nn.Module):
 
 
 class SmallCNN(Backbone):
-    """A few ten thousand weights, trained from scratch and saved with the model.
+    """About 120,000 weights, trained from scratch and saved with the model.
 
     Five steps of a 3 x 3 convolution with stride 2, each followed by a depthwise and a pointwise one, with group
     normalisation, which does not depend on the other pictures of a batch.

@@ -54,10 +54,11 @@ class LookExtractor:
     Args:
         config: what to look at.
         backbone: with its weights; it is only read.
+        device: where the backbone's weights are; looks come back to the CPU.
     """
 
-    def __init__(self, config: LookConfig, backbone: Backbone) -> None:
-        self.config, self.backbone = config, backbone
+    def __init__(self, config: LookConfig, backbone: Backbone, device: torch.device | str = "cpu") -> None:
+        self.config, self.backbone, self.device = config, backbone, device
         widths = backbone.widths
         crop = sum(widths[layer] for layer in config.crop_layers) if config.nodes != "roi" else 0
         roi = sum(widths[layer] for layer in config.roi_layers)
@@ -98,7 +99,7 @@ class LookExtractor:
 
     def crop_features(self, crops: Tensor) -> Tensor:
         """Crops ``(B, 3, S, S)`` -> means of the maps ``(B, d)``; differentiable in the backbone's weights."""
-        maps = self.backbone.features(crops, self.config.crop_layers)
+        maps = self.backbone.features(crops.to(self.device), self.config.crop_layers)
         return torch.cat([each.values.mean((2, 3)) for each in maps], 1)
 
     def _crop_looks(self, photo: Photo, boxes: NDArray[np.float64]) -> Tensor:
@@ -109,7 +110,7 @@ class LookExtractor:
             if self.config.flip:
                 look = (look + self.crop_features(crops.flip(3))) / 2
             found.append(look)
-        return torch.cat(found)
+        return torch.cat(found).cpu()
 
     def _whole_photo(self, photo: Photo, boxes: NDArray[np.float64]) -> tuple[dict[str, FeatureMap], Tensor]:
         """The maps that are needed of the whole photo, and the boxes in its pixels as the backbone sees it."""
@@ -121,8 +122,9 @@ class LookExtractor:
         if not wanted or not len(boxes):
             return {}, torch.from_numpy(boxes)
         image, scale = shrink(photo, config.photo_size)
-        maps = self.backbone.features(image[None], wanted)
-        return dict(zip(wanted, maps, strict=True)), torch.from_numpy(boxes * np.array(scale * 2))
+        maps = self.backbone.features(image[None].to(self.device), wanted)
+        on_cpu = [FeatureMap(each.values.cpu(), each.stride, each.first) for each in maps]
+        return dict(zip(wanted, on_cpu, strict=True)), torch.from_numpy(boxes * np.array(scale * 2))
 
     def _roi_looks(self, maps: dict[str, FeatureMap], boxes: Tensor) -> Tensor:
         config = self.config

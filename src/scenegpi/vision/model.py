@@ -37,12 +37,13 @@ class VisionModel(nn.Module):
         super().__init__()
         self.config, self.vocabulary = config, vocabulary
         self.backbone = load_backbone(config.looks.backbone)
-        self.head = LabelHead(config.head, self.extractor.node_width, len(vocabulary.objects))
+        width = LookExtractor(config.looks, self.backbone).node_width
+        self.head = LabelHead(config.head, width, len(vocabulary.objects))
 
     @property
     def extractor(self) -> LookExtractor:
         """Looks at photos with this model's backbone and settings."""
-        return LookExtractor(self.config.looks, self.backbone)
+        return LookExtractor(self.config.looks, self.backbone, self.head.mean.device)
 
     @property
     def node_width(self) -> int:
