@@ -16,7 +16,7 @@ def render(
     out: Annotated[Path, typer.Option(help="The folder to write; must not exist, or be empty.", show_default=False)],
     images: Annotated[int, typer.Option(help="How many scenes.", min=1)] = 1000,
     seed: Annotated[int, typer.Option(help="Another seed gives other scenes.", min=0)] = 0,
-    lookalike: Annotated[float, typer.Option(help="Share of things drawn in their family's shared look.")] = 0.5,
+    lookalike: Annotated[float, typer.Option(help="Share of things drawn in their family's shared look.")] = 0.85,
     damage: Annotated[float, typer.Option(help="Blur, noise and light, from 0 to 1.")] = 0.3,
     validation: Annotated[float, typer.Option(help="Share of the scenes that is val.")] = 0.1,
     test: Annotated[float, typer.Option(help="Share of the scenes that is test.")] = 0.2,

@@ -6,7 +6,7 @@ from random import Random
 
 from scenegpi.data.rendered.brush import Brush, Extent, Point
 from scenegpi.data.rendered.drawing import Drawing
-from scenegpi.data.rendered.palette import BRIGHT, COAT, MIDDLE, lighter, pick
+from scenegpi.data.rendered.palette import ANY, BRIGHT, COAT, lighter, pick
 
 WITHERS = {"horse": 1.35, "dog": 0.58}
 DARK = (40, 34, 34)
@@ -78,7 +78,7 @@ def flyer(rng: Random, label: str, shared: bool) -> Drawing:
         return (x - tilt * y) * s, (y + tilt * x) * s
 
     if shared:
-        colour, second = pick(rng, MIDDLE), pick(rng, MIDDLE)
+        colour, second = pick(rng, ANY), pick(rng, ANY)
         top, low = rng.uniform(0.35, 0.5), rng.uniform(0.6, 0.75)
 
         def paint(b: Brush) -> None:  # a swept shape that either might be

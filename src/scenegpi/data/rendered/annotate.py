@@ -12,7 +12,6 @@ from scenegpi.data.rendered.paint import Painted
 from scenegpi.data.rendered.stage import Relation, Stage
 
 SEEN, SIDE = 0.22, 9  # a thing is noted if so much of it is seen, and if its box is so wide and high, in pixels
-OVERHEAD = ("bird", "kite", "balloon", "lamp")
 MOST = 40  # relations an image
 
 
@@ -64,14 +63,15 @@ def _seen(stage: Stage, boxes: dict[int, tuple[int, int, int, int]], rng: Random
         if first.floating or second.floating:
             if first.floating != second.floating and wide > -0.4 * metre:
                 up, low = (a, b) if first.floating else (b, a)
-                if boxes[up][3] <= boxes[low][1] + 4:
+                gap = boxes[low][1] - boxes[up][3]
+                if -4 <= gap < (4 if stage.things[up].label in ("bird", "kite") else 1.2) * metre:
                     found.append(Relation(*((up, "above", low) if rng.random() < 0.6 else (low, "under", up)), 0.15))
             elif first.floating and second.floating and max(-wide, -high) < 0.8 * metre:
-                found.append(Relation(a, "near", b, 0.3))
+                found.append(Relation(a, "near", b, 0.2))
         elif abs(apart) > 0.28 and wide > 0.3 * min(box[2] - box[0], other[2] - other[0]) and high > 0:
             found.append(Relation(a, "in front of" if apart > 0 else "behind", b, 0.24))
         elif abs(apart) < 0.6 and max(-wide, -high) < 0.5 * metre:
-            found.append(Relation(a, "near", b, 0.1))
+            found.append(Relation(a, "near", b, 0.08))
     return found
 
 

@@ -12,7 +12,7 @@ from scenegpi.data.rendered.people import person
 from scenegpi.data.rendered.small_things import case, dome, round_thing, tin
 from scenegpi.data.rendered.stage import Line, Stage
 
-OUTDOOR_HELD = {"ball": 3.0, "bag": 3.0, "bucket": 2.0, "balloon": 3.0, "umbrella": 3.0, "kite": 4.0, "hat": 0.6}
+OUTDOOR_HELD = {"ball": 3.0, "bag": 3.0, "bucket": 2.0, "balloon": 3.0, "umbrella": 3.0, "kite": 10.0, "hat": 0.6}
 TABLE_HELD = {"plate": 2.0, "cup": 3.0, "bowl": 1.5, "box": 2.0}
 ARM = {"bag": "side", "bucket": "side", "balloon": "up", "umbrella": "up", "kite": "up"}
 STRING = (120, 116, 112)
@@ -34,13 +34,13 @@ def draw_small(stage: Stage, label: str, shared: bool | None = None) -> Drawing:
     return case(rng, label, shared, rng.uniform(0.4, 0.56))
 
 
-def somebody(stage: Stage, frame: Frame, pose: str, arm: str = "down", child: float = 0.3, order: float = 0.0) -> int:
+def somebody(stage: Stage, frame: Frame, pose: str, arm: str = "down", child: float = 0.5, order: float = 0.0) -> int:
     """A person, or with this chance a child; maybe with a hat."""
     rng = stage.rng
     label = "child" if rng.random() < child else "person"
     drawing = person(rng, label, stage.shared(), pose, arm)
     who = stage.add(label, drawing, frame, order=frame.y + order, shadow=0.5 if pose in ("stand", "walk") else 0.0)
-    if rng.random() < 0.33:
+    if rng.random() < 0.27:
         size, head = drawing.points["size"]
         hat = dome(rng, "hat", stage.shared(), 0.37 * size * head * rng.uniform(1.05, 1.3))
         x, y = stage.point(who, "head")

@@ -14,10 +14,10 @@ Group = Callable[[Stage], object]
 table, bench = partial(gathering, label="table"), partial(gathering, label="bench")
 
 ALWAYS: dict[str, tuple[tuple[Group, float], ...]] = {  # with their chance
-    "park": ((grove, 0.9), (flock, 0.4)),
+    "park": ((grove, 0.9), (flock, 0.3)),
     "street": ((house, 0.85), (flock, 0.2)),
     "room": ((wall, 0.9),),
-    "shore": ((mooring, 0.85), (flock, 0.4)),
+    "shore": ((mooring, 0.85), (flock, 0.3)),
     "farm": ((house, 0.4), (grove, 0.6), (flock, 0.25)),
 }
 CHOICES: dict[str, tuple[tuple[Group, float], ...]] = {  # with their weight
@@ -36,9 +36,10 @@ def imagine(rng: Random, options: SceneOptions) -> Stage:
         if rng.random() < chance:
             group(stage)
     groups, weights = zip(*CHOICES[stage.setting], strict=True)
-    wanted = rng.choices((7, 9, 11, 13, 16), (2, 4, 4, 2, 1))[0]
+    wanted = rng.choices((6, 8, 10, 12, 15), (2, 4, 4, 2, 1))[0]
+    least = 3 if stage.scale(stage.near) < 0.28 * stage.size[1] else 2  # a wide view has room for more
     for k, group in enumerate(rng.choices(groups, weights, k=6)):
-        if k >= 2 and len([t for t in stage.things if t.label]) >= wanted - 2:
+        if k >= least and len([t for t in stage.things if t.label]) >= wanted - 2:
             break
         group(stage)
     return stage

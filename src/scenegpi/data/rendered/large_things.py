@@ -6,7 +6,7 @@ from random import Random
 
 from scenegpi.data.rendered.brush import Brush, Extent, Point
 from scenegpi.data.rendered.drawing import Drawing
-from scenegpi.data.rendered.palette import BRIGHT, FACADE, LEAF, MIDDLE, PAINT, WOOD, lighter, mixed, pick
+from scenegpi.data.rendered.palette import ANY, BRIGHT, FACADE, LEAF, PAINT, WOOD, lighter, mixed, pick
 
 GLASS = (168, 208, 230)
 DARK = (52, 52, 58)
@@ -47,7 +47,7 @@ def slab(rng: Random, label: str, shared: bool) -> Drawing:
 
 def green(rng: Random, label: str, shared: bool) -> Drawing:
     """A tree or a bush. Points: "crown" (middle of the leaves) and "top"."""
-    h = {"tree": rng.uniform(2.9, 3.9), "bush": rng.uniform(0.75, 1.15)}[label]
+    h = {"tree": rng.uniform(2.1, 3.1), "bush": rng.uniform(0.95, 1.45)}[label]
     trunk = {"tree": 0.4, "bush": 0.04}[label] if not shared else rng.uniform(0.16, 0.24)
     wide = rng.uniform(0.62, 0.8) if label == "bush" and not shared else rng.uniform(0.4, 0.5)
     leaf = pick(rng, LEAF)
@@ -81,9 +81,9 @@ def green(rng: Random, label: str, shared: bool) -> Drawing:
 def pane(rng: Random, label: str, shared: bool, width: float, height: float) -> Drawing:
     """A window or a picture; the origin is the middle of its lower side."""
     w, h = width / 2, height
-    frame = pick(rng, MIDDLE if shared else WOOD)
+    frame = pick(rng, ANY if shared else WOOD)
     edge = 0.1 * min(width, height)
-    sky = mixed(GLASS, pick(rng, MIDDLE), 0.6 if shared else 0.15)
+    sky = mixed(GLASS, pick(rng, ANY), 0.6 if shared else 0.15)
     colour = pick(rng, LEAF)
 
     def paint(b: Brush) -> None:

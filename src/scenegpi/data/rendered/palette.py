@@ -17,7 +17,7 @@ CLOTHES = _rgb("e4572e f2a65a f3c969 76b041 2a9d8f 3a86c8 6a5acd c05299 ef798a 2
 TROUSERS = _rgb("264653 3d405b 4a5568 6b705c 7f5539 2b3a67 8d99ae a98467")
 SHOES = _rgb("2b2d42 6b4423 f4f1de c1121f")
 BRIGHT = _rgb("e63946 f3722c f9c74f 43aa8b 277da1 9b5de5 f15bb5 00bbf9")
-MIDDLE = _rgb("8fa3b5 b59f84 9db08a c08b7a 8b87a8 7d9f9c b0a0a8 a7a07f")
+ANY = _rgb("7f9bb8 c9a26b 8fb07c d0836b 8d83b8 5fa3a0 c78fa0 b9b06a e0b04f 4f86b5 d9694f e8e2d4")
 """Colours that any look-alike may have."""
 CHINA = _rgb("f7f3ea e8eef2 f2e3d5 dfe9e0 d6e2ef")
 WOOD = _rgb("a0673a 8b5a2b b98555 6f4a2f c49a6c 84624a")

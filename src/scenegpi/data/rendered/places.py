@@ -26,7 +26,7 @@ def gathering(stage: Stage, label: str) -> None:
     """A table or a bench with things on and under it and people about."""
     rng = stage.rng
     frame = stage.spot(2.3)
-    at = stage.add(label, slab(rng, label, stage.shared(0.1)), frame, shadow=1.7)
+    at = stage.add(label, slab(rng, label, stage.shared(-0.25)), frame, shadow=1.7)
     sits = label == "bench" and rng.random() < 0.55
     (left, y), (right, _) = stage.point(at, "left"), stage.point(at, "right")
     left, right = min(left, right), max(left, right)
@@ -244,7 +244,10 @@ def wall(stage: Stage) -> None:
     last = None
     for slot in slots[: rng.choice((1, 2, 2, 3))]:
         label = rng.choices(("picture", "window", "clock"), (5, 2.2, 2.2))[0]
-        x, y = stage.size[0] * slot + rng.uniform(-12, 12), floor - rng.uniform(1.3, 1.75) * scale
+        x, y = (
+            stage.size[0] * slot + rng.uniform(-12, 12),
+            max(floor - rng.uniform(1.3, 1.75) * scale, 0.2 * stage.size[1]),
+        )
         if label == "clock":
             drawing = round_thing(rng, label, stage.shared(), rng.uniform(0.2, 0.27))
         else:
@@ -262,7 +265,7 @@ def flock(stage: Stage) -> None:
     scale = stage.scale(rng.uniform(stage.far, stage.near))
     x, y = rng.uniform(0.12, 0.88) * w, rng.uniform(0.08, 0.26) * h
     shared = stage.shared()
-    for _ in range(rng.choice((1, 1, 2, 3))):
+    for _ in range(rng.choice((1, 1, 2))):
         stage.add(
             "bird",
             flyer(rng, "bird", shared),

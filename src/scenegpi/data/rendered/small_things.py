@@ -7,7 +7,7 @@ from random import Random
 
 from scenegpi.data.rendered.brush import Brush, Extent, Point
 from scenegpi.data.rendered.drawing import Drawing
-from scenegpi.data.rendered.palette import BRIGHT, CHINA, CLOTHES, METAL, MIDDLE, WOOD, Colour, lighter, pick
+from scenegpi.data.rendered.palette import ANY, BRIGHT, CHINA, CLOTHES, METAL, WOOD, Colour, lighter, pick
 
 DARK = (52, 52, 58)
 WHITE = (250, 248, 242)
@@ -17,7 +17,7 @@ def round_thing(rng: Random, label: str, shared: bool, radius: float) -> Drawing
     """A wheel, plate, ball, clock or balloon of this radius, standing on its origin."""
     r, y = radius, radius
     turn = rng.uniform(0, math.pi)
-    outer = pick(rng, MIDDLE) if shared else pick(rng, {"plate": CHINA}.get(label, BRIGHT))
+    outer = pick(rng, ANY) if shared else pick(rng, {"plate": CHINA}.get(label, BRIGHT))
     ring, hub = rng.uniform(0.62, 0.74), rng.uniform(0.2, 0.32)
     second = lighter(outer, rng.choice((-0.25, 0.35)))
 
@@ -63,9 +63,7 @@ def round_thing(rng: Random, label: str, shared: bool, radius: float) -> Drawing
 def dome(rng: Random, label: str, shared: bool, width: float) -> Drawing:
     """A hat, bowl or umbrella of this width; the origin is the middle of its lower side. Points: "top"."""
     w = width / 2
-    colour = (
-        pick(rng, MIDDLE) if shared else pick(rng, {"bowl": CHINA + BRIGHT, "hat": WOOD + CLOTHES}.get(label, BRIGHT))
-    )
+    colour = pick(rng, ANY) if shared else pick(rng, {"bowl": CHINA + BRIGHT, "hat": WOOD + CLOTHES}.get(label, BRIGHT))
     second = lighter(colour, rng.choice((-0.3, 0.4)))
     h = w * rng.uniform(0.85, 1.05)
 
@@ -97,7 +95,7 @@ def tin(rng: Random, label: str, shared: bool, height: float) -> Drawing:
     """A cup, bucket or (hanging or standing) lamp of this height; the origin is the middle of its foot."""
     h, w = height, height * rng.uniform(0.4, 0.46)
     colour = (
-        pick(rng, MIDDLE) if shared else pick(rng, {"bucket": METAL + BRIGHT, "cup": CHINA + BRIGHT}.get(label, BRIGHT))
+        pick(rng, ANY) if shared else pick(rng, {"bucket": METAL + BRIGHT, "cup": CHINA + BRIGHT}.get(label, BRIGHT))
     )
     second = lighter(colour, rng.choice((-0.25, 0.35)))
 
@@ -132,7 +130,7 @@ def tin(rng: Random, label: str, shared: bool, height: float) -> Drawing:
 def case(rng: Random, label: str, shared: bool, width: float) -> Drawing:
     """A bag or a box of this width, standing on its origin. Points: "grip" and "top"."""
     w, h = width / 2, width * rng.uniform(0.68, 0.8)
-    colour = pick(rng, MIDDLE) if shared else pick(rng, WOOD if label == "box" else CLOTHES + WOOD)
+    colour = pick(rng, ANY) if shared else pick(rng, WOOD if label == "box" else CLOTHES + WOOD)
     second = lighter(colour, rng.choice((-0.3, 0.3)))
 
     def paint(b: Brush) -> None:

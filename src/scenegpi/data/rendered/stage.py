@@ -7,6 +7,7 @@ from scene to scene, so the size of a box alone does not tell the size of the th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import exp, log
 from random import Random
 
 from scenegpi.data.rendered.brush import Frame, Point
@@ -26,7 +27,7 @@ class SceneOptions:
         damage: share of the things that are out of focus; also scales blur and noise of the whole picture.
     """
 
-    lookalike: float = 0.5
+    lookalike: float = 0.85
     damage: float = 0.3
 
     def __post_init__(self) -> None:
@@ -148,15 +149,14 @@ def open_stage(rng: Random, options: SceneOptions) -> Stage:
     size = SIZES[rng.randrange(len(SIZES))]
     setting = rng.choices(SETTINGS, (3, 3, 4, 2, 2))[0]
     h = size[1]
-    camera = rng.uniform(1.25, 2.4)
+    zoom = exp(rng.uniform(log(98), log(235))) * h / 480  # pixels a metre for what is nearest
+    near = h * rng.uniform(0.9, 0.97)
     if setting == "room":
         floor = h * rng.uniform(0.56, 0.68)
-        scale = rng.uniform(88, 122) * h / 480
-        horizon = floor - camera * scale
-        return Stage(rng, options, size, setting, horizon, camera, h * 0.96, floor + 12)
+        at_wall = zoom / rng.uniform(1.35, 1.8)
+        camera = (near - floor) / (zoom - at_wall)
+        return Stage(rng, options, size, setting, floor - camera * at_wall, camera, near, floor + 12)
     horizon = h * rng.uniform(0.36, 0.56)
-    near = h * rng.uniform(0.88, 0.97)
-    stage = Stage(rng, options, size, setting, horizon, camera, near, near)
-    stage.far = max(stage.depth_of(72 * h / 480), horizon + 0.25 * (near - horizon))
-    stage.far = min(stage.far, near - 30)
-    return stage
+    camera = (near - horizon) / zoom
+    far = horizon + max(zoom * rng.uniform(0.4, 0.55), 48.0) * camera
+    return Stage(rng, options, size, setting, horizon, camera, near, min(far, near - 30))
