@@ -38,6 +38,7 @@ bench: $(STAMP)
 pictures: $(STAMP)
 	$(BIN)/scenegpi data show --out docs/images/scene.png
 	$(BIN)/python -m scenegpi.viz.matching docs/images/metrics-matching.png
+	$(BIN)/python -m scenegpi.data.rendered.sheet docs/images
 	$(BIN)/scenegpi experiment labelling --draw docs/labelling-results.json --out docs/images
 
 clean:

@@ -22,7 +22,7 @@ from scenegpi.data.rendered.people import person
 from scenegpi.data.rendered.scene import render_scene
 from scenegpi.data.rendered.small_things import case, dome, round_thing, tin
 
-SHOWN = (0, 1, 2, 3, 4, 5, 6, 7, 8)
+SHOWN = (2, 8, 3, 9, 16, 20, 25, 22, 28)
 CELL, GAP = (420, 315), 8
 PAPER, INK = (255, 255, 255), (50, 54, 62)
 TALL: dict[str, Callable[[Random, str, bool], Drawing]] = {
@@ -57,27 +57,24 @@ def _cut(image: Image.Image) -> Image.Image:
     return image.resize(CELL, Image.Resampling.LANCZOS, box=(left, top, left + w, top + h))
 
 
-def family_sheet(seed: int = 0, side: int = 120) -> Image.Image:
+def family_sheet(seed: int = 0) -> Image.Image:
     """One row a family: each member in its own look, then in the look they share."""
     most = max(map(len, FAMILIES.values()))
-    head, foot = 110, 18
-    sheet = Image.new(
-        "RGB", (head + 2 * most * side // 2 + most * side // 2 + 40, len(FAMILIES) * (side + foot)), PAPER
-    )
-    small = ImageFont.load_default(13)
+    wide, high, left, top = 92, 122, 96, 34
+    right = left + most * wide + 36
+    sheet = Image.new("RGB", (right + most * wide, top + len(FAMILIES) * high), PAPER)
     draw = ImageDraw.Draw(sheet)
+    small, large = ImageFont.load_default(13), ImageFont.load_default(17)
+    for x, text in ((left, "each in its own look"), (right, "in the look they share")):
+        draw.text((x + most * wide / 2, 6), text, INK, large, anchor="ma")
     for row, (family, labels) in enumerate(FAMILIES.items()):
-        top = row * (side + foot)
-        draw.text((8, top + side // 2 - 8), family, INK, ImageFont.load_default(16))
-        cell = side * 3 // 4
-        for shared in (False, True):
+        y = top + row * high
+        draw.text((10, y + high / 2 - 12), family, INK, large, anchor="lm")
+        for shared, start in ((False, left), (True, right)):
             for k, label in enumerate(labels):
-                x = head + k * cell + (most * cell + 30 if shared else 0)
-                picture = _portrait(
-                    TALL[family](Random(f"{seed} {label} {shared}"), label, shared), cell - 8, side - 12
-                )
-                sheet.paste(picture, (x, top + 6))
-                draw.text((x + cell // 2, top + side + 2), label, INK, small, anchor="ma")
+                drawing = TALL[family](Random(f"{seed} {label} {shared}"), label, shared)
+                sheet.paste(_portrait(drawing, wide - 12, high - 30), (start + k * wide + 6, y + 4))
+                draw.text((start + k * wide + wide / 2, y + high - 22), label, INK, small, anchor="ma")
     return sheet
 
 
@@ -99,7 +96,8 @@ def main() -> None:
     folder = Path(sys.argv[1])
     for name, image in (("rendered.png", scene_sheet(0, SHOWN)), ("rendered-families.png", family_sheet())):
         memory = BytesIO()
-        image.quantize(256, dither=Image.Dither.FLOYDSTEINBERG).save(memory, "PNG", optimize=True)
+        colours = image.quantize(256)
+        image.quantize(palette=colours, dither=Image.Dither.FLOYDSTEINBERG).save(memory, "PNG", optimize=True)
         with whole_file(folder / name) as part:
             part.write_bytes(memory.getvalue())
         print(f"{folder / name}: written")
