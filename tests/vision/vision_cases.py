@@ -12,7 +12,7 @@ from scenegpi.vision.efficientnet import weights_file
 
 COLOURS = {"red": (210, 40, 40), "green": (40, 200, 60), "blue": (40, 60, 220), "white": (235, 235, 235)}
 VOCABULARY = Vocabulary(list(COLOURS), ["near"], "colours")
-SMALL_LOOKS = LookConfig(backbone="small", crop_size=32, photo_size=96, mask_size=4)
+SMALL_LOOKS = LookConfig(backbone="small", nodes="crop", crop_size=32, photo_size=96, mask_size=4)
 
 
 def colour_scene(seed: int, boxes: int = 6, width: int = 160, height: int = 120):

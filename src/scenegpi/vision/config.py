@@ -32,15 +32,15 @@ class LookConfig:
     """
 
     backbone: Literal["efficientnet-lite0", "small"] = "efficientnet-lite0"
-    nodes: Literal["crop", "roi", "both"] = "crop"
+    nodes: Literal["crop", "roi", "both"] = "both"
     crop_size: int = bounded(160, 32, 512)
     margin: float = bounded(0.15, 0.0, 2.0)
     square: bool = False
     crop_layers: tuple[Layer, ...] = ("middle", "head")
-    roi_layers: tuple[Layer, ...] = ("middle", "head")
+    roi_layers: tuple[Layer, ...] = ("middle",)
     flip: bool = False
     photo_size: int = bounded(480, 32, 1024)
-    roi_bins: int = bounded(1, 1, 4)
+    roi_bins: int = bounded(2, 1, 4)
     scene: bool = False
     pair_layers: tuple[Layer, ...] = ("last",)
     mask_size: int = bounded(8, 0, 16)
@@ -63,7 +63,7 @@ class HeadConfig:
         dropout, input_dropout: of the hidden layer and of the inputs.
     """
 
-    hidden: int = bounded(512, 0, 4096)
+    hidden: int = bounded(256, 0, 4096)
     layout: bool = True
     dropout: float = bounded(0.5, 0.0, 0.95)
     input_dropout: float = bounded(0.5, 0.0, 0.95)
@@ -78,7 +78,7 @@ class VisionConfig:
 
 
 SMALL = VisionConfig(
-    looks=LookConfig(backbone="small", crop_size=64, photo_size=256),
+    looks=LookConfig(backbone="small", nodes="crop", crop_size=64, photo_size=256),
     head=HeadConfig(hidden=128, dropout=0.2, input_dropout=0.2),
 )
 """Settings that suit the small backbone."""
@@ -99,7 +99,7 @@ class FitOptions:
     batch: int = bounded(256, 1, 65536)
     rate: float = bounded(2e-3, 1e-6, 1.0)
     weight_decay: float = bounded(0.01, 0.0, 10.0)
-    smoothing: float = bounded(0.1, 0.0, 0.5)
+    smoothing: float = bounded(0.0, 0.0, 0.5)
     folds: int = bounded(5, 0, 100)
     seed: int = bounded(0, 0, 2**31 - 1)
 
