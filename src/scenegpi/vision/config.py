@@ -49,7 +49,7 @@ class LookConfig:
         for name in ("crop_size", "photo_size"):
             if getattr(self, name) % 32:
                 raise ValueError(f"{name}: {getattr(self, name)} is no multiple of 32")
-        if not (self.crop_layers if self.nodes == "crop" else self.roi_layers):
+        if (self.nodes != "roi" and not self.crop_layers) or (self.nodes != "crop" and not self.roi_layers):
             raise ValueError("crop_layers, roi_layers: a box needs a map to be looked at")
 
 
