@@ -38,7 +38,7 @@ def test_a_torn_line_is_done_again(tmp_path, cut):
     for a, b in zip(graphs, predictions(out), strict=True):
         assert a.relations.tolist() == b.relations.tolist()
         assert np.allclose(a.relation_scores, b.relation_scores, atol=1e-5)
-    assert ("were there already" in text) == (cut < len(whole))
+    assert (" there already" in text) == (cut < len(whole))
 
 
 def test_resume_does_only_what_is_missing(tmp_path):
@@ -47,7 +47,7 @@ def test_resume_does_only_what_is_missing(tmp_path):
     out = tmp_path / "out"
     fine("--boxes", few, "--out", out, "--formats", "none")
     text = fine("--boxes", more, "--out", out, "--formats", "none", "--resume")
-    assert "2 were there already" in text
+    assert "2 images there already" in text
     assert sources(out) == ["1", "2", "0", "3"]
     assert len(predictions(out)) == 4
 
@@ -82,7 +82,7 @@ def test_a_killed_run_goes_on(tmp_path):
     words = ["predict", "--boxes", str(boxes), "--out", str(out), "--formats", "png", "--batch", "1"]
     command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *words]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300  # importing torch takes a minute on a crowded machine
     while time.monotonic() < until and (not (out / LINES).exists() or not (out / LINES).stat().st_size):
         time.sleep(0.05)
     os.kill(running.pid, signal.SIGKILL)

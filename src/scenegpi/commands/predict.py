@@ -13,46 +13,88 @@ if TYPE_CHECKING:
     from scenegpi.commands.predict_run import Setup, Summary
     from scenegpi.data import Dataset
 
+INPUT, MODEL, OUTPUT, RUN = "What goes in", "What the model does", "What comes out", "The run"
 EPILOG = "Exit codes: 0 all images predicted, 1 some were skipped (each is said), 2 input that can't be used."
 
 
 def predict(
     photos: Annotated[
-        list[str] | None, typer.Argument(help="Photos: files, folders, patterns.", metavar="PHOTO")
+        list[str] | None, typer.Argument(help="Photos: files, folders, patterns.", metavar="PHOTO", show_default=False)
     ] = None,
     boxes: Annotated[
-        Path | None, typer.Option(help="Boxes: COCO results, YOLO txt, JSON lines, any data set.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Boxes: COCO results, YOLO txt, JSON lines, any data set.", rich_help_panel=INPUT, show_default=False
+        ),
     ] = None,
-    detector: Annotated[str | None, typer.Option(help="Find boxes with this detector.", show_default=False)] = None,
-    model: Annotated[str | None, typer.Option(help="A shipped model or a folder.", show_default=False)] = None,
-    out: Annotated[Path, typer.Option(help="Folder for everything that is written.")] = Path("out/predict"),
-    formats: Annotated[
-        str, typer.Option(help="Of each image: png, svg, graphml, dot, networkx; of all: coco, rdf; or none.")
-    ] = "png",
-    refine_labels: Annotated[bool, typer.Option(help="Let the model change the labels of boxes.")] = False,
-    top: Annotated[int, typer.Option(min=0, max=10_000, help="Relations of an image, the best so many.")] = 20,
-    min_relation: Annotated[float, typer.Option(min=0, max=1, help="And at least this probable.")] = 0.1,
-    min_score: Annotated[float, typer.Option(min=0, max=1, help="Leave out boxes that score less.")] = 0.0,
-    nms: Annotated[float, typer.Option(min=0, max=1, help="Drop boxes that overlap a better one by more.")] = 1.0,
-    max_boxes: Annotated[int, typer.Option(min=1, max=1024, help="Boxes of an image, the best so many.")] = 64,
-    similarity: Annotated[
-        float, typer.Option(min=-1, max=2, help="Guess unknown labels by word vectors from this cosine on; 2 never.")
-    ] = 0.8,
-    distributions: Annotated[bool, typer.Option(help="Also write whole distributions (large).")] = False,
     names: Annotated[
-        str | None, typer.Option(help="Class names of the boxes: a file, or coco.", show_default=False)
+        str | None,
+        typer.Option(help="Their class names: a file, or coco.", rich_help_panel=INPUT, show_default=False),
     ] = None,
-    format: Annotated[str | None, typer.Option(help="Format of the boxes, if not clear.", show_default=False)] = None,
-    images: Annotated[Path | None, typer.Option(help="Where the photos of the boxes lie.", show_default=False)] = None,
-    sizes: Annotated[Path | None, typer.Option(help="JSON of image sizes.", show_default=False)] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes that work side by side.")] = 1,
-    batch: Annotated[int, typer.Option(min=1, max=4096, help="Images between two writes.")] = 16,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is in the folder.")] = False,
+    format: Annotated[
+        str | None, typer.Option(help="Their format, if not clear.", rich_help_panel=INPUT, show_default=False)
+    ] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="The folder of their photos.", rich_help_panel=INPUT, show_default=False)
+    ] = None,
+    sizes: Annotated[
+        Path | None, typer.Option(help="JSON of image sizes.", rich_help_panel=INPUT, show_default=False)
+    ] = None,
+    detector: Annotated[
+        str | None, typer.Option(help="Find boxes with this detector.", rich_help_panel=INPUT, show_default=False)
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A shipped model or a folder.", rich_help_panel=MODEL, show_default=False)
+    ] = None,
+    refine_labels: Annotated[
+        bool, typer.Option("--refine-labels", help="Let the model change labels.", rich_help_panel=MODEL)
+    ] = False,
+    min_score: Annotated[
+        float, typer.Option(min=0, max=1, help="Leave out boxes that score less.", rich_help_panel=MODEL)
+    ] = 0.0,
+    nms: Annotated[
+        float, typer.Option(min=0, max=1, help="Drop boxes that overlap a better one by more.", rich_help_panel=MODEL)
+    ] = 1.0,
+    max_boxes: Annotated[
+        int, typer.Option(min=1, max=1024, help="Boxes of an image, the best so many.", rich_help_panel=MODEL)
+    ] = 64,
+    similarity: Annotated[
+        float,
+        typer.Option(
+            min=-1,
+            max=2,
+            help="Guess unknown labels by word vectors from this cosine on; 2: never.",
+            rich_help_panel=MODEL,
+        ),
+    ] = 0.8,
+    out: Annotated[Path, typer.Option(help="Folder for all that is written.", rich_help_panel=OUTPUT)] = Path(
+        "out/predict"
+    ),
+    formats: Annotated[
+        str,
+        typer.Option(
+            help="Each image: png, svg, graphml, dot, networkx. All: coco, rdf. Or none.", rich_help_panel=OUTPUT
+        ),
+    ] = "png",
+    top: Annotated[
+        int, typer.Option(min=0, max=10_000, help="Relations of an image, the best so many.", rich_help_panel=OUTPUT)
+    ] = 20,
+    min_relation: Annotated[
+        float, typer.Option(min=0, max=1, help="And at least this probable.", rich_help_panel=OUTPUT)
+    ] = 0.1,
+    distributions: Annotated[
+        bool, typer.Option("--distributions", help="Also whole distributions (large).", rich_help_panel=OUTPUT)
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes side by side.", rich_help_panel=RUN)] = 1,
+    batch: Annotated[int, typer.Option(min=1, max=4096, help="Images between two writes.", rich_help_panel=RUN)] = 16,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what is in the folder.", rich_help_panel=RUN)
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is in the folder.", rich_help_panel=RUN)] = False,
 ) -> None:
     """Scene graphs of your own pictures and boxes.
 
-    [bold]scenegpi predict photo.jpg[/bold] finds the boxes itself (with the extra [detect]);
+    [bold]scenegpi predict photo.jpg[/bold] finds the boxes itself (with the extra \\[detect]);
     [bold]scenegpi predict photo.jpg --boxes boxes.json[/bold] takes yours;
     [bold]scenegpi predict --boxes boxes.json[/bold] needs no photo.
     """

@@ -27,14 +27,14 @@ def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[
     """Prints the end of a run; what was skipped goes to stderr and into a file."""
     if 0 < summary.predicted <= SHOWN:
         for key, _, graph in summary.shown:
-            head = f"{key}: {len(graph)} boxes, {len(graph.relations)} relations"
+            head = f"{key}: {counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
             console.print(Text(printable(head), style="bold"), soft_wrap=True)
             console.print(triplets(graph))
     for line in label_lines(summary, setup):
         console.print(Text(line), soft_wrap=True)
     for reason, count in summary.left_out.items():
         if count and not reason.startswith("label"):
-            console.print(Text(f"{count:,} boxes left out: {reason}"), soft_wrap=True)
+            console.print(Text(f"{counted(count, 'box')} left out: {reason}"), soft_wrap=True)
     _written(console, summary, setup, whole)
     problems = list(summary.skipped)
     if data is not None:
@@ -81,7 +81,7 @@ def label_lines(summary: Summary, setup: Setup) -> list[str]:
         lost = sum(counts[match.source] for match in labels.unmapped)
         if found:
             total = sum(counts.values())
-            head = f"labels in the model's words ({total:,} boxes, {lost:,} of them left out):"
+            head = f"labels in the model's words ({counted(total, 'box')}, {lost:,} left out):"
             more = [f"  ... and {len(found) - MOST_LINES} more labels"] if len(found) > MOST_LINES else []
             lines += [head, *(f"  {line}" for line in found[:MOST_LINES]), *more]
     return lines
@@ -89,8 +89,9 @@ def label_lines(summary: Summary, setup: Setup) -> list[str]:
 
 def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]) -> None:
     folder = setup.folder
-    again = f" ({summary.resumed:,} were there already)" if summary.resumed else ""
-    counts = f"{summary.predicted:,} images, {summary.boxes:,} boxes, {summary.relations:,} relations{again}"
+    again = f"; {counted(summary.resumed, 'image')} there already" if summary.resumed else ""
+    parts = ((summary.predicted, "image"), (summary.boxes, "box"), (summary.relations, "relation"))
+    counts = ", ".join(counted(*part) for part in parts) + again
     console.print(Text(printable(f"wrote {folder / LINES}: {counts}")), soft_wrap=True)
     each = [kind for kind in setup.formats if kind not in WHOLE]
     files = [Path("*" + suffix(kind)) for kind in each]
@@ -98,3 +99,8 @@ def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]
         files = [Path(summary.shown[0][1] + suffix(kind)) for kind in each]
     for path in [*(folder / file for file in files if summary.predicted), *whole]:
         console.print(Text(printable(f"      {path}")), soft_wrap=True)
+
+
+def counted(count: int, name: str) -> str:
+    """A number of things: 1 box, 2 boxes."""
+    return f"{count:,} {name}{'' if count == 1 else 'es' if name.endswith('x') else 's'}"
