@@ -172,7 +172,20 @@ def test_curves_with_gaps_and_one_epoch():
     assert "nan" not in chart
     single, _ = curves("c", "loss", [1.0], known_series(log[:1], ("loss",)), 1.0)
     assert "nan" not in single
-    assert "ours" in dot_plot("R@50", [("a", 0.5, (0.4, 0.6), True), ("b", 0.5, None, False)])
+    plot = dot_plot("R@50", [("a", 0.5, (0.4, 0.6))], [("b", 0.5, None), ("c", 0.7, None)])
+    assert plot.index(">a<") < plot.index(">c<") < plot.index(">b<")
+
+
+def test_only_visual_genome_stands_beside_published_figures(page):
+    from scenegpi import load_model
+    from scenegpi.viz.report.sections import is_visual_genome
+
+    names = frozenset(load_model("vg150-layout").vocabulary.predicates)
+    assert is_visual_genome(names)
+    assert not is_visual_genome(names - {"on"})
+    assert not is_visual_genome(frozenset(f"p{k}" for k in range(50)))
+    assert 'id="published"' in render(read_source("vg150-layout"), None)
+    assert "upright mark" not in page
 
 
 def test_a_run_that_is_not_one(tmp_path):

@@ -61,7 +61,8 @@ def view(browser, page):
     browser.get_log("performance")
     yield browser
     assert browser.get_log("browser") == []
-    assert {url for url in requests(browser) if not url.startswith("data:")} <= {page.as_uri()}
+    sent = {url.partition("#")[0] for url in requests(browser) if not url.startswith("data:")}
+    assert sent <= {page.as_uri()}
 
 
 def scheme(name):
@@ -299,6 +300,15 @@ def test_which_images_are_shown_can_be_chosen(view):
     assert {t.get_attribute("data-why") for t in shown} == {"best"}
     current = view.find_element(By.CSS_SELECTOR, ".scene.current .badge")
     assert current.text == "best"
+
+
+def test_an_address_opens_an_image_and_an_object(view, page):
+    view.get(f"{page.as_uri()}#scene-2-box-1")
+    view.refresh()
+    assert view.find_element(By.CSS_SELECTOR, ".scene.current").get_attribute("id") == "scene-2"
+    assert some(view, ".box.pinned")[0].get_attribute("data-box") == "1"
+    view.execute_script("location.hash = '#scene-9999'")  # no such image: nothing happens
+    assert view.find_element(By.CSS_SELECTOR, ".scene.current").get_attribute("id") == "scene-2"
 
 
 def test_curves_read_out_values(view):

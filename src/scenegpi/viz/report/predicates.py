@@ -9,6 +9,7 @@ from scenegpi.metrics.result import Result
 from scenegpi.viz.report.charts import bar
 from scenegpi.viz.report.exhibit import middle
 from scenegpi.viz.report.markup import Html, h, join
+from scenegpi.viz.report.sections import is_visual_genome
 
 SHORT = 16
 """Rows that are shown at first; the style sheet knows this number too."""
@@ -25,10 +26,11 @@ def predicate_section(result: Result) -> Html:
     absent = len(counts) - len(order)
     most = max((counts[p] for p in order), default=1.0)
     with_pair = pair in columns
+    beside = with_pair and result.protocol.pair_k == 5 and is_visual_genome(frozenset(counts))
     rows = []
     for p in order:
         value = columns.get(name, {}).get(p, float("nan"))
-        paper = PREDICATE_RECALL_AT_5.get(p, (0.0, 0.0, None))[2] if with_pair else None
+        paper = PREDICATE_RECALL_AT_5[p][2] if beside and p in PREDICATE_RECALL_AT_5 else None
         own = columns.get(pair, {}).get(p, float("nan"))
         cells = [
             h("th", p, scope="row"),
@@ -60,8 +62,7 @@ def predicate_section(result: Result) -> Html:
     more = None
     if len(rows) > SHORT:
         more = h("button", f"Show all {len(rows)}", type="button", class_="more", aria_expanded="false")
-    known = with_pair and any(p in PREDICATE_RECALL_AT_5 for p in order)
-    note = "The upright mark is the paper's GPI (linguistic), on its own test split. " if known else ""
+    note = "The upright mark is the paper's GPI (linguistic), on its own test split. " if beside else ""
     left = f"{absent} predicates do not occur in these images." if absent else ""
     return join(h("p", "A heading sorts by its column. ", note, left), h("div", table, class_="scroll"), more)
 

@@ -129,8 +129,20 @@
   });
   roving(thumbs, open);
   open(thumbs[0]);
-
   all(".scene").forEach((scene) => wire(scene, data.scenes[Number(scene.dataset.scene)]));
+
+  // An address can name an image, and an object in it: report.html#scene-3-box-0
+  const follow = () => {
+    const found = /^#scene-(\d+)(?:-box-(\d+))?$/.exec(location.hash);
+    const thumb = found && thumbs.find((one) => one.dataset.scene === found[1]);
+    if (!thumb) return;
+    open(thumb);
+    const scene = document.getElementById(`scene-${found[1]}`);
+    if (found[2]) scene.querySelector(`.box[data-box="${found[2]}"]:not(.pinned)`)?.dispatchEvent(new MouseEvent("click"));
+    scene.scrollIntoView();
+  };
+  addEventListener("hashchange", follow);
+  follow();
 
   function wire(scene, facts) {
     let pinned = null;

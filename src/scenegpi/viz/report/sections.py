@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from scenegpi.metrics.published import published
+from scenegpi.metrics.published import PREDICATE_RECALL_AT_5, published
 from scenegpi.metrics.result import Result
 from scenegpi.metrics.table import figure_table
 from scenegpi.viz.report.charts import curves, dot_plot, gauge, known_series
@@ -48,10 +48,18 @@ def figures_section(first: Result, results: dict[str, Result]) -> Html:
         )
     parts: list[Html | None] = [h("div", *tiles, class_="tiles"), h("p", f"{first.protocol}.", class_="protocol")]
     parts += [h("p", note, class_="note") for note in first.notes]
-    others = {name: each for name, each in results.items() if each is not first}
+    others = {name: each for name, each in results.items() if not _same(each, first)}
     if others:
         parts.append(_others(others, [f"R@{each}" for each in ks] + [f"mR@{k}", f"ngR@{k}"]))
     return join(*parts)
+
+
+def _same(one: Result, other: Result) -> bool:
+    """Whether a model's card says again what stands above."""
+    shared = set(one.figures) & set(other.figures)
+    return one is other or (
+        one.images == other.images and all(abs(one.figures[n] - other.figures[n]) < 1e-4 for n in shared)
+    )
 
 
 def _others(results: dict[str, Result], names: list[str]) -> Html:
@@ -80,8 +88,15 @@ def _cell(value: float | None, interval: tuple[float, float] | None) -> Html:
     return h("td", f"{100 * value:.1f}", spread)
 
 
+def is_visual_genome(predicates: frozenset[str]) -> bool:
+    """Whether these are the predicates of VG150: figures on others can't stand beside published ones."""
+    return len(predicates) == 50 and predicates >= PREDICATE_RECALL_AT_5.keys()
+
+
 def published_section(source: Source, first: Result) -> Html | None:
     """The table beside published rows, and a dot plot of each of its columns."""
+    if not is_visual_genome(source.predicates):
+        return None
     rows = published(first.protocol.task)
     names = [name for name in ("R@50", "R@100", "ngR@50", "ngR@100") if name in first.figures]
     if not rows or not names:
@@ -89,12 +104,16 @@ def published_section(source: Source, first: Result) -> Html | None:
     table = figure_table({source.name: first}, names, rows, mark=True)
     plots, choices = [], []
     for n, name in enumerate(names):
-        dots = [
-            (row.system, row.figures[name], row.intervals.get(name), row.source == "ours")
-            for row in table.rows
-            if isfinite(row.figures.get(name, float("nan")))
-        ]
-        plots.append(h("figure", dot_plot(name, dots), class_="plot", data_plot=name, hidden=n > 0))
+        there = [row for row in table.rows if isfinite(row.figures.get(name, float("nan")))]
+        ours, theirs = (
+            [
+                (row.system, row.figures[name], row.intervals.get(name))
+                for row in there
+                if (row.source == "ours") is mine
+            ]
+            for mine in (True, False)
+        )
+        plots.append(h("figure", dot_plot(name, ours, theirs), class_="plot", data_plot=name, hidden=n > 0))
         choices.append(h("button", name, type="button", data_plot=name, aria_pressed="true" if n == 0 else "false"))
     head = h(
         "tr",

@@ -22,7 +22,7 @@ class Source:
     """A run or an evaluation as it lies on disk.
 
     `results` are figures by the name of what was scored; `log` one row an epoch; `config` the settings of a run;
-    `model` and `predictions` say what can be run or read again.
+    `model` and `predictions` say what can be run or read again; `predicates` are the names that it knows.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Source:
     config: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     predictions: Path | None = None
+    predicates: frozenset[str] = frozenset()
 
     @property
     def task(self) -> str:
@@ -51,7 +52,7 @@ def read_source(run: str | Path) -> Source:
     from scenegpi.models.shipped import find_model
 
     folder = find_model(run)
-    return Source(folder.name, "model", folder, _card_results(folder), model=str(run))
+    return Source(folder.name, "model", folder, _card_results(folder), model=str(run), predicates=_predicates(folder))
 
 
 def _run(path: Path) -> Source:
@@ -59,9 +60,11 @@ def _run(path: Path) -> Source:
     results = _card_results(model) if model.is_dir() else {}
     config = read_object(path / "config.json") if (path / "config.json").is_file() else {}
     log = _log(path / "log.csv") if (path / "log.csv").is_file() else []
+    there = model.is_dir()
     return Source(
-        path.resolve().name, "training run", path, results, log, config, model=str(model) if model.is_dir() else None
-    )
+        path.resolve().name, "training run", path, results, log, config, str(model) if there else None,
+        predicates=_predicates(model) if there else frozenset(),
+    )  # fmt: skip
 
 
 def _evaluation(path: Path) -> Source:
@@ -76,6 +79,7 @@ def _evaluation(path: Path) -> Source:
     return Source(
         name, "evaluation", path, {result.protocol.data or path.stem: result}, model=model,
         predictions=None if predictions is None else Path(predictions),
+        predicates=frozenset(result.per_predicate.get("relations", ())),
     )  # fmt: skip
 
 
@@ -99,6 +103,13 @@ def _float(text: Any) -> float:
         return float(text)
     except (TypeError, ValueError):
         return float("nan")
+
+
+def _predicates(folder: Path) -> frozenset[str]:
+    if not (folder / "vocabulary.json").is_file():
+        return frozenset()
+    names = read_object(folder / "vocabulary.json").get("predicates")
+    return frozenset(map(str, names)) if isinstance(names, list) else frozenset()
 
 
 def _card_results(folder: Path) -> dict[str, Result]:
