@@ -241,7 +241,6 @@ def wall(stage: Stage) -> None:
     scale = stage.scale(floor)
     slots = [0.14, 0.38, 0.62, 0.86]
     rng.shuffle(slots)
-    last = None
     for slot in slots[: rng.choice((1, 2, 2, 3))]:
         label = rng.choices(("picture", "window", "clock"), (5, 2.2, 2.2))[0]
         x, y = (
@@ -252,10 +251,7 @@ def wall(stage: Stage) -> None:
             drawing = round_thing(rng, label, stage.shared(), rng.uniform(0.2, 0.27))
         else:
             drawing = pane(rng, label, stage.shared(0.1), rng.uniform(0.6, 0.9), rng.uniform(0.6, 0.9))
-        at = stage.add(label, drawing, Frame(x, y, scale), order=floor - 5, depth=floor, floating=True)
-        if last is not None:
-            stage.relate(at, "near", last, 0.35)
-        last = at
+        stage.add(label, drawing, Frame(x, y, scale), order=floor - 5, depth=floor, floating=True)
 
 
 def flock(stage: Stage) -> None:
