@@ -34,6 +34,8 @@ from scenegpi.training.photos import stage_figures
 from scenegpi.vision.config import SMALL, LookConfig, VisionConfig
 from seed_rows import BASELINE, Row, average, markdown, plain_rows
 
+OPTIM = {"batch": 16, "epochs": 24, "patience": 8, "first_epochs": 0, "warmup": 50, "average": 0.99}
+"""A thousand scenes are few: small batches, many epochs. All presets alike."""
 SHOWN = ["R@20", "R@50", "R@100", "mR@50"]
 EYES = {"efficientnet-lite0": VisionConfig(looks=LookConfig(crop_size=96, photo_size=320)), "small": SMALL}
 """The packaged backbone on small crops, or a small one that is trained with the head."""
@@ -47,6 +49,7 @@ def train_presets(data: Path, runs: Path, seed: int, names: Sequence[str], backb
     for name in names:
         folder = runs / f"seed{seed}" / name
         values: dict[str, Any] = {"preset": name, "seed": seed, "stage": "both", "data": {"path": str(data)}}
+        values["optim"] = OPTIM
         values["model"] = {"vision": plain(EYES[backbone])}
         values["data"]["cache"] = str(runs / f"seed{seed}" / "looks")
         if name != BASELINE:
