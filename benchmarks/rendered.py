@@ -25,12 +25,12 @@ from scenegpi.features.batch import Seen
 from scenegpi.metrics import Plan, Protocol, RecallState, Result
 from scenegpi.models import PRESETS, SceneModel, load_model
 from scenegpi.models.predict import predict_seen
-from scenegpi.models.sight import photos_of, see
 from scenegpi.options import plain
 from scenegpi.training import train
 from scenegpi.training.config import train_config
 from scenegpi.training.folder import write_json
 from scenegpi.training.photos import stage_figures
+from scenegpi.vision.cache import photo_looks
 from scenegpi.vision.config import SMALL, LookConfig, VisionConfig
 from seed_rows import BASELINE, Row, average, markdown, plain_rows
 
@@ -66,10 +66,14 @@ def train_presets(data: Path, runs: Path, seed: int, names: Sequence[str], backb
     return models
 
 
-def seen_images(model: SceneModel, data: Dataset) -> list[Seen]:
+def seen_images(model: SceneModel, data: Dataset, cache: Path) -> list[Seen]:
     """What the model's eyes see of the photos; the presets of a seed share them."""
-    photos = photos_of(data)
-    return [see(model.vision, graph, photos(graph), label=True) for graph in data]
+    assert model.vision is not None
+    seen = []
+    for i, graph in enumerate(data):
+        looks = photo_looks(model.vision.extractor, data.image_path(i), graph, cache)
+        seen.append(Seen(graph.replace(label_dist=model.vision.label_dist(looks, graph)), looks.pairs.numpy()))
+    return seen
 
 
 def score(model: SceneModel, seen: list[Seen], data: Dataset, plan: Plan) -> tuple[Result, float]:
@@ -107,7 +111,7 @@ def main() -> None:
             for name, path in train_presets(folder, options.runs, seed, names, options.backbone).items()
         }
         print(f"label predictor, held out: {stage_figures(options.runs / f'seed{seed}' / BASELINE)}", flush=True)
-        seen = seen_images(models[BASELINE], data)
+        seen = seen_images(models[BASELINE], data, options.runs / f"seed{seed}" / "looks")
         for task, rows in results.items():
             plan = Plan(Protocol(task, data=folder.name), data.vocabulary, bootstrap=1000)  # type: ignore[arg-type]
             for name, model in models.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -81,5 +82,6 @@ def _scenes(images: int, seed: int, options: SceneOptions, jobs: int) -> Iterato
     if jobs <= 1 or images <= CHUNK:
         yield map(work, range(images))
         return
-    with get_context("spawn").Pool(min(jobs, -(-images // CHUNK))) as pool:
+    deaf = (signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent, which ends its children
+    with get_context("spawn").Pool(min(jobs, -(-images // CHUNK)), signal.signal, deaf) as pool:
         yield pool.imap(work, range(images), CHUNK)
