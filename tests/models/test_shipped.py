@@ -21,8 +21,9 @@ def model():
 
 
 def test_names_and_size():
-    assert list(shipped_models()) == ["vg150-layout"]
-    assert sum(path.stat().st_size for path in shipped_models()["vg150-layout"].iterdir()) < 6_000_000
+    sizes = {name: sum(path.stat().st_size for path in folder.iterdir()) for name, folder in shipped_models().items()}
+    assert sizes["vg150-layout"] < 5_000_000
+    assert sizes["vrd-layout"] < 2_500_000
 
 
 def test_the_sample_scenes_make_sense(model):
@@ -55,3 +56,21 @@ def test_the_figures_of_the_card_come_out(model, shared_data):
     row = re.search(r"^\| all boxes .*$", (folder / "README.md").read_text(), re.M)[0]
     printed = [float(cell.split()[0]) for cell in row.split("|")[3:8]]
     assert printed == [round(100 * stored["figures"][n], 1) for n in ("R@20", "R@50", "R@100", "ngR@50", "mR@50")]
+
+
+def test_vrd_layout_does_what_its_card_says(shared_data):
+    model = load_model("vrd-layout")
+    boxes = [[120, 40, 260, 300], [60, 180, 400, 460]]
+    found = predict(model, boxes, ["person", "horse"], width=480, height=480, top=1)
+    assert found.triplets()[0][:3] in {("person", "on", "horse"), ("person", "ride", "horse")}
+    folder = shipped_models()["vrd-layout"]
+    stored = json.loads((folder / "metrics.json").read_text())["VRD test"]["figures"]
+    data = open_dataset(shared_data / "vrd", "test")
+    state = RecallState(Plan(Protocol("predcls", per_pair=(1, 70)), data.vocabulary))
+    figures = state.stream(zip(predict_dataset(model, data), data, strict=True)).result().figures
+    rows = {"R, graph constraint": "R@{}", "predicate detection, k = 1": "detection-R@{},k=1"}
+    for row, name in (rows | {"predicate detection, k = 70": "detection-R@{},k=70"}).items():
+        cells = re.search(rf"^\| {row} \|.*$", (folder / "README.md").read_text(), re.M)[0].split("|")[3:5]
+        for k, cell in zip((50, 100), cells, strict=True):
+            assert figures[name.format(k)] == pytest.approx(stored[name.format(k)], abs=2e-3)
+            assert float(cell.split()[0]) == pytest.approx(100 * stored[name.format(k)], abs=0.051)
