@@ -24,7 +24,7 @@ from scenegpi.features.entities import clamped_log
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import BaselineConfig
 from scenegpi.models.dropout import drop
-from scenegpi.models.inputs import ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
+from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
 from scenegpi.models.prior import STATISTICS, CountPrior, GivenPrior, PriorOutput
 
 CHUNK = 1 << 15
@@ -82,7 +82,10 @@ class Baseline(nn.Module):
         dist = batch.label_dist.to(self.label.dtype)
         parts = [dist @ self.label]
         if self.config.entity:
-            parts.append(self.inputs.entities(batch))
+            box = self.inputs.entities(batch)
+            if not self.config.counts:
+                box = torch.cat([box[:, :BOX_WIDTH], torch.zeros_like(box[:, BOX_WIDTH:])], 1)
+            parts.append(box)
         z = drop(self, torch.cat(parts, 1), self.config.input_dropout)
         nodes = clamped_log(dist)
         if self.entity is not None:

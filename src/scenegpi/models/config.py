@@ -22,6 +22,8 @@ class BaselineConfig:
         rank: width of the product of two such vectors, u_i * v_j, by which labels interact; 0 leaves it out.
         geometry: pair geometry among the inputs.
         entity: box and counts of each entity among the inputs.
+        counts: the baseline itself reads the counts too. They tell of the other boxes: without them it sees each box,
+            and each pair, quite alone; a context reads them in any case.
         prior: what is known about a pair beforehand. Counts of predicates for its two labels: "backoff" (smoothed by
             what each label does alone) or "freq" (plain FREQ); "given", the pair distributions of another system
             that the graphs carry; or "none".
@@ -41,6 +43,7 @@ class BaselineConfig:
     rank: int = bounded(64, 0, WIDEST)
     geometry: bool = True
     entity: bool = True
+    counts: bool = True
     prior: Literal["backoff", "freq", "given", "none"] = "backoff"
     smoothing: float = bounded(3.0, 1e-3, 1e6)
     leave_out: bool = True
@@ -74,6 +77,8 @@ class ContextConfig:
         read_geometry: pair geometry among z_ij.
         read_hidden: the baseline's last hidden layer among z_ij.
         read_reverse: the baseline's distribution of the pair (j, i) among z_ij.
+        read_again: after the last step the baseline reads the pairs again, with the corrected labels. A predicate that
+            was chosen for a wrong label is not kept when the label is mended (SGCls); given labels change nothing.
         freeze: the baseline is trained first and then left as it is, as in the paper.
         dropout, input_dropout: of hidden layers and of inputs.
         second_choice: width of the network by which a pair turns to its next predicate; 0 leaves it out. With the
@@ -94,6 +99,7 @@ class ContextConfig:
     read_geometry: bool = True
     read_hidden: bool = False
     read_reverse: bool = True
+    read_again: bool = False
     freeze: bool = True
     dropout: float = bounded(0.2, 0.0, 0.95)
     input_dropout: float = bounded(0.1, 0.0, 0.95)

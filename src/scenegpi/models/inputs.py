@@ -14,12 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from scenegpi.features.batch import SceneBatch
-from scenegpi.features.entities import EntityFeatures
+from scenegpi.features.entities import BOX_NAMES, EntityFeatures
 from scenegpi.features.pairs import PAIR_WIDTH, pair_geometry
 from scenegpi.models.duplicates import ALL, COLUMNS, duplicate_columns
 
 ENTITY = EntityFeatures(distribution="none")
 ENTITY_WIDTH = ENTITY.width(0)
+BOX_WIDTH = len(BOX_NAMES)
 PAIR_INPUTS = PAIR_WIDTH + COLUMNS
 _FARTHEST = 6.0
 

@@ -8,10 +8,14 @@ r"""The scene-graph predictor of the paper: a recurrent GPI layer over the distr
 
 y^(0) are the logits of the baseline. i is the subject, which aggregates
 over its objects j. The outputs of all steps are given, the baseline's first; the last may turn to a second choice.
+
+With `read_again` the baseline f looks at the pairs once more after T steps, with the labels that the layer corrected,
+and what the layer changed of the pairs comes on top: :math:`y_{ij} = f_{ij}(y^{(T)}) + y_{ij}^{(T)} - y_{ij}^{(0)}`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 
 import torch
@@ -96,6 +100,8 @@ class SGP(nn.Module):
             num_graphs=batch.num_graphs,
         )
         edges = list(out.edges)
+        if self.context.read_again:
+            edges[-1] = self._read_again(batch, out.nodes[-1]) + (edges[-1] - start)
         if self.second is not None:
             edges[-1] = self.second(edges[-1], batch.edge_index, out.last.neighbourhood, static)
         return SceneLogits([nodes, *out.nodes], [start, *edges])
@@ -113,6 +119,12 @@ class SGP(nn.Module):
             geometry, twin = pairs.geometry[:, :-COLUMNS], pairs.geometry[:, -COLUMNS:]
             parts += [drop(self, geometry, p), twin]
         return torch.cat(parts, 1)
+
+    def _read_again(self, batch: SceneBatch, nodes: Tensor) -> Tensor:
+        """What the baseline says of the pairs, (E, 1 + P), given the labels of nodes (N, C); certain ones stay."""
+        certain = batch.label_dist.amax(1, keepdim=True) == 1
+        dist = torch.where(certain, batch.label_dist, nodes.detach().softmax(1).to(batch.label_dist.dtype))
+        return self._first_stage(replace(batch, label_dist=dist))[1].logits
 
     def _first_stage(self, batch: SceneBatch) -> tuple[Tensor, PairOutput]:
         if not self.context.freeze:

@@ -24,10 +24,10 @@ _ORDER, _MIRROR, _SIMULATE, _TASK, _DROP = range(5)
 
 
 class TrainingImages(Dataset[SceneBatch]):
-    """Images as an epoch sees them: keys (epoch, i) -> a batch. With task "both" half of the batches give labels.
+    """Images as an epoch sees them: keys (epoch, i) -> a batch. With task "both" some of the batches give labels.
 
     `looks` are the pair looks of each graph, or None for one without pixels. With label distributions to borrow, an
-    image without any takes them from `lender`, others each epoch.
+    image without any takes them from `lender`, others each epoch; and those that lend may come several times.
     """
 
     def __init__(
@@ -39,23 +39,27 @@ class TrainingImages(Dataset[SceneBatch]):
         lender: Lender | None = None,
     ) -> None:
         self.graphs, self.config, self.shares, self.looks, self.lender = graphs, config, shares, looks, lender
+        own = [i for i, graph in enumerate(graphs) if graph.label_dist is not None] if lender is not None else []
+        self.places = [*range(len(graphs)), *own * (config.augment.photos - 1)]
         self._drop_from = 0.0
         if config.augment.drop_from == "context":
             self._drop_from = float("inf") if config.model.context is None else config.optim.first_epochs
 
     def __len__(self) -> int:
-        return len(self.graphs)
+        return len(self.places)
 
     def __getitem__(self, keys: list[Key]) -> SceneBatch:
         given = self.config.task == "predcls"
         if self.config.task == "both":
-            given = bool(np.random.default_rng((self.config.seed, *keys[0], _TASK)).random() < 0.5)
+            drawn = np.random.default_rng((self.config.seed, *keys[0], _TASK)).random()
+            given = bool(drawn < self.config.augment.given)
         return SceneBatch.seen_of([self.image(*key) for key in keys], given_labels=given)
 
     def image(self, epoch: int, i: int) -> Seen:
-        """Image i as the epoch sees it. What is changed about an image must hold for its pixels too, so an image with
-        looks is neither mirrored nor given boxes of another."""
-        graph, looks = self.graphs[i], None if self.looks is None else self.looks[i]
+        """The image at place i as the epoch sees it. What is changed about an image holds for its pixels too, so one
+        with looks is neither mirrored nor given boxes of another."""
+        place = self.places[i]
+        graph, looks = self.graphs[place], None if self.looks is None else self.looks[place]
         rng = np.random.default_rng((self.config.seed, epoch, i, _MIRROR))
         augment = self.config.augment
         if augment.drop and epoch >= self._drop_from:
@@ -64,7 +68,7 @@ class TrainingImages(Dataset[SceneBatch]):
             if looks is not None and len(kept) < boxes:
                 looks = looks[edge_numbers(kept[complete_pairs(np.array([len(kept)])).T], boxes)]
         if augment.distractors and len(self.graphs) > 1 and looks is None:
-            other = (i + int(rng.integers(1, len(self.graphs)))) % len(self.graphs)
+            other = (place + int(rng.integers(1, len(self.graphs)))) % len(self.graphs)
             graph = add_distractors(graph, self.graphs[other], rng, augment.distractors)
         if augment.mirror and rng.random() < 0.5 and looks is None:
             graph = mirror_image(graph)
@@ -120,7 +124,9 @@ def even_cuts(weights: NDArray[np.float64], parts: int) -> NDArray[np.int64]:
 def train_loader(images: TrainingImages, rank: int = 0, world: int = 1) -> DataLoader[Any]:
     """Batches of training images for one process."""
     config = images.config
-    sizes = np.array([len(graph) * (len(graph) - 1) for graph in images.graphs], dtype=np.int64)
+    sizes = np.array(
+        [len(graph) * (len(graph) - 1) for graph in map(images.graphs.__getitem__, images.places)], dtype=np.int64
+    )
     sampler = EpochBatches(sizes, config.optim.batch, config.optim.pairs, config.seed, rank, world)
     return DataLoader(
         images,

@@ -108,6 +108,8 @@ class OptimConfig:
         learning_rate, warmup, schedule: warmup counts steps; "cosine" ends at a fiftieth of the rate. With
             `first_epochs` it starts anew after them.
         weight_decay, context_decay: of the matrices of the baseline and of the context.
+        pair_rate: the context's network over pairs learns at this share of the rate. Where labels are to be
+            corrected, it fits too closely long before they are learned.
         clip: largest norm of a gradient; 0 for none.
         average: decay of the running mean of the weights, which is what is validated and kept; 0 for none.
         workers: processes that prepare batches.
@@ -123,6 +125,7 @@ class OptimConfig:
     context_decay: float = bounded(1e-3, 0.0, 10.0)
     warmup: int = bounded(100, 0, 10**7)
     schedule: Literal["cosine", "constant"] = "cosine"
+    pair_rate: float = bounded(1.0, 0.0, 1.0)
     clip: float = bounded(5.0, 0.0, 1e6)
     average: float = bounded(0.998, 0.0, 0.999999)
     workers: int = bounded(0, 0, 64)
@@ -138,6 +141,9 @@ class AugmentConfig:
             are not related to anything.
         drop: in half of the images boxes are left out, at a rate drawn from 0 to this one; what hangs on them goes
             too. The context sees more kinds of neighbourhoods than there are images.
+        photos: where images borrow label distributions, those that have their own come so many times an epoch: what is
+            borrowed lacks what goes together in a photo.
+        given: share of the batches with given labels where the task is "both".
         drop_from: boxes are left out in the epochs that train the context, or from the first ("start").
     """
 
@@ -145,6 +151,8 @@ class AugmentConfig:
     distractors: float = bounded(0.0, 0.0, 10.0)
     drop: float = bounded(0.5, 0.0, 0.95)
     drop_from: Literal["context", "start"] = "context"
+    photos: int = bounded(1, 1, 100)
+    given: float = bounded(0.5, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -158,7 +166,7 @@ class SimulateConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """A whole run. `task` "both" trains half of the batches with labels given and half without.
+    """A whole run. `task` "both" trains with labels given in some batches and without in others (`augment.given`).
 
     `stage` "vision" trains a label predictor on photos, "graph" a model on what that shows, "both" one after the other;
     "layout" is a model without pixels. Images without a photo borrow label distributions (see `training.borrow`).

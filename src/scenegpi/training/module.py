@@ -100,11 +100,16 @@ class SceneModule(L.LightningModule):
         """Adam with decoupled weight decay on matrices, warm-up, then a cosine."""
         optim = self.config.optim
         baseline = {id(each) for each in self.model.baseline.parameters()}
-        groups: dict[float, list[Tensor]] = {}
-        for each in filter(lambda weight: weight.requires_grad, self.model.parameters()):
-            decay = optim.weight_decay if id(each) in baseline else optim.context_decay
-            groups.setdefault(decay if each.dim() > 1 else 0.0, []).append(each)
-        settings = [{"params": params, "weight_decay": decay} for decay, params in groups.items()]
+        groups: dict[tuple[float, float], list[Tensor]] = {}
+        for name, each in self.model.named_parameters():
+            if each.requires_grad:
+                decay = optim.weight_decay if id(each) in baseline else optim.context_decay
+                share = optim.pair_rate if ".edge_" in name else 1.0
+                groups.setdefault((decay if each.dim() > 1 else 0.0, share), []).append(each)
+        settings = [
+            {"params": params, "weight_decay": decay, "lr": share * optim.learning_rate}
+            for (decay, share), params in groups.items()
+        ]
         adam = torch.optim.AdamW(settings, lr=optim.learning_rate)
         whole = max(int(self.trainer.estimated_stepping_batches), 1)
         first = whole * min(optim.first_epochs, optim.epochs) // optim.epochs
