@@ -13,7 +13,6 @@ from PIL import Image
 from torch import Tensor
 
 from scenegpi.vision.backbone import padded
-from scenegpi.vision.photos import Photo
 
 THINNEST = 2.0
 """Pixels that a crop shows at least, along each side (or all there are)."""
@@ -39,9 +38,8 @@ def with_margin(boxes: NDArray[np.float64], margin: float, square: bool) -> NDAr
     return np.concatenate([centre - half, centre + half], axis=1)
 
 
-def cut_crops(photo: Photo, boxes: NDArray[np.float64], size: int) -> Tensor:
+def cut_crops(image: Image.Image, boxes: NDArray[np.float64], size: int) -> Tensor:
     """Boxes (N, 4) within the photo, in its pixels -> ``(N, 3, size, size)`` bytes, smoothed where they shrink."""
-    image = Image.fromarray(photo)
     out = torch.empty(len(boxes), size, size, 3, dtype=torch.uint8)
     for row, box in zip(out, boxes.tolist(), strict=True):
         crop = image.resize((size, size), Image.Resampling.BILINEAR, box=tuple(box), reducing_gap=3.0)
@@ -49,11 +47,11 @@ def cut_crops(photo: Photo, boxes: NDArray[np.float64], size: int) -> Tensor:
     return out.permute(0, 3, 1, 2)
 
 
-def shrink(photo: Photo, longest: int) -> tuple[Tensor, tuple[float, float]]:
+def shrink(image: Image.Image, longest: int) -> tuple[Tensor, tuple[float, float]]:
     """The photo with its longer side at `longest` pixels, padded to whole cells: ``(3, H, W)``, and the two scales."""
-    height, width = photo.shape[:2]
+    width, height = image.size
     scale = longest / max(height, width)
     size = (max(round(width * scale), 1), max(round(height * scale), 1))
-    image = Image.fromarray(photo).resize(size, Image.Resampling.BILINEAR, reducing_gap=3.0)
-    values = torch.from_numpy(np.array(image)).permute(2, 0, 1)
+    small = image.resize(size, Image.Resampling.BILINEAR, reducing_gap=3.0)
+    values = torch.from_numpy(np.array(small)).permute(2, 0, 1)
     return padded(values), (size[0] / width, size[1] / height)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -88,7 +89,7 @@ def fit_vision(
     for k, (photo, graph) in enumerate(zip(photos, graphs, strict=True)):
         if small:
             pixels = as_photo(photo)
-            inputs.append(extractor.crops(pixels, photo_boxes(graph, pixels)))
+            inputs.append(extractor.crops(Image.fromarray(pixels), photo_boxes(graph, pixels)))
         else:
             inputs.append(photo_looks(extractor, photo, graph, cache).nodes)
         if progress is not None:

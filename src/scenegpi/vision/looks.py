@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
 from scenegpi.features.batch import complete_pairs
@@ -75,11 +76,10 @@ class LookExtractor:
     def __call__(self, photo: Photo, boxes: NDArray[np.float64]) -> Looks:
         """The photo (H, W, 3) and boxes (N, 4) in its pixels, anywhere -> looks."""
         with one_thread(len(boxes) <= FEW_BOXES):
-            return self._look(photo, boxes)
+            return self._look(Image.fromarray(photo), np.asarray(boxes, dtype=np.float64).reshape(-1, 4))
 
-    def _look(self, photo: Photo, boxes: NDArray[np.float64]) -> Looks:
-        height, width = photo.shape[:2]
-        boxes = clipped(np.asarray(boxes, dtype=np.float64).reshape(-1, 4), width, height)
+    def _look(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Looks:
+        boxes = clipped(boxes, *photo.size)
         parts = [torch.empty(len(boxes), 0)]
         if self.config.nodes != "roi" and len(boxes):
             parts.append(self._crop_looks(photo, boxes))
@@ -91,18 +91,17 @@ class LookExtractor:
         nodes = torch.cat(parts, 1) if len(boxes) else torch.empty(0, self.node_width)
         return Looks(_half(nodes), self._pair_looks(maps, scaled))
 
-    def crops(self, photo: Photo, boxes: NDArray[np.float64]) -> Tensor:
+    def crops(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
         """The crops that the backbone sees: ``(N, 3, crop_size, crop_size)`` bytes."""
-        height, width = photo.shape[:2]
-        grown = with_margin(clipped(boxes, width, height), self.config.margin, self.config.square)
-        return cut_crops(photo, clipped(grown, width, height), self.config.crop_size)
+        grown = with_margin(clipped(boxes, *photo.size), self.config.margin, self.config.square)
+        return cut_crops(photo, clipped(grown, *photo.size), self.config.crop_size)
 
     def crop_features(self, crops: Tensor) -> Tensor:
         """Crops ``(B, 3, S, S)`` -> means of the maps ``(B, d)``; differentiable in the backbone's weights."""
         maps = self.backbone.features(crops.to(self.device), self.config.crop_layers)
         return torch.cat([each.values.mean((2, 3)) for each in maps], 1)
 
-    def _crop_looks(self, photo: Photo, boxes: NDArray[np.float64]) -> Tensor:
+    def _crop_looks(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
         found = []
         for start in range(0, len(boxes), CROP_CHUNK):
             crops = self.crops(photo, boxes[start : start + CROP_CHUNK])
@@ -112,7 +111,7 @@ class LookExtractor:
             found.append(look)
         return torch.cat(found).cpu()
 
-    def _whole_photo(self, photo: Photo, boxes: NDArray[np.float64]) -> tuple[dict[str, FeatureMap], Tensor]:
+    def _whole_photo(self, photo: Image.Image, boxes: NDArray[np.float64]) -> tuple[dict[str, FeatureMap], Tensor]:
         """The maps that are needed of the whole photo, and the boxes in its pixels as the backbone sees it."""
         config = self.config
         layers = list(config.pair_layers) if len(boxes) > 1 else []

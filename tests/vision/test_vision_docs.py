@@ -1,0 +1,22 @@
+"""The Python of docs/vision.md runs and says what is true."""
+
+from __future__ import annotations
+
+import re
+
+from conftest import ROOT
+from vision.vision_cases import needs_package
+
+
+@needs_package
+def test_the_page_runs():
+    page = (ROOT / "docs" / "vision.md").read_text()
+    names: dict[str, object] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    assert len(blocks) == 2
+    for code in blocks:
+        exec(compile(code, "vision.md", "exec"), names)
+    assert names["dist"].shape == (2, 3)
+    assert names["looks"].pairs.shape == (2, names["model"].pair_width)
+    assert len(names["fitted"].held_out) == 10
+    assert "top-1" in names["fitted"].figures
