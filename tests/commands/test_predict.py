@@ -107,6 +107,22 @@ def test_patterns_and_repeats(tmp_path):
     assert "the folder holds no photo" in refused(tmp_path / "out", "--boxes", boxes)
 
 
+def test_pictures_of_an_earlier_run_are_no_photos(tmp_path):
+    photo(tmp_path / "a.jpg")
+    boxes = lines(tmp_path / "boxes.jsonl", scene("a"))
+    out = tmp_path / "out"
+    fine(tmp_path, "--boxes", boxes, "--out", out)
+    assert "1 image there already" in fine(tmp_path, "--boxes", boxes, "--out", out, "--resume")
+    assert len(sources(out)) == 1
+
+
+def test_images_without_an_id_are_numbered_for_coco(tmp_path):
+    boxes = lines(tmp_path / "boxes.jsonl", scene(None, "a.jpg"), scene(None, "b.jpg"))
+    fine("--boxes", boxes, "--out", tmp_path / "out", "--formats", "coco")
+    data = json.loads((tmp_path / "out" / "predictions.coco.json").read_text())
+    assert [image["id"] for image in data["images"]] == [1, 2]
+
+
 def test_a_broken_photo_is_skipped_and_said(tmp_path):
     good, bad = photo(tmp_path / "good.jpg"), tmp_path / "bad.jpg"
     bad.write_bytes(good.read_bytes()[:200])
@@ -209,7 +225,7 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
         "--boxes", boxes, "--model", "nothing", "--out", tmp_path / "o"
     )
     assert "--names coco" in refused("--boxes", coco_results(tmp_path / "c.json", 1))
-    assert "no such detector; there are yolov4-tiny" in refused(tmp_path / "a.jpg", "--detector", "best")
+    assert "no such detector; there are ssd-mobilenet-v2" in refused(tmp_path / "a.jpg", "--detector", "best")
     (tmp_path / "file").write_text("x")
     assert "expected a folder to write" in refused("--boxes", boxes, "--out", tmp_path / "file")
     monkeypatch.setattr("scenegpi.vision.detectors.packaged.find_spec", lambda name: None)

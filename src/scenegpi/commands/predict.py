@@ -115,7 +115,7 @@ def predict(
     if boxes is not None and detector is not None:
         raise DataError("predict", "give either --boxes or --detector")
     wanted = _formats(formats)
-    files = find_photos(photos or [])
+    files = find_photos(photos or [], out)
     data = None if boxes is None else _boxes(boxes, files, format, names, images, sizes)
     detector = _detector(detector) if data is None else None
     inputs = Inputs(files, data)
@@ -161,7 +161,8 @@ def _boxes(path: Path, photos: list[Path], *how: Any) -> Dataset:
     if not len(dataset):
         first = f" ({dataset.report.first_error})" if dataset.report.first_error else ""
         raise DataError(path, f"holds no image that can be used{first}")
-    if all(name.startswith("class ") for name in dataset.vocabulary.objects):
+    objects = dataset.vocabulary.objects
+    if objects and all(name.startswith("class ") for name in objects):
         hint = "add --names FILE, or --names coco for the 80 names of COCO"
         raise DataError(path, f"its classes have numbers but no names, and a model goes by names: {hint}")
     return dataset

