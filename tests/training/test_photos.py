@@ -57,7 +57,7 @@ def config(data, stage, **changes):
         "stage": stage,
         "data": {"path": str(data / "data.jsonl"), "photos": str(data / "images"), "validation": 4},
         "model": {
-            "vision": {"looks": {"backbone": "small", "nodes": "crop", "nodes": "crop", "crop_size": 32, "photo_size": 64, "mask_size": 2}, "head": {"hidden": 16}},
+            "vision": {"looks": {"backbone": "small", "nodes": "crop", "crop_size": 32, "photo_size": 64, "mask_size": 2}, "head": {"hidden": 16}},
             "baseline": {"hidden": 16, "embedding": 8, "rank": 4, "look_hidden": 4},
             "context": {"hidden": 12, "phi": 10, "alpha": 9},
         },
