@@ -78,7 +78,7 @@ def test_commands_shown_exist(page):
             if words[:1] != ["scenegpi"]:
                 continue
             command = [word for word in words[1:3] if word.isalpha() and word.islower()]
-            group = 2 if command[0] in ("data", "experiment", "words") else 1
+            group = 2 if command[0] in ("data", "experiment", "figure", "words") else 1
             call = [sys.executable, "-c", "from scenegpi.cli import main; main()", *command[:group], "--help"]
             done = subprocess.run(call, capture_output=True, text=True, env={"COLUMNS": "200", "PATH": ""})
             assert done.returncode == 0, line

@@ -255,7 +255,7 @@ def test_an_evaluation_of_a_model_and_of_a_file(tmp_path):
         str(tmp_path / "e.json"),
     ]
     assert run(app, [*evaluate, "--model", str(tmp_path / "model")]).exit_code == 0
-    done = run_command(tmp_path / "e.json", "--out", tmp_path / "a.html", "--data", data, "--images", 4)
+    done = run_command(tmp_path / "e.json", "--out", tmp_path / "a.html", "--images", 4)  # it says where its data is
     assert "a.html: 4 images" in done.output
     page = (tmp_path / "a.html").read_text()
     assert 'class="attention"' not in page  # a model that weighs nothing
@@ -265,6 +265,7 @@ def test_an_evaluation_of_a_model_and_of_a_file(tmp_path):
     shown = [re.findall(r"<h3>(\d+)</h3>", text) for text in (page, (tmp_path / "b.html").read_text())]
     assert shown[0] == shown[1]
     assert len(shown[0]) == 4
+    data.rename(tmp_path / "moved.jsonl")
     assert "without images" in run_command(tmp_path / "e.json", "--out", tmp_path / "c.html").output
 
 

@@ -9,28 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from scenegpi.viz.report.screenshot import CHROMIUM, DRIVER, open_browser, screenshot
 from viz.report_cases import ATTACK, make_report
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if CHROMIUM is None or DRIVER is None:
+if not (shutil.which(CHROMIUM) and shutil.which(DRIVER)):
     pytest.skip("needs Debian's chromium and chromium-driver, which are not here", allow_module_level=True)
-webdriver = pytest.importorskip("selenium.webdriver")
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--force-prefers-reduced-motion",
-    "--window-size=1280,1000",
-)
+pytest.importorskip("selenium")
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +27,7 @@ def page(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = open_browser(tmp_path_factory.mktemp("profile"))
     yield driver
     driver.quit()
 
@@ -376,3 +358,11 @@ def test_without_scripts_everything_can_be_read(browser, page):
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     browser.get_log("browser"), browser.get_log("performance")
+
+
+def test_a_screenshot_is_a_picture_of_the_window(page, tmp_path):
+    from PIL import Image
+
+    with Image.open(screenshot(f"{page}#scene-1-box-0", tmp_path / "x.png", 1000, 700)) as image:
+        assert image.width == 1000
+        assert len(image.convert("RGB").getcolors(1 << 24)) > 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from math import isnan, nan
@@ -13,181 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scenegpi.commands.scoring import evaluate_file, evaluate_model
 from scenegpi.metrics.protocol import Constraint, Empty, Match, MetricError, Protocol, Several, Task
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from scenegpi.data import Dataset
-    from scenegpi.graph import SceneGraph
     from scenegpi.metrics.intervals import Difference
     from scenegpi.metrics.result import Result
 
-Pairs = Iterator[tuple["SceneGraph", "SceneGraph"]]
-
-
-def evaluate_file(
-    predictions: Path,
-    protocol: Protocol,
-    *,
-    data: Path | None = None,
-    split: str | None = None,
-    train: Path | None = None,
-    allow_missing: bool = False,
-    bootstrap: int = 1000,
-    seed: int = 0,
-    progress: bool = False,
-) -> Result:
-    """Score a file of predictions; DataError, one line that names file, image and field, if that can't be done.
-
-    Args:
-        predictions: an npz file that holds the ground truth too (`scenegpi.data.evaluation_npz`), or JSON lines.
-        protocol: how to score.
-        data: the ground truth, anything that `open_dataset` opens. Images are matched by id, or by file name.
-        split: of `data`.
-        train: the training data, whose "train" split (or all of it) tells what is zero-shot, and head, body and tail.
-        allow_missing: images of `data` that have no prediction count as images without predictions.
-        bootstrap, seed: of the intervals.
-        progress: show a bar on the terminal.
-    """
-    from scenegpi.data import DataError, open_dataset
-    from scenegpi.metrics.state import Plan, RecallState
-
-    options: dict[str, Any] = {"bootstrap": bootstrap, "seed": seed}
-    if predictions.suffix.lower() == ".npz":
-        if data is not None or split is not None or train is not None:
-            raise DataError(predictions, "an npz file holds its own ground truth; --data, --split, --train don't go")
-        from scenegpi.data.evaluation_npz import EvaluationNpz
-        from scenegpi.metrics.zero_shot import ZeroShot
-
-        file = EvaluationNpz(predictions, protocol.task)
-        if file.zero_shot is not None:
-            options["zero_shot"] = ZeroShot.unseen(file.zero_shot)
-        state = RecallState(Plan(protocol, file.vocabulary, **options))
-        pairs: Pairs = ((file.prediction(i), file.target(i)) for i in range(len(file)))
-        total = len(file)
-    else:
-        if data is None:
-            raise DataError(predictions, "the ground truth is missing, give it with --data (or use an npz file)")
-        truth = open_dataset(data, split)
-        found = open_dataset(predictions, vocabulary=truth.vocabulary, strict=True, trust=True)
-        if train is not None:
-            options |= _training(train, truth)
-        state = RecallState(Plan(protocol, truth.vocabulary, **options))
-        pairs = _matched(found, truth, allow_missing)
-        total = len(truth)
-    try:
-        state.stream(_shown(pairs, total, progress))
-    except MetricError as error:
-        raise DataError(predictions, str(error)) from None
-    return state.result()
-
-
-def evaluate_model(
-    source: str,
-    protocol: Protocol,
-    *,
-    data: Path | None,
-    split: str | None = None,
-    train: Path | None = None,
-    bootstrap: int = 1000,
-    seed: int = 0,
-    progress: bool = False,
-) -> Result:
-    """Run a model (a folder or a shipped name) on a data set and score it; the other arguments as for a file."""
-    from scenegpi.arrays import GraphError
-    from scenegpi.data import DataError, open_dataset
-    from scenegpi.metrics.state import Plan, RecallState
-    from scenegpi.models import load_model, predict_dataset
-
-    if data is None:
-        raise DataError(source, "which images? Give a data set with --data")
-    if protocol.task == "sgdet":
-        raise DataError(source, "task sgdet: a model labels boxes that are given, it finds none (predcls or sgcls)")
-    model = load_model(source)
-    truth = open_dataset(data, split)
-    options = _training(train, truth) if train is not None else {}
-    state = RecallState(Plan(protocol, truth.vocabulary, bootstrap=bootstrap, seed=seed, **options))
-    try:
-        state.stream(
-            _shown(zip(predict_dataset(model, truth, protocol.task), truth, strict=True), len(truth), progress)
-        )
-    except (MetricError, GraphError) as error:
-        raise DataError(data, str(error)) from None
-    return state.result()
-
-
-def _matched(found: Dataset, truth: Dataset, allow_missing: bool) -> Pairs:
-    """Each prediction with its ground truth, by image id or file name; every image of the data exactly once."""
-    from scenegpi.data import DataError
-    from scenegpi.metrics.alignment import Alignment
-
-    place: dict[str, int] = {}
-    for i, graph in enumerate(truth):
-        for name in _names(graph):
-            if place.setdefault(name, i) != i:
-                raise DataError(truth.path, f"two images are called {name!r:.60}")
-    align = Alignment(truth.vocabulary)
-    seen: set[int] = set()
-    for graph in found:
-        names = _names(graph)
-        if not names:
-            raise MetricError("a prediction without image id or file name")
-        i = next((place[name] for name in names if name in place), -1)
-        if i < 0:
-            raise MetricError(f"image {names[0]!r:.60} is not in {truth.path} ({len(truth):,} images)")
-        if i in seen:
-            raise MetricError(f"image {names[0]!r:.60} is predicted twice")
-        seen.add(i)
-        try:
-            yield align(graph), truth[i]
-        except MetricError as error:
-            raise MetricError(f"image {names[0]!r:.60}: {error}") from None
-    missing = [i for i in range(len(truth)) if i not in seen]
-    if missing and not allow_missing:
-        raise MetricError(
-            f"no prediction for {len(missing):,} of {len(truth):,} images, the first is image "
-            f"{_names(truth[missing[0]])[0]!r:.60} (--allow-missing counts them as images without predictions)"
-        )
-    for i in missing:
-        target = truth[i]
-        yield target.replace(relations=(), relation_scores=None, pairs=None, pair_dist=None), target
-
-
-def _names(graph: SceneGraph) -> list[str]:
-    return [str(name) for name in (graph.image_id, graph.file) if name is not None]
-
-
-def _training(train: Path, truth: Dataset) -> dict[str, Any]:
-    """Zero-shot triplets and predicate groups from the training data."""
-    import numpy as np
-
-    from scenegpi.data import open_dataset
-    from scenegpi.metrics.alignment import Alignment
-    from scenegpi.metrics.zero_shot import ZeroShot, predicate_groups
-
-    graphs = open_dataset(train)
-    if (graphs.split_codes() == 0).any():
-        graphs = graphs.split("train")
-    align = Alignment(truth.vocabulary)
-    counts = np.zeros(len(truth.vocabulary.predicates), dtype=np.int64)
-
-    def counted() -> Iterator[SceneGraph]:
-        for graph in map(align, graphs):
-            np.add.at(counts, graph.relations[:, 2], 1)
-            yield graph
-
-    zero_shot = ZeroShot.from_training(counted())
-    return {"zero_shot": zero_shot, "groups": predicate_groups(counts)}
-
-
-def _shown(pairs: Pairs, total: int, progress: bool) -> Pairs:
-    if not progress:
-        return pairs
-    from rich.console import Console
-    from rich.progress import track
-
-    return iter(track(pairs, "scoring", total, console=Console(stderr=True), transient=True))
+__all__ = ["eval_command", "evaluate_file", "evaluate_model", "result_table"]
 
 
 def result_table(result: Result) -> Table:
@@ -292,6 +127,7 @@ def eval_command(
         options = {key: value for key, value in score.keywords.items() if key != "allow_missing"}
         result = evaluate_model(model, **options)
     extra: dict[str, Any] = {"predictions" if model is None else "model": str(file), "task": task}
+    extra |= {"data": None if data is None else str(data), "split": split}  # so that a report finds the images
     differences: dict[str, Difference] = {}
     if against is not None:
         differences = _compared(score(against), result, against)

@@ -62,6 +62,8 @@ def _exhibit(
     from scenegpi.data import DataError, open_dataset
     from scenegpi.viz.report.images import of_dataset, of_npz, of_run
 
+    if data is None and source.data is not None and source.data.exists():
+        data, split = source.data, split or source.split
     named = model or source.model
     if named is None and source.predictions is not None and source.predictions.suffix.lower() == ".npz":
         return (
@@ -84,13 +86,13 @@ def _exhibit(
 
 def _of_file(source: Source, truth: Any) -> Exhibit:
     """Another tool's JSON lines beside the truth."""
-    from scenegpi.commands.eval import _matched
+    from scenegpi.commands.scoring import matched
     from scenegpi.data import open_dataset
     from scenegpi.viz.report.exhibit import Exhibit
 
     def pairs(places: Sequence[int] | None) -> Iterator[Pair]:
         found = open_dataset(source.predictions or "", vocabulary=truth.vocabulary, strict=True, trust=True)
-        every = _matched(found, truth, allow_missing=True)
+        every = matched(found, truth, allow_missing=True)
         if places is None:
             return every
         kept = {k: pair for k, pair in enumerate(every) if k in set(places)}

@@ -92,7 +92,8 @@ def pick(compared: Iterable[Compared], count: int) -> tuple[list[int], dict[str,
     """Places of `count` images to show, and how many labels were corrected and spoiled in all of them.
 
     The rule: images of at most 12 boxes and 12 annotated pairs; those with most corrected labels (fewer spoiled, then
-    fewer boxes, then the earlier first), and last, from three images on, the one with most spoiled labels.
+    fewer boxes, then the earlier first), and last, from three images on, the one with most spoiled labels. Images in
+    which context changes nothing are shown only where there is no other.
     """
     totals = {"images": 0, "pairs": 0, "corrected": 0, "spoiled": 0}
     best: list[tuple[int, int, int, int]] = []
@@ -106,8 +107,8 @@ def pick(compared: Iterable[Compared], count: int) -> tuple[list[int], dict[str,
             best.append((-each.corrected, each.spoiled, len(each.truth), k))
             worst.append((-each.spoiled, each.corrected, len(each.truth), k))
     failure = [row[3] for row in sorted(worst)[:1] if count >= 3 and row[0] < 0]
-    shown = [row[3] for row in sorted(best) if row[3] not in failure][: count - len(failure)]
-    return shown + failure, totals
+    shown = [row[3] for row in sorted(best) if row[0] < 0 and row[3] not in failure][: count - len(failure)]
+    return shown + failure or [row[3] for row in sorted(best)][:count], totals
 
 
 def _best(graph: SceneGraph, pairs: NDArray[np.int64]) -> NDArray[np.int64]:

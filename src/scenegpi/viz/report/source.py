@@ -22,7 +22,8 @@ class Source:
     """A run or an evaluation as it lies on disk.
 
     `results` are figures by the name of what was scored; `log` one row an epoch; `config` the settings of a run;
-    `model` and `predictions` say what can be run or read again; `predicates` are the names that it knows.
+    `model` and `predictions` say what can be run or read again; `predicates` are the names that it knows;
+    `data` and `split` are what an evaluation was made on.
     """
 
     name: str
@@ -34,6 +35,8 @@ class Source:
     model: str | None = None
     predictions: Path | None = None
     predicates: frozenset[str] = frozenset()
+    data: Path | None = None
+    split: str | None = None
 
     @property
     def task(self) -> str:
@@ -74,12 +77,15 @@ def _evaluation(path: Path) -> Source:
         result = Result.from_dict(data)
     except MetricError as error:
         raise DataError(path, f"not a file of `scenegpi eval --json` ({error})") from None
-    model, predictions = (data.get(key) if isinstance(data.get(key), str) else None for key in ("model", "predictions"))
+    model, predictions, scored, split = (
+        value if isinstance(value := data.get(key), str) else None for key in ("model", "predictions", "data", "split")
+    )
     name = Path(model or predictions or path).stem if model is None else Path(model).name
     return Source(
         name, "evaluation", path, {result.protocol.data or path.stem: result}, model=model,
         predictions=None if predictions is None else Path(predictions),
         predicates=frozenset(result.per_predicate.get("relations", ())),
+        data=None if scored is None else Path(scored), split=split,
     )  # fmt: skip
 
 
