@@ -38,6 +38,19 @@ def test_saved_is_loaded(name, tmp_path):
     assert "overlap by half" not in card
 
 
+def test_half_precision_is_half_the_size_and_nearly_the_same(tmp_path):
+    model = small_model("gpi-feature-attention")
+    whole, half = (save_model(model, tmp_path / name, half=name == "half") for name in ("whole", "half"))
+    sizes = [(folder / "model.safetensors").stat().st_size for folder in (whole, half)]
+    assert sizes[1] < 0.75 * sizes[0]
+    again = load_model(half)
+    assert all(each.dtype == torch.float32 for each in again.parameters())
+    assert torch.equal(model.baseline.prior.counts, again.baseline.prior.counts)
+    for a, b in zip(*(predict_graphs(m, random_graphs((4, 6)), "sgcls") for m in (model, again)), strict=True):
+        assert np.allclose(a.pair_dist, b.pair_dist, atol=5e-3)
+        assert np.allclose(a.label_dist, b.label_dist, atol=5e-3)
+
+
 def test_a_card_says_when_a_model_hedges(tmp_path):
     config = override(preset("gpi-no-attention"), {"context": {"second_choice": 4}}, "")
     save_model(build_model(config, small_model("baseline").vocabulary), tmp_path / "m")

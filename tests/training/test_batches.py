@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.model_cases import VOCABULARY, random_graphs
-from scenegpi.training.batches import EpochBatches, TrainingImages, add_distractors, drop_boxes, even_cuts, mirror_image
+from scenegpi.training.batches import (
+    EpochBatches,
+    TrainingImages,
+    add_distractors,
+    drop_boxes,
+    even_cuts,
+    mirror_image,
+    train_loader,
+)
+from scenegpi.training.borrow import Lender
 from scenegpi.training.config import SimulateConfig, train_config
 from scenegpi.training.simulate import label_shares, simulate_labels, simulated
 
@@ -66,6 +75,21 @@ def test_an_epoch_is_the_same_whenever_it_is_asked_for():
     images = TrainingImages(graphs, config, label_shares(graphs, 5))
     assert images.image(2, 1).graph == images.image(2, 1).graph
     assert images.image(2, 1).graph != images.image(3, 1).graph
+
+
+def test_images_with_photos_come_more_often_where_others_borrow():
+    graphs = [*random_graphs((4, 5, 6), dist=False), *random_graphs((3, 7), seed=1)]
+    config = train_config({"task": "both", "augment": {"photos": 3, "given": 0.0, "drop": 0.0}})
+    images = TrainingImages(graphs, config, label_shares(graphs, 5), lender=Lender(graphs, 5))
+    sampler = train_loader(images).sampler
+    seen = [images.places[i] for keys in sampler for _, i in keys]
+    assert sorted(seen) == [0, 1, 2, 3, 3, 3, 4, 4, 4]
+    assert len(TrainingImages(graphs, config, label_shares(graphs, 5))) == 5
+    batch = images[[(0, k) for k in range(len(images))]]
+    assert batch.label_dist.amax(1).min() < 1
+    given = train_config({"task": "both", "augment": {"given": 1.0}})
+    batch = TrainingImages(graphs, given, label_shares(graphs, 5), lender=Lender(graphs, 5))[[(0, 0), (0, 4)]]
+    assert (batch.label_dist.amax(1) == 1).all()
 
 
 def test_a_mirror_image_of_a_mirror_image():

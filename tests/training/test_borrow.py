@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.model_cases import VOCABULARY, random_graph, random_graphs
-from scenegpi.graph import GraphError
+from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.training.borrow import Lender
 
 LABELS = len(VOCABULARY.objects)
@@ -35,6 +35,19 @@ def test_a_label_that_no_photo_shows_is_as_sure_as_another():
     missing = graph.replace(labels=np.full(12, 4), label_dist=None)
     found = Lender([shown], LABELS).lend(missing, np.random.default_rng(0)).label_dist
     assert np.allclose(found, [0.1, 0.0, 0.0, 0.2, 0.7])
+
+
+def test_a_box_borrows_from_boxes_of_its_size():
+    n = 200
+    side = np.linspace(1, 100, n)
+    boxes = np.stack([np.zeros(n), np.zeros(n), side, side], 1)
+    dist = np.zeros((n, LABELS), dtype=np.float32)
+    dist[:, 0], dist[:, 1] = 1 - side / 100, side / 100
+    lending = SceneGraph(boxes, np.ones(n, dtype=int), VOCABULARY, label_dist=dist, width=200, height=160)
+    borrower = SceneGraph([[0, 0, 10, 10], [0, 0, 90, 90]], [1, 1], VOCABULARY, width=200, height=160)
+    lender, rng = Lender([lending], LABELS), np.random.default_rng(0)
+    small, large = np.mean([lender.lend(borrower, rng).label_dist[:, 1] for _ in range(50)], axis=0)
+    assert small < 0.25 < 0.75 < large
 
 
 def test_without_lenders_there_is_nothing_to_borrow():

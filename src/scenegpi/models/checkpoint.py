@@ -1,6 +1,6 @@
 """A model on disk: a folder, written whole or not at all, that can be read without trust.
 
-    model.safetensors   weights, scales, counts (the counts, mostly 0, as cells and values)
+    model.safetensors   weights (perhaps in half precision), scales, counts (mostly 0, so as cells and values)
     config.json         what the model is made of, and how it was trained
     vocabulary.json     the names behind its numbers
     metrics.json        its figures, each with protocol, data and number of images
@@ -13,7 +13,7 @@ compared with it before anything is allocated, and a weight that is not finite i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -42,8 +42,12 @@ def save_model(
     metrics: Mapping[str, Any] | None = None,
     training: Mapping[str, Any] | None = None,
     overwrite: bool = False,
+    half: bool = False,
 ) -> Path:
-    """Writes the folder: `metrics` by the name of what was scored, `training` as a record of how it was made."""
+    """Writes the folder: `metrics` by the name of what was scored, `training` as a record of how it was made.
+
+    With `half` matrices are stored in half precision: half the size, answers that differ in the fourth digit.
+    """
     from safetensors.torch import save_file
 
     folder = Path(folder)
@@ -51,7 +55,8 @@ def save_model(
     record = dict(training or {})
     config = {"format": FORMAT, "version": __version__, "model": plain(model.config), "training": record}
     with whole_folder(folder, overwrite) as part:
-        save_file(_packed(model.state_dict()), part / "model.safetensors", {"scenegpi": f"model {FORMAT}"})
+        weights = {name for name, each in model.named_parameters() if each.dim() > 1} if half else set()
+        save_file(_packed(model.state_dict(), weights), part / "model.safetensors", {"scenegpi": f"model {FORMAT}"})
         (part / "model.safetensors").chmod(0o644)
         _write_json(part / "config.json", config)
         _write_json(part / "vocabulary.json", model.vocabulary.to_dict())
@@ -124,8 +129,8 @@ def _check_header(path: Path, name: str, found: Any, wanted: Tensor) -> None:
     shape, dtype = tuple(found.get_shape()), found.get_dtype()
     if shape != tuple(wanted.shape):
         raise DataError(path, f"{name}: shape {shape}, but config.json makes it {tuple(wanted.shape)}")
-    if dtype != "F32":
-        raise DataError(path, f"{name}: numbers of type {dtype}, expected F32")
+    if dtype not in ("F32", "F16"):
+        raise DataError(path, f"{name}: numbers of type {dtype}, expected F32 or F16")
 
 
 def _read(path: Path, file: Any, name: str, wanted: Tensor) -> Tensor:
@@ -133,7 +138,7 @@ def _read(path: Path, file: Any, name: str, wanted: Tensor) -> Tensor:
         value: Tensor = file.get_tensor(name)
         if not bool(torch.isfinite(value).all()):
             raise DataError(path, f"{name}: holds a number that is not finite")
-        return value
+        return value.float()
     size = prod(wanted.shape)
     cells, values = (file.get_tensor(part) for part in _names(name, wanted))
     if cells.shape != values.shape or cells.dim() != 1 or {cells.dtype, values.dtype} != {torch.int32}:
@@ -145,12 +150,13 @@ def _read(path: Path, file: Any, name: str, wanted: Tensor) -> Tensor:
     return dense.view(wanted.shape)
 
 
-def _packed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _packed(state: Mapping[str, Tensor], half: Set[str]) -> dict[str, Tensor]:
+    """The tensors as they are stored, those named in `half` in half precision."""
     packed: dict[str, Tensor] = {}
     for name, value in state.items():
         value = value.detach().cpu().contiguous()
         if not _is_sparse(value):
-            packed[name] = value.clone()
+            packed[name] = value.half() if name in half else value.clone()
             continue
         cells = value.flatten().nonzero().flatten()
         packed |= dict(zip(_names(name, value), (cells.int(), value.flatten()[cells]), strict=True))
