@@ -2,9 +2,9 @@
 
     python benchmarks/rendered.py --runs RUNS [--images 1500] [--seeds 0] [--json FILE]
 
-draws the scenes (`scenegpi data render --images 1500 --seed 0`), trains the small backbone and the label head from
-scratch, then each preset on top of the same held-out label distributions, and scores the test scenes. What RUNS holds
-already is not made again. 95% intervals by bootstrap over images; gains are paired with the baseline of the same seed.
+draws the scenes (`scenegpi data render --images 1500 --seed 0`), trains a label head on crops of the boxes, then each
+preset on top of the same held-out label distributions, and scores the test scenes. What RUNS holds
+already is not made again, what was interrupted goes on. 95% intervals by bootstrap over images; gains are paired with the baseline of the same seed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,25 @@ from scenegpi.training import train
 from scenegpi.training.config import train_config
 from scenegpi.training.folder import write_json
 from scenegpi.training.photos import stage_figures
+from scenegpi.training.run import read_run
 from scenegpi.vision.cache import photo_looks
-from scenegpi.vision.config import SMALL, LookConfig, VisionConfig
+from scenegpi.vision.config import SMALL, HeadConfig, LookConfig, VisionConfig
 from seed_rows import BASELINE, Row, average, markdown, plain_rows
 
-OPTIM = {"batch": 16, "epochs": 24, "patience": 8, "first_epochs": 0, "warmup": 50, "average": 0.99}
+OPTIM = {"batch": 16, "epochs": 24, "patience": 8, "first_epochs": 0, "warmup": 50, "average": 0.99, "pair_rate": 0.1}
 """A thousand scenes are few: small batches, many epochs. All presets alike."""
 SHOWN = ["R@20", "R@50", "R@100", "mR@50"]
-EYES = {"efficientnet-lite0": VisionConfig(looks=LookConfig(crop_size=96, photo_size=320)), "small": SMALL}
+CROPS = LookConfig(
+    nodes="crop",
+    crop_size=96,
+    margin=0.15,
+    crop_layers=("middle", "head"),
+    roi_layers=("middle", "head"),
+    roi_bins=1,
+    photo_size=320,
+)
+"""Each box is looked at by itself, so that a baseline without context really has none."""
+EYES = {"efficientnet-lite0": VisionConfig(CROPS, HeadConfig(hidden=512, input_dropout=0.5)), "small": SMALL}
 """The packaged backbone on small crops, or a small one that is trained with the head."""
 LEARNED = [name for name, config in PRESETS.items() if config.context is None or not config.context.words]
 """Presets that need no word vectors: there are no captions of rendered scenes to learn them from."""
@@ -50,16 +61,18 @@ def train_presets(data: Path, runs: Path, seed: int, names: Sequence[str], backb
         folder = runs / f"seed{seed}" / name
         values: dict[str, Any] = {"preset": name, "seed": seed, "stage": "both", "data": {"path": str(data)}}
         values["optim"] = OPTIM
-        values["model"] = {"vision": plain(EYES[backbone])}
+        values["model"] = {"vision": plain(EYES[backbone]), "baseline": {"counts": False}}
+        if name != BASELINE:
+            values["model"]["context"] = {"read_again": True}
         values["data"]["cache"] = str(runs / f"seed{seed}" / "looks")
         if name != BASELINE:
             values |= {"stage": "graph", "start": str(models[BASELINE])}
         if not (folder / "finished.json").is_file():
-            shutil.rmtree(folder, ignore_errors=True)
-            if name != BASELINE:
-                shutil.copytree(models[BASELINE].parent / "vision", folder / "vision")
+            resume = (folder / "config.json").is_file()
+            if name != BASELINE and not resume:
+                shutil.copytree(models[BASELINE].parent / "vision", folder / "vision", dirs_exist_ok=True)
             started, worked = time.perf_counter(), time.process_time()
-            train(train_config(values), folder)
+            train(read_run(folder) if resume else train_config(values), folder, resume=resume)
             spent = f"{time.perf_counter() - started:.0f} s, of them {time.process_time() - worked:.0f} s of one core"
             print(f"{folder}: trained in {spent}", flush=True)
         models[name] = folder / "model"
