@@ -42,14 +42,14 @@ pictures: $(STAMP) out/pictures/rendered-layout/finished.json
 	$(BIN)/scenegpi experiment labelling --draw docs/labelling-results.json --out docs/images
 	$(BIN)/scenegpi data show out/pictures/rendered-scenes --split val --index 4 --out docs/images/rendered-scene.png
 	$(BIN)/scenegpi figure qualitative --data out/pictures/rendered-scenes --split val --model out/pictures/rendered-layout/model --out docs/images/qualitative.png
-	$(BIN)/scenegpi figure attention --data out/pictures/rendered-scenes --split val --model out/pictures/rendered-layout/model --out docs/images/attention.png
+	$(BIN)/scenegpi figure attention --data out/pictures/rendered-scenes --image 152.jpg --model out/pictures/rendered-layout/model --out docs/images/attention.png
 	$(BIN)/scenegpi report out/pictures/rendered-layout --out out/pictures/report.html
-	$(BIN)/python -m scenegpi.viz.report.screenshot "out/pictures/report.html#scene-5-box-0" docs/images/report.png
+	$(BIN)/python -m scenegpi.viz.report.screenshot "out/pictures/report.html#scene-8-box-0" docs/images/report.png
 
 # Some hundred rendered scenes and a small model of them, for the pictures above: two minutes.
 out/pictures/rendered-layout/finished.json: | $(STAMP)
 	rm -rf out/pictures && mkdir -p out/pictures
-	$(BIN)/scenegpi data render --images 400 --seed 3 --damage 0 --out out/pictures/rendered-scenes
+	$(BIN)/scenegpi data render --images 400 --seed 3 --out out/pictures/rendered-scenes
 	$(BIN)/scenegpi train --data out/pictures/rendered-scenes --preset gpi-neighbour-attention --epochs 12 --threads 1 --out out/pictures/rendered-layout
 
 clean:

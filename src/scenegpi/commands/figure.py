@@ -121,4 +121,6 @@ def _watched(dataset: Dataset) -> Dataset:
 
 
 def _name(model: str) -> str:
-    return Path(model).name or model
+    """What a model is called: in a run's folder it is the run that has a name."""
+    path = Path(model)
+    return (path.resolve().parent.name if path.name == "model" else path.name) or model

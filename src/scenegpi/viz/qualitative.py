@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANEL = (4.55, 3.6)
-_EDGE, _HEAD, _FOOT, _ROW = 0.15, 0.55, 0.75, 0.42
+_EDGE, _HEAD, _FOOT, _ROW = 0.24, 0.55, 0.75, 0.42
 TICK, CROSS = "✓", "✗"
 
 
@@ -49,12 +49,15 @@ def draw_qualitative(
         for k, title in enumerate(("input", "ground truth", *columns)):
             left = _EDGE + k * (PANEL[0] + _EDGE)
             figure.text(left / width, 1 - 0.3 / height, title, fontsize=15, weight="bold", color=INK, va="center")
+            if k:
+                x = (left - _EDGE / 2) / width
+                figure.add_artist(_rule((x, x), (_FOOT / height, 1 - 0.12 / height)))
         for r, (row, photo) in enumerate(zip(rows, photos, strict=True)):
             bottom = height - _HEAD - (r + 1) * (PANEL[1] + _ROW) + _ROW / 2
             _draw_row(figure, sheet, bottom, row, photo)
             if r:
                 y = (bottom + PANEL[1] + _ROW / 2) / height
-                figure.add_artist(_rule(_EDGE / width, 1 - _EDGE / width, y))
+                figure.add_artist(_rule((_EDGE / width, 1 - _EDGE / width), (y, y)))
         _legend(figure, sheet, totals)
         save(figure, target)
     return target
@@ -158,13 +161,17 @@ def _legend(figure: Figure, sheet: tuple[float, float], totals: Mapping[str, int
     note = "of every annotated pair, the most probable predicate"
     if totals is not None:
         note += (
-            f"; in all {totals['images']:,} images looked at, context corrects {totals['corrected']:,} labels "
+            f"; in all {totals['images']:,} images looked at, context corrects {_labels(totals['corrected'])} "
             f"and spoils {totals['spoiled']:,}, of {totals['pairs']:,} annotated pairs"
         )
     figure.text(_EDGE / sheet[0], 0.14 / sheet[1], note, fontsize=9.5, color=MUTED, va="center")
 
 
-def _rule(left: float, right: float, y: float) -> Any:
+def _labels(count: int) -> str:
+    return f"{count:,} label{'' if count == 1 else 's'}"
+
+
+def _rule(xs: tuple[float, float], ys: tuple[float, float]) -> Any:
     from matplotlib.lines import Line2D
 
-    return Line2D([left, right], [y, y], color="#DDDDDA", linewidth=0.8)
+    return Line2D(xs, ys, color="#E3E3E0", linewidth=0.9)
