@@ -19,6 +19,8 @@ def model_card(name: str, model: SceneModel, metrics: Mapping[str, Any], trainin
         kind = f"context by a GPI layer, {context.aggregation} aggregation, {context.steps} steps"
         kind += f", word vectors of width {context.words}" if context.words else ""
     reads = "boxes and labels (or label distributions); no pixels"
+    if model.config.vision is not None:
+        reads = "a photo and boxes (or labels, or label distributions)"
     if model.config.baseline.prior == "given":
         reads = "boxes, label distributions and pair distributions of another system"
     lines = [
