@@ -24,6 +24,7 @@ def test_names_and_size():
     sizes = {name: sum(path.stat().st_size for path in folder.iterdir()) for name, folder in shipped_models().items()}
     assert sizes["vg150-layout"] < 5_000_000
     assert sizes["vrd-layout"] < 2_500_000
+    assert sizes["vrd-photo"] < 4_000_000
 
 
 def test_the_sample_scenes_make_sense(model):
@@ -74,3 +75,27 @@ def test_vrd_layout_does_what_its_card_says(shared_data):
         for k, cell in zip((50, 100), cells, strict=True):
             assert figures[name.format(k)] == pytest.approx(stored[name.format(k)], abs=2e-3)
             assert float(cell.split()[0]) == pytest.approx(100 * stored[name.format(k)], abs=0.051)
+
+
+def test_vrd_photo_reads_photos(shared_data):
+    """Photos that it was trained on: this is no figure, but shows that weights, backbone and sizes fit together."""
+    model, data = load_model("vrd-photo"), open_dataset(shared_data / "vrd", "test")
+    right = []
+    for i in range(40):
+        graph, photo = data[i], data.image_path(i)
+        if photo is not None and len(graph):
+            found = predict(model, graph.boxes, image=photo, width=graph.width, height=graph.height)
+            right.append(found.labels == graph.labels)
+    assert np.concatenate(right).mean() > 0.85
+
+
+def test_the_card_of_vrd_photo_says_what_was_stored():
+    folder = shipped_models()["vrd-photo"]
+    stored, card = json.loads((folder / "metrics.json").read_text()), (folder / "README.md").read_text()
+    for row, value in {
+        "labels, top-1": stored["label accuracy"]["top-1"],
+        "SGCls R@50": stored["sgcls of models trained alike on the other folds"]["figures"]["R@50"],
+        "PredCls R@50": stored["predcls of models trained alike on the other folds"]["figures"]["R@50"],
+    }.items():
+        cell = re.search(rf"^\| {row} \|.*$", card, re.M)[0].split("|")[2]
+        assert float(cell.split()[0]) == round(100 * value, 1)
