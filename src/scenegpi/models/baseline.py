@@ -91,12 +91,17 @@ class Baseline(nn.Module):
         if self.entity is not None:
             nodes = nodes + self.entity(z)
         counted = (self.training if leave_out is None else leave_out) and self.config.leave_out
-        step = max(batch.num_edges, 1) if counted or torch.is_grad_enabled() else CHUNK
-        places = range(0, max(batch.num_edges, 1), step)
-        found = [self._pairs(batch, slice(k, k + step), dist, z, counted, hidden) for k in places]
-        return nodes, found[0] if len(found) == 1 else PairOutput(
-            *(torch.cat(side) for side in zip(*found, strict=True))
-        )
+        if counted or torch.is_grad_enabled() or batch.num_edges <= CHUNK:
+            return nodes, self._pairs(batch, slice(None), dist, z, counted, hidden)
+        # Into their places at once: a list of pieces would be held twice while it is joined.
+        first = self._pairs(batch, slice(CHUNK), dist, z, counted, hidden)
+        found = PairOutput(*(side.new_empty(batch.num_edges, side.shape[1]) for side in first))
+        for k in range(0, batch.num_edges, CHUNK):
+            rows = slice(k, k + CHUNK)
+            pieces = self._pairs(batch, rows, dist, z, counted, hidden) if k else first
+            for whole, piece in zip(found, pieces, strict=True):
+                whole[rows] = piece
+        return nodes, found
 
     def _pairs(
         self, batch: SceneBatch, rows: slice, dist: Tensor, z: Tensor, counted: bool, hidden: bool
@@ -111,7 +116,8 @@ class Baseline(nn.Module):
         elif prior is not None:
             related, predicate, last = prior.related[:, :1], prior.logits, geometry[:, :0]
         logits = torch.cat([torch.zeros_like(related), related + predicate.log_softmax(1)], 1)
-        return PairOutput(logits, last if hidden else last[:, :0], geometry)
+        nothing = last.new_empty(len(last), 0)  # no view, which would keep the whole layer
+        return PairOutput(logits, last if hidden else nothing, geometry)
 
 
 class PairNetwork(nn.Module):
