@@ -27,8 +27,8 @@ from scenegpi.vision.model import VisionModel
 
 VALIDATION = 64
 """Photos of the training part that only choose the epoch."""
-EYES: dict[str, Any] = {"looks": {"nodes": "crop"}}
-"""A box is looked at by itself: what the whole photo's maps show of it, they show of its surroundings too."""
+LOOKS: dict[str, dict[str, Any]] = {"crop": {"nodes": "crop"}, "both": {}}
+"""A box looked at by itself; or also by RoIAlign on the map of the whole photo, which shows of its surroundings too."""
 BASE: dict[str, Any] = {"counts": False}
 CONTEXT: dict[str, Any] = {"read_again": True, "dropout": 0.35, "input_dropout": 0.2}
 ORIGIN = (
@@ -45,6 +45,14 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "gpi-feature-attention, 3 steps": ("gpi-feature-attention", {"steps": 3}),
 }
 """Row -> preset, and what its context changes."""
+
+
+class Setup(NamedTuple):
+    """What all runs share: how boxes are looked at, word vectors, and epochs where not the usual ones."""
+
+    looks: str = "crop"
+    words: Path | None = None
+    epochs: int | None = None
 
 
 class Photos(NamedTuple):
@@ -79,26 +87,26 @@ def deal(photos: int, folds: int) -> NDArray[np.int64]:
     return fold
 
 
-def settings(row: str, words: Path | None, epochs: int | None, start: Path | None) -> TrainConfig:
+def settings(row: str, setup: Setup, start: Path | None = None) -> TrainConfig:
     """The run of a row."""
     name, changes = ROWS[row]
     values: dict[str, Any] = {"preset": name, "stage": "graph", "task": "both", "data": {"path": "vrd"}}
-    values["model"] = {"vision": EYES, "baseline": BASE}
-    values["optim"] = {"epochs": epochs or 5, "first_epochs": 0, "patience": 100}
+    values["model"] = {"vision": {"looks": LOOKS[setup.looks]}, "baseline": BASE}
+    values["optim"] = {"epochs": setup.epochs or 5, "first_epochs": 0, "patience": 100}
     values["augment"] = {"photos": 2}
     if name != "baseline":
         values["model"]["context"] = {**CONTEXT, **changes}
-        values["optim"] |= {"epochs": epochs or 6, "learning_rate": 2e-3, "pair_rate": 0.03}
+        values["optim"] |= {"epochs": setup.epochs or 6, "learning_rate": 2e-3, "pair_rate": 0.03}
         values["augment"] = {"photos": 3, "drop": 0.3, "given": 0.2}
         values["loss"] = {"entities": 16.0}
         values["start"] = str(start)
-        values["data"]["words"] = str(words) if name == "gpi-linguistic" else None
+        values["data"]["words"] = str(setup.words) if name == "gpi-linguistic" else None
     return train_config(values)
 
 
-def fit_fold(images: Photos, train: NDArray[np.bool_], folder: Path, cache: Path, epochs: int | None) -> SeenPhotos:
+def fit_fold(images: Photos, train: NDArray[np.bool_], folder: Path, cache: Path, setup: Setup) -> SeenPhotos:
     """Trains the label predictor on the photos of `train` (n,), unless that is done, and looks at all photos."""
-    config = settings("baseline", None, epochs, None)
+    config = settings("baseline", setup)
     config = replace(config, data=replace(config.data, cache=str(cache)))
     useful = np.array([len(graph) > 0 for graph in images.graphs])
     sides = [np.flatnonzero(useful & side) for side in (train, ~train)]
@@ -121,8 +129,7 @@ def train_row(
     seen: SeenPhotos,
     train: NDArray[np.bool_],
     folder: Path,
-    words: Path | None,
-    epochs: int | None,
+    setup: Setup,
 ) -> Path:
     """The model of a row, trained on the layouts and the photos of `train` (n,) unless it is there."""
     run = folder / row.replace(", ", "-").replace(" ", "-")
@@ -136,7 +143,7 @@ def train_row(
         resume = (run / "config.json").is_file() and (run / "last.ckpt").is_file()
         if not resume:
             shutil.rmtree(run, ignore_errors=True)
-        config = read_run(run) if resume else settings(row, words, epochs, folder / "baseline" / "model")
+        config = read_run(run) if resume else settings(row, setup, folder / "baseline" / "model")
         _train_graph(config, images, SeenImages(images, *blind, seen.vision), run, resume, False)  # type: ignore[arg-type]
     return run / "model"
 
@@ -146,17 +153,16 @@ def ship(
     runs: Path,
     cache: Path,
     row: str,
-    words: Path | None,
+    setup: Setup,
     out: Path,
-    epochs: int | None,
     metrics: dict[str, Any] | None = None,
 ) -> Path:
     """Trains a row on all photos and writes its model, with `metrics` of the folds on its card."""
     folder = runs / "all"
     everything = np.ones(len(images.graphs), dtype=bool)
-    seen = fit_fold(images, everything, folder, cache, epochs)
+    seen = fit_fold(images, everything, folder, cache, setup)
     for name in ("baseline", row):
-        model = train_row(name, images.layouts, seen, everything, folder, words, epochs)
+        model = train_row(name, images.layouts, seen, everything, folder, setup)
     loaded, about = load_model(model), read_object(model / "config.json")["training"]
     figures = read_object(model / "metrics.json")
     record = {**about, "photos": len(images.graphs), "images without pixels": len(images.layouts), "origin": ORIGIN}

@@ -36,7 +36,7 @@ from scenegpi.metrics.intervals import percentile_interval, poisson_weights
 from scenegpi.models import load_model, predict_graphs
 from scenegpi.training.folder import write_json
 from seed_rows import BASELINE, Row, markdown, plain_rows
-from vrd_folds import ROWS, deal, fit_fold, open_photos, ship, train_row
+from vrd_folds import LOOKS, ROWS, Setup, deal, fit_fold, open_photos, ship, train_row
 
 SHOWN = ["R@20", "R@50", "R@100", "mR@50"]
 TASKS = ("sgcls", "predcls")
@@ -167,6 +167,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--cache", type=Path, help="folder of looks")
     parser.add_argument("--words", type=Path, help="word vectors (`scenegpi words train`); without, no linguistic row")
+    parser.add_argument("--looks", choices=list(LOOKS), default="crop", help="boxes by themselves, or RoIAlign as well")
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--only", type=int, nargs="+", help="these folds alone")
@@ -175,12 +176,13 @@ def main() -> None:
     parser.add_argument("--ship", type=Path, help="train the last of --rows on all photos, and write its model here")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    setup = Setup(options.looks, options.words, options.epochs)
     names = [BASELINE, *(n for n in options.rows if n != BASELINE and (options.words or "linguistic" not in n))]
     images = open_photos(open_dataset(options.data, images=options.photos))
     cache = options.cache or options.runs / "looks"
     if options.ship:
         known = card_figures(options.json, names[-1]) if options.json and options.json.is_file() else None
-        ship(images, options.runs, cache, names[-1], options.words, options.ship, options.epochs, known)
+        ship(images, options.runs, cache, names[-1], setup, options.ship, known)
         return
     fold = deal(len(images.graphs), options.folds)
     chosen = options.only if options.only is not None else range(options.folds)
@@ -188,17 +190,17 @@ def main() -> None:
     per_fold: dict[int, dict[str, Scores]] = {k: {} for k in chosen}
     for k in chosen:
         folder = options.runs / f"fold{k}"
-        seen = fit_fold(images, fold != k, folder, cache, options.epochs)
+        seen = fit_fold(images, fold != k, folder, cache, setup)
         test = [graph for graph, out in zip(seen.graphs, fold == k, strict=True) if out and len(graph.relations)]
         heads.append(count_labels(test, test))
         for name in names:
             started = time.process_time()
-            model = train_row(name, images.layouts, seen, fold != k, folder, options.words, options.epochs)
+            model = train_row(name, images.layouts, seen, fold != k, folder, setup)
             per_fold[k][name] = score(model, test)
             top1, r50 = per_fold[k][name].labels.shares[0], per_fold[k][name].results()["sgcls"].figures["R@50"]
             spent = time.process_time() - started
             print(f"fold {k}, {name}: top-1 {100 * top1:.1f}, SGCls R@50 {100 * r50:.1f}; {spent:.0f} s", flush=True)
-    found: dict[str, Any] = {"folds": {}, "command": "benchmarks/vrd_photos.py", "seed": 0}
+    found: dict[str, Any] = {"folds": {}, "command": "benchmarks/vrd_photos.py", "seed": 0, "looks": options.looks}
     whole: dict[str, Scores] = {}
     for head, (k, rows) in zip(heads, per_fold.items(), strict=True):
         found["folds"][str(k)] = table(rows, head)
