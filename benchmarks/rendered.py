@@ -27,6 +27,7 @@ from scenegpi.features.batch import Seen
 from scenegpi.metrics import Plan, Protocol, RecallState, Result
 from scenegpi.models import PRESETS, SceneModel, load_model
 from scenegpi.models.checkpoint import save_model
+from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.predict import predict_seen
 from scenegpi.options import plain
 from scenegpi.training import train
@@ -37,6 +38,7 @@ from scenegpi.training.run import read_run
 from scenegpi.vision.cache import photo_looks
 from scenegpi.vision.config import SMALL, HeadConfig, LookConfig, VisionConfig
 from seed_rows import BASELINE, Row, average, markdown, plain_rows
+from seed_rows import score as score_prior
 
 OPTIM = {"batch": 16, "patience": 8, "first_epochs": 0, "warmup": 50, "average": 0.99, "pair_rate": 0.1}
 EPOCHS = {True: 12, False: 20}
@@ -146,8 +148,11 @@ def main() -> None:
             for name, model in models.items():
                 rows.setdefault(name, []).append(score(model, seen, data, plan))
     found: dict[str, Any] = {}
+    prior = FrequencyPrior.fit(open_dataset(folder, "train"))
+    labels_alone = Plan(Protocol("predcls", data=folder.name), data.vocabulary, bootstrap=1000)
     for task, rows in results.items():
-        table = {n: Row(average([r for r, _ in each]), [r for r, _ in each]) for n, each in rows.items()}
+        table = {prior.name: score_prior(prior.predict_all(data), data, labels_alone)} if task == "predcls" else {}
+        table |= {n: Row(average([r for r, _ in each]), [r for r, _ in each]) for n, each in rows.items()}
         found[task] = plain_rows(table, SHOWN)
         print(
             f"\n{task}, {len(data)} test scenes of {options.images} drawn with seed {options.scene_seed}, in percent\n"
