@@ -35,22 +35,22 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/gpi_speed.py --quick
 	$(BIN)/python benchmarks/fuzz_readers.py
 
-pictures: $(STAMP) out/pictures/rendered-layout/finished.json
+# Made from what ships; the report is photographed by a browser (chromium and chromedriver).
+SCENES := out/pictures/scenes
+pictures: $(STAMP)
+	rm -rf out/pictures && mkdir -p out/pictures
+	$(BIN)/scenegpi demo --out out/pictures/demo
+	cp out/pictures/demo/scene-10.png docs/images/hero.png
 	$(BIN)/scenegpi data show --out docs/images/scene.png
 	$(BIN)/python -m scenegpi.viz.matching docs/images/metrics-matching.png
 	$(BIN)/python -m scenegpi.data.rendered.sheet docs/images
 	$(BIN)/scenegpi experiment labelling --draw docs/labelling-results.json --out docs/images
-	$(BIN)/scenegpi data show out/pictures/rendered-scenes --split val --index 4 --out docs/images/rendered-scene.png
-	$(BIN)/scenegpi figure qualitative --data out/pictures/rendered-scenes --split val --model out/pictures/rendered-layout/model --out docs/images/qualitative.png
-	$(BIN)/scenegpi figure attention --data out/pictures/rendered-scenes --image 152.jpg --model out/pictures/rendered-layout/model --out docs/images/attention.png
-	$(BIN)/scenegpi report out/pictures/rendered-layout --out out/pictures/report.html
+	$(BIN)/scenegpi data render --images 200 --seed 3 --out $(SCENES)
+	$(BIN)/scenegpi figure qualitative --data $(SCENES) --model rendered --task sgcls --scan 100 --out docs/images/qualitative.png
+	$(BIN)/scenegpi figure attention --data $(SCENES) --image 152.jpg --model rendered --task sgcls --out docs/images/attention.png
+	$(BIN)/scenegpi eval --model rendered --data $(SCENES) --split test --task sgcls --json out/pictures/eval.json
+	$(BIN)/scenegpi report out/pictures/eval.json --out out/pictures/report.html
 	$(BIN)/python -m scenegpi.viz.report.screenshot "out/pictures/report.html#scene-8-box-0" docs/images/report.png
-
-# Some hundred rendered scenes and a small model of them, for the pictures above: two minutes.
-out/pictures/rendered-layout/finished.json: | $(STAMP)
-	rm -rf out/pictures && mkdir -p out/pictures
-	$(BIN)/scenegpi data render --images 400 --seed 3 --out out/pictures/rendered-scenes
-	$(BIN)/scenegpi train --data out/pictures/rendered-scenes --preset gpi-neighbour-attention --epochs 12 --threads 1 --out out/pictures/rendered-layout
 
 clean:
 	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache

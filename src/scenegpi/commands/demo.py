@@ -8,27 +8,32 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from scenegpi.data import Dataset
     from scenegpi.graph import SceneGraph
 
 
+SCENES = (10, 16, 9)
+"""Three scenes of a seed that no shipped model was trained on."""
+SEED = 2018
+
+
 def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")] = Path("out/demo")) -> None:
-    """Shows the shipped sample scenes, predicts their relations, converts them, and runs the theorem on them."""
+    """Draws scenes and reads graphs off their pixels, predicts relations of boxes, converts, and runs the theorem."""
     from rich.console import Console
 
     from scenegpi.data import convert, open_dataset, sample_path, statistics, validate
-    from scenegpi.viz.picture import draw
-    from scenegpi.viz.terminal import render
 
     console = Console()
+    console.rule("pixels and boxes in, a graph out")
+    _see(out, console)
     dataset = open_dataset(sample_path())
+    console.rule("boxes and labels in, relations out")
+    _predict(dataset, out)
+    console.rule("every file of the field")
     figures = statistics(dataset)
-    console.rule("the sample scenes")
-    console.print(f"{figures.images} images, {figures.boxes} boxes, {figures.relations} relations\n")
-    console.print(render(dataset[0], columns=min(max(console.width - 1, 16), 100)))
-    console.rule("pictures and files")
-    for graph in dataset:
-        print(f"{draw(graph, out / f'scene-{graph.image_id}.png')}: the scene as boxes and as a graph")
+    print(f"the sample: {figures.images} images, {figures.boxes} boxes, {figures.relations} relations")
     for name in ("scenes.jsonl", "scenes.json", "visual-genome"):
         count = convert(dataset, out / name, overwrite=True)
         same = all(a == b for a, b in zip(dataset, open_dataset(out / name), strict=True))
@@ -36,19 +41,53 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
         print(
             f"{out / name}: {count} scenes written, read back {'the same' if same else 'DIFFERENT'}, {errors} defects"
         )
-    console.rule("boxes and labels in, relations out")
-    _predict(dataset, out)
     console.rule("the order of the boxes does not matter")
     _invariance(dataset[0])
-    console.rule("next")
-    print("scenegpi data show                      the sample in the terminal")
+    console.rule("next: your own picture")
+    print("scenegpi predict PHOTO --boxes FILE     your photo with the boxes of any detector: COCO results, YOLO, JSON")
+    print("scenegpi predict PHOTO                  boxes found for you, after: pip install 'scenegpi[detect]'")
     print("scenegpi data stats DATA                your own data set, in any of the field's formats")
     print("scenegpi eval PREDICTIONS --task ...    score any tool's predictions")
-    print("scenegpi experiment labelling --quick   the paper's experiment, in a minute or two")
+
+
+def _see(out: Path, console: Console) -> None:
+    """Rendered scenes: what each box looks like alone, and what it is among the others."""
+    from scenegpi import load_model, predict
+    from scenegpi.data.files import whole_file
+    from scenegpi.data.rendered import render_scene
+    from scenegpi.viz.terminal import render
+
+    model = load_model("rendered")
+    if model.vision is None:
+        raise RuntimeError("the shipped model 'rendered' sees no pixels")
+    alone = among = boxes = 0
+    for index in SCENES:
+        photo, truth = render_scene(SEED, index)
+        file = out / f"scene-{index}.jpg"
+        with whole_file(file) as part:
+            photo.save(part, format="JPEG", quality=92)
+        found = predict(model, truth.boxes, image=file, top=10).replace(file=file.name)
+        looked = model.vision.label_dist(model.vision.looks(file, truth), truth).argmax(axis=1)
+        alone += int((looked == truth.labels).sum())
+        among += int((found.labels == truth.labels).sum())
+        boxes += len(truth)
+        said = {triplet[:3] for triplet in truth.triplets()}
+        if index == SCENES[0]:
+            console.print(render(found, columns=min(max(console.width - 1, 16), 100)))
+        print(f"{file}: {len(truth)} boxes")
+        for k in range(len(truth)):
+            if looked[k] != found.labels[k]:
+                first, last = truth.vocabulary.objects[looked[k]], found.names[k]
+                mark = "+" if last == truth.names[k] else "-" if first == truth.names[k] else " "
+                print(f"  {mark} looks like a {first}, among the others it is a {last}")
+        for triplet in found.triplets(top=6):
+            print(f"  {'+' if triplet[:3] in said else ' '} {triplet}")
+        print(f"  {found.draw(out / f'scene-{index}.png', file)}")
+    print(f"labels right: {alone} of {boxes} by each box alone, {among} with context (+ marks what the scene says too)")
 
 
 def _predict(dataset: Dataset, out: Path) -> None:
-    """The shipped model on the scenes' boxes and labels alone; + marks what the scene's own relations say too."""
+    """The layout model on the sample scenes; + marks what the scene's own relations say too."""
     from scenegpi import load_model, predict
 
     model = load_model("vg150-layout")
