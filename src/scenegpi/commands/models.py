@@ -47,12 +47,13 @@ def _table(found: dict[str, dict[str, Any]]) -> None:
         table.add_column(name, justify="left" if name in ("model", "scored on") else "right")
     protocols = []
     for name, metrics in found.items():
-        for k, (scored, entry) in enumerate(metrics.items()):
-            figures = entry.get("figures", {})
+        recalls = {scored: entry for scored, entry in metrics.items() if "R@50" in entry.get("figures", {})}
+        for k, (scored, entry) in enumerate(recalls.items()):
+            figures = entry["figures"]
             shown = [f"{100 * figures[key]:.1f}" if key in figures else "" for key in ("R@20", "R@50", "R@100")]
             table.add_row(name if k == 0 else "", scored, str(entry.get("images", "")), *shown)
             protocols.append(str(entry.get("protocol", "")))
-        if not metrics:
+        if not recalls:
             table.add_row(name, "not scored", "", "", "", "")
     console = Console()
     console.print(table)
