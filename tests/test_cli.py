@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 
 import vg_files
 from scenegpi import __version__
+from scenegpi.commands.demo import SCENES
 from scenegpi.data import open_dataset, sample_path
 
 
@@ -94,10 +96,11 @@ def test_show(tmp_path):
 def test_demo(tmp_path):
     text = scenegpi("demo", "--out", tmp_path)
     assert text.count("read back the same, 0 defects") == 3
-    assert {path.name for path in tmp_path.glob("*.png")} == {
-        f"{kind}-{i}.png" for kind in ("scene", "predicted") for i in (1, 2, 3)
-    }
+    scenes = {f"scene-{index}.png" for index in SCENES}
+    assert {path.name for path in tmp_path.glob("*.png")} == scenes | {f"predicted-{i}.png" for i in (1, 2, 3)}
     assert "DIFFER" not in text
+    alone, boxes, among = map(int, re.search(r"labels right: (\d+) of (\d+) by each box alone, (\d+)", text).groups())
+    assert boxes / 2 < alone <= among <= boxes
 
 
 @pytest.mark.parametrize("words", [["data", "stats", "nowhere"], ["data", "stats", sample_path(), "--split", "dev"]])
