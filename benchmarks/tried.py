@@ -21,7 +21,7 @@ from scenegpi.models import load_model, predict_dataset
 from scenegpi.training import train
 from scenegpi.training.config import TrainConfig, train_config
 from scenegpi.training.folder import write_json
-from scenegpi.training.run import _train_graph
+from scenegpi.training.run import train_graph
 from scenegpi.training.sources import Images, open_images
 from seed_rows import BASELINE, markdown, plain_rows, score
 
@@ -59,7 +59,7 @@ def run(folder: Path, values: Mapping[str, Any], images: Images | None = None) -
         if images is None:
             train(config, folder)
         else:
-            _train_graph(config, images, None, folder, False, False)
+            train_graph(config, images, None, folder, False, False)
     return folder / "model"
 
 

@@ -21,7 +21,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models import load_model, save_model
 from scenegpi.training.config import TrainConfig, train_config
 from scenegpi.training.photos import SeenImages, fit_photos, look_at, stage_figures
-from scenegpi.training.run import _train_graph, read_run
+from scenegpi.training.run import read_run, train_graph
 from scenegpi.training.sources import Images
 from scenegpi.vision.model import VisionModel
 
@@ -144,7 +144,7 @@ def train_row(
         if not resume:
             shutil.rmtree(run, ignore_errors=True)
         config = read_run(run) if resume else settings(row, setup, folder / "baseline" / "model")
-        _train_graph(config, images, SeenImages(images, *blind, seen.vision), run, resume, False)  # type: ignore[arg-type]
+        train_graph(config, images, SeenImages(images, *blind, seen.vision), run, resume, False)  # type: ignore[arg-type]
     return run / "model"
 
 

@@ -99,8 +99,11 @@ def test_a_photo_by_itself(run, data):
     assert given.names == graph.names
     blind = predict(model, graph.boxes, graph.names, width=128, height=96)
     assert not np.allclose(blind.pair_dist, given.pair_dist)
-    with pytest.raises(GraphError, match="or the image"):
-        predict(model, graph.boxes)
+    boxes_alone = predict(model, {"boxes": graph.boxes}, image=photo)
+    assert np.array_equal(boxes_alone.label_dist, predict(model, graph.boxes, image=photo).label_dist)
+    for boxes in (graph.boxes, {"boxes": graph.boxes}):
+        with pytest.raises(GraphError, match="or the image"):
+            predict(model, boxes)
     with pytest.raises(GraphError, match="sees no pixels"):
         predict(load_model("vg150-layout"), graph.boxes, image=photo)
 

@@ -24,7 +24,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from scenegpi.data.dataset import Dataset
-from scenegpi.data.objects import Names, graph_of, is_detection
+from scenegpi.data.objects import NO_LABEL, Names, graph_of, is_detection
 from scenegpi.features.batch import SceneBatch, Seen
 from scenegpi.features.label_map import LabelMap
 from scenegpi.graph import GraphError, SceneGraph
@@ -71,6 +71,8 @@ def predict(
         raise GraphError("labels: give either labels or label_dist")
     photo = None
     found = graph_of(boxes, names, width=width, height=height) if _is_result(boxes, labels, label_dist) else None
+    if found is not None and found.vocabulary.objects == (NO_LABEL,):  # boxes alone: the photo says what they are
+        boxes, width, height, found = found.boxes, found.width, found.height, None
     if image is not None:
         if model.vision is None:
             raise GraphError("image: this model sees no pixels; give labels or label_dist, or use a model that does")

@@ -75,12 +75,13 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
             return folder / STAGE
         seen = look_at(config, images, folder, photo_counter(progress))
         images = seen.images
-    return _train_graph(config, images, seen, folder, resume, progress)
+    return train_graph(config, images, seen, folder, resume, progress)
 
 
-def _train_graph(
+def train_graph(
     config: TrainConfig, images: Images, seen: SeenImages | None, folder: Path, resume: bool, progress: bool
 ) -> Path:
+    """Trains on images that were opened (and looked at) before; as `train`."""
     looks, validation_looks = (None, None) if seen is None else (seen.train_looks, seen.validation_looks)
     module = make_module(config, images, folder, seen)
     validation = images.validation

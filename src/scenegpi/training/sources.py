@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,14 +26,14 @@ ONE_IN = 20
 class Images(NamedTuple):
     """Training and validation graphs, all with at least a box and a relation, and their vocabulary.
 
-    Photos are None for an image without one, and empty lists where nobody asked for them.
+    Photos are None for an image without one; there are none at all where nobody asked for them.
     """
 
     train: list[SceneGraph]
     validation: list[SceneGraph]
     vocabulary: Vocabulary
-    train_photos: list[Path | None] = []  # noqa: RUF012
-    validation_photos: list[Path | None] = []  # noqa: RUF012
+    train_photos: Sequence[Path | None] = ()
+    validation_photos: Sequence[Path | None] = ()
 
 
 def open_images(config: DataConfig, photos: bool = False) -> Images:
