@@ -142,7 +142,6 @@ def test_many_results_in_python(model):
 
 
 def test_predict_takes_a_detectors_result(model, caplog):
-    caplog.set_level("WARNING", logger="scenegpi")  # commands that ran in this process may have quieted it
     found = {"boxes": [[0, 0, 50, 50], [1, 1, 90, 90], [2, 2, 9, 9]], "labels": [0, 1, 2], "scores": [0.5, 0.6, 0.7]}
     graph = predict(model, found, names=["puppy", "people", "accordion"], width=200, height=160)
     assert graph.names == ["dog", "man"] or graph.names == ["dog"]

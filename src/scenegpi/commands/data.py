@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scenegpi.commands.quiet import quiet
 from scenegpi.commands.render import render
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ Strict = Annotated[bool, typer.Option(help="Stop at the first defect instead of 
 
 
 @app.command()
+@quiet()
 def stats(
     path: Source,
     format: Format = None,
@@ -76,6 +78,7 @@ def stats(
 
 
 @app.command()
+@quiet()
 def validate(
     path: Source,
     format: Format = None,
@@ -85,12 +88,10 @@ def validate(
     warnings: Annotated[bool, typer.Option(help="Also list oddities that cost nothing.")] = True,
 ) -> None:
     """List every defect with file, image and field. Exit code 1 if there is any, 2 if the data can't be read."""
-    import logging
     import sys
 
     from scenegpi.data import validate as check
 
-    logging.getLogger("scenegpi").setLevel(logging.ERROR)  # every defect is listed below
     report = check(path, format=format, images=images, names=names, sizes=sizes)
     for defect in report.defects:
         if defect.severity == "error" or warnings:
@@ -105,6 +106,7 @@ def validate(
 
 
 @app.command()
+@quiet()
 def convert(
     path: Source,
     target: Annotated[Path, typer.Argument(help="What to write: x.jsonl, x.json (COCO) or a folder (Visual Genome).")],
@@ -151,6 +153,7 @@ def convert(
 
 
 @app.command()
+@quiet()
 def show(
     path: Annotated[Path | None, typer.Argument(help=f"{SOURCE_HELP} By default the sample.", readable=False)] = None,
     image: Annotated[str | None, typer.Argument(help="The image's id or file name.", show_default=False)] = None,
@@ -187,11 +190,8 @@ def show(
 
 
 def _open(path: Path, **options: Any) -> Dataset:
-    import logging
-
     from scenegpi.data import open_dataset
 
-    logging.getLogger("scenegpi").setLevel(logging.ERROR)  # what is left out is said once, at the end
     return open_dataset(path, **options)
 
 

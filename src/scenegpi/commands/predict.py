@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scenegpi.commands.quiet import quiet
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -17,6 +19,7 @@ INPUT, MODEL, OUTPUT, RUN = "What goes in", "What the model does", "What comes o
 EPILOG = "Exit codes: 0 all images predicted, 1 some were skipped (each is said), 2 input that can't be used."
 
 
+@quiet()
 def predict(
     photos: Annotated[
         list[str] | None, typer.Argument(help="Photos: files, folders, patterns.", metavar="PHOTO", show_default=False)
@@ -98,8 +101,6 @@ def predict(
     [bold]scenegpi predict photo.jpg --boxes boxes.json[/bold] takes yours;
     [bold]scenegpi predict --boxes boxes.json[/bold] needs no photo.
     """
-    import logging
-
     from rich.console import Console
 
     from scenegpi.commands.predict_inputs import Inputs, find_photos
@@ -108,7 +109,6 @@ def predict(
     from scenegpi.data import DataError
     from scenegpi.models.bulk import Choices
 
-    logging.getLogger("scenegpi").setLevel(logging.ERROR)  # what is left out is said at the end
     console = Console()
     if not photos and boxes is None:
         raise DataError("predict", "nothing to predict: give photos, or boxes with --boxes FILE, or both")

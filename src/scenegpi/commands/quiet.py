@@ -1,0 +1,19 @@
+"""Commands that say at the end what was left out: until then the library's warnings about it are held back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Only errors of the library are logged inside; as a decorator (`@quiet()`), while the function runs."""
+    log = logging.getLogger("scenegpi")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
