@@ -16,6 +16,7 @@ from scenegpi.features.tables import label_table, predicate_table
 from scenegpi.features.words import WordVectors
 from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.models.baseline import Baseline, SceneLogits
+from scenegpi.models.calibrate import Calibrations
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.grouping import grouped
@@ -34,7 +35,8 @@ MOST_CELLS = 1 << 27
 class SceneModel(nn.Module):
     """A network with the vocabulary it speaks and the configuration it was built from.
 
-    `vision` is what looks at photos before the network reads a batch, or None.
+    `vision` is what looks at photos before the network reads a batch, or None; `calibration` makes the last logits
+    into probabilities that mean what they say, and is neutral until it is fitted.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class SceneModel(nn.Module):
     ) -> None:
         super().__init__()
         self.config, self.vocabulary, self.network, self.vision = config, vocabulary, network, vision
+        self.calibration = Calibrations()
 
     @property
     def baseline(self) -> Baseline:

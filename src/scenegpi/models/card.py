@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from scenegpi.models.calibrate import Calibration, Task
+
 if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel
 
@@ -37,6 +39,11 @@ def model_card(name: str, model: SceneModel, metrics: Mapping[str, Any], trainin
             "- boxes of one label that overlap by half count as one thing: the pair of the smaller box learns to name "
             "what the pair of the bigger does not, since recall counts a relation once"
         )
+    tasks: dict[Task, str] = {"predcls": "labels given", "sgcls": "labels found"}
+    for task, what in tasks.items():
+        calibration = model.calibration.of(task)
+        if calibration != Calibration():
+            lines.append(f"- calibrated, {what}: {calibration}, by images that it was not trained on")
     lines += [f"- {key}: {value}" for key, value in training.items() if isinstance(value, str | int | float)]
     lines += ["", *_figures(metrics), "", "```python", "from scenegpi import load_model, predict", ""]
     lines += ['graph = predict(load_model("PATH"), boxes=[[0, 0, 50, 90], [10, 60, 90, 99]], labels=[0, 1])', "```", ""]

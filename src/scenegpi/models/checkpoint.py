@@ -1,7 +1,7 @@
 """A model on disk: a folder, written whole or not at all, that can be read without trust.
 
     model.safetensors   weights (perhaps in half precision), scales, counts (mostly 0, so as cells and values)
-    config.json         what the model is made of, and how it was trained
+    config.json         what the model is made of, its calibration, and how it was trained
     vocabulary.json     the names behind its numbers
     metrics.json        its figures, each with protocol, data and number of images
     README.md           the model card
@@ -25,6 +25,7 @@ from scenegpi import __version__
 from scenegpi.data.errors import DataError
 from scenegpi.data.files import check_file, read_json, whole_folder
 from scenegpi.models.build import SceneModel, build_model
+from scenegpi.models.calibrate import Calibrations
 from scenegpi.models.card import model_card
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.shipped import find_model
@@ -53,7 +54,8 @@ def save_model(
     folder = Path(folder)
     figures = dict(metrics or {})
     record = dict(training or {})
-    config = {"format": FORMAT, "version": __version__, "model": plain(model.config), "training": record}
+    config = {"format": FORMAT, "version": __version__, "model": plain(model.config)}
+    config |= {"calibration": plain(model.calibration), "training": record}
     with whole_folder(folder, overwrite) as part:
         weights = {name for name, each in model.named_parameters() if each.dim() > 1} if half else set()
         save_file(_packed(model.state_dict(), weights), part / "model.safetensors", {"scenegpi": f"model {FORMAT}"})
@@ -68,7 +70,7 @@ def save_model(
 def load_model(source: str | Path) -> SceneModel:
     """The model of a folder, or one that ships in the package by its name; DataError with one line otherwise."""
     folder = find_model(source)
-    config = _config(folder)
+    config, calibration = _config(folder)
     vocabulary = _vocabulary(folder)
     try:
         with torch.device("meta"):
@@ -77,16 +79,19 @@ def load_model(source: str | Path) -> SceneModel:
         raise DataError(folder / "config.json", str(error)) from None
     state = read_tensors(folder / "model.safetensors", model.state_dict())
     model.load_state_dict(state, assign=True)
+    model.calibration = calibration
     return model.eval()
 
 
-def _config(folder: Path) -> ModelConfig:
+def _config(folder: Path) -> tuple[ModelConfig, Calibrations]:
+    """What a model is made of, and its calibration: models from before there was any have none."""
     path = folder / "config.json"
     data = _object(path)
     if data.get("format") != FORMAT:
         raise DataError(path, f"format: {data.get('format')!r:.20}, this version reads {FORMAT}")
     try:
-        return override(ModelConfig(), data.get("model"), "model")
+        calibration = override(Calibrations(), data.get("calibration", {}), "calibration")
+        return override(ModelConfig(), data.get("model"), "model"), calibration
     except OptionError as error:
         raise DataError(path, str(error)) from None
 

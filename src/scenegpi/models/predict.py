@@ -29,12 +29,12 @@ from scenegpi.features.batch import SceneBatch, Seen
 from scenegpi.features.label_map import LabelMap
 from scenegpi.graph import GraphError, SceneGraph
 from scenegpi.models.build import SceneModel
+from scenegpi.models.calibrate import Task
 from scenegpi.models.decode import without_repeats
 from scenegpi.models.grouping import PAIRS, grouped
 from scenegpi.models.sight import Photos, photos_of, see
 from scenegpi.vision.photos import as_photo
 
-Task = Literal["predcls", "sgcls"]
 Decode = Literal["plain", "no-repeats"]
 FEW_PAIRS = 2048
 log = logging.getLogger("scenegpi")
@@ -159,7 +159,7 @@ def _threads(pairs: int) -> Iterator[None]:
 
 def _predict_batch(model: SceneModel, images: list[Seen], task: Task, top: int | None) -> Iterator[SceneGraph]:
     batch = SceneBatch.seen_of(images, given_labels=task == "predcls")
-    nodes, edges = _distributions(model, batch)
+    nodes, edges = _distributions(model, batch, task)
     starts, edge_starts = batch.ptr.tolist(), batch.edge_ptr.tolist()
     for g, image in enumerate(images):
         rows, edge_rows = slice(starts[g], starts[g + 1]), slice(edge_starts[g], edge_starts[g + 1])
@@ -167,14 +167,18 @@ def _predict_batch(model: SceneModel, images: list[Seen], task: Task, top: int |
         yield _graph(image.graph, nodes[rows], local, edges[edge_rows], task, top)
 
 
-def _distributions(model: SceneModel, batch: SceneBatch) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """(N, C) and (E, 1 + P): the answer of a model, in its own mode of evaluation."""
+def _distributions(
+    model: SceneModel, batch: SceneBatch, task: Task
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """(N, C) and (E, 1 + P): the answer of a model, calibrated, in its own mode of evaluation."""
+    calibration = model.calibration.of(task)
     training = model.training
     model.eval()
     try:
         with torch.inference_mode(), _threads(batch.num_edges):
             out = model(batch.to(model.baseline.label.device))
-            return out.nodes[-1].softmax(1).cpu().numpy(), out.edges[-1].softmax(1).cpu().numpy()
+            nodes, edges = calibration.nodes(out.nodes[-1]), calibration.edges(out.edges[-1])
+            return nodes.cpu().numpy(), edges.cpu().numpy()
     finally:
         model.train(training)
 
