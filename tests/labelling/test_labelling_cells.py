@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scenegpi.labelling import cells as cells_module
+from scenegpi.data import DataError
 from scenegpi.labelling import experiment
 from scenegpi.labelling.cells import Cell, CellStore, run_cell, same_degree, write_json
 from scenegpi.labelling.graphs import Task
@@ -130,8 +130,8 @@ def test_json_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
     def full_disk(_handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cells_module.os, "fsync", full_disk)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(DataError, match="No space"):
         write_json(path, {"a": 2})
     assert json.loads(path.read_text()) == {"a": 1}
     assert list(path.parent.iterdir()) == [path]

@@ -150,9 +150,7 @@ def _add_images(
             **_pairs(image),
         }
         if problems:
-            for problem in problems:
-                report.error(image_id, *problem.args)
-            report.skipped += 1
+            report.skip(image_id, problems)
             continue
         for name in image.get("float32", ()) if isinstance(image.get("float32"), list) else ():
             if name in FLOAT_FIELDS and fields.get(name) is not None:

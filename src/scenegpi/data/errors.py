@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -66,6 +67,12 @@ class Report:
             raise DataError(defect.file, str(replace(defect, file="")))
         if len(self.defects) < KEPT_DEFECTS:
             self.defects.append(defect)
+
+    def skip(self, image: object, problems: Iterable[Exception]) -> None:
+        """An image left out for reasons whose arguments are those of `error`."""
+        for problem in problems:
+            self.error(image, *problem.args)
+        self.skipped += 1
 
     def warning(self, image: object, where: str, message: str, file: str | None = None) -> None:
         """An oddity that costs nothing."""

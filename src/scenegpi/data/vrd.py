@@ -63,9 +63,7 @@ def _add_image(builder: ColumnsBuilder, report: Report, name: str, rows: Any, si
     except _RowError as error:
         problems.append(error)
     if problems:
-        for problem in problems:
-            report.error(name, *problem.args)
-        report.skipped += 1
+        report.skip(name, problems)
         return
     builder.add(
         split,

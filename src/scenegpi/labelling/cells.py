@@ -7,8 +7,6 @@ content, so cells of other settings are never mixed in.
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 import torch
 
+from scenegpi.data.files import whole_file
 from scenegpi.labelling.graphs import Graphs, Task, stream_seed
 from scenegpi.labelling.invariance import order_dependence
 from scenegpi.labelling.models import ModelName, build, count_parameters
@@ -124,19 +123,9 @@ class CellStore:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """The file is there whole or not at all; each entry of the lists at its top level is one line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(entry)}" for key, entry in value.items()) + "\n}"
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    with whole_file(path) as part:
+        part.write_text(text + "\n")
 
 
 def _lines(entry: Any) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scenegpi.data.files import whole_file
 from scenegpi.labelling.report import Point, at_sizes, curve
 
 if TYPE_CHECKING:
@@ -170,13 +169,6 @@ def _plain_ticks(axes: Axes, counts: Sequence[int]) -> None:
 
 def _save(figure: Figure, path: Path) -> None:
     # The same results give the same file, byte by byte: no date inside.
-    metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
-    os.close(handle)
-    try:
-        figure.savefig(name, dpi=160, metadata=metadata)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    kind = path.suffix.removeprefix(".")
+    with whole_file(path) as part:
+        figure.savefig(part, format=kind, dpi=160, metadata={"Date" if kind == "svg" else "Software": None})
