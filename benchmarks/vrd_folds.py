@@ -7,9 +7,10 @@ changed after the folds were scored.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,34 +18,55 @@ from numpy.typing import NDArray
 
 from scenegpi.data import Dataset
 from scenegpi.data.files import read_object
+from scenegpi.features.batch import Seen
 from scenegpi.graph import SceneGraph
 from scenegpi.models import load_model, save_model
+from scenegpi.options import override
 from scenegpi.training.config import TrainConfig, train_config
-from scenegpi.training.photos import SeenImages, fit_photos, look_at, stage_figures
+from scenegpi.training.photos import SeenImages, fit_photos, look_at, seeing, stage_figures
 from scenegpi.training.run import read_run, train_graph
 from scenegpi.training.sources import Images
 from scenegpi.vision.model import VisionModel
 
 VALIDATION = 64
 """Photos of the training part that only choose the epoch."""
-LOOKS: dict[str, dict[str, Any]] = {"crop": {"nodes": "crop"}, "both": {}}
+EYES: dict[str, dict[str, Any]] = {
+    "crop": {"looks": {"nodes": "crop"}},
+    "both": {},
+}
 """A box looked at by itself; or also by RoIAlign on the map of the whole photo, which shows of its surroundings too."""
+FIT: dict[str, dict[str, Any]] = {"crop": {}, "both": {"batch": 64, "rate": 1e-3}}
+"""How the label predictor is trained, where not as usual."""
 BASE: dict[str, Any] = {"counts": False}
 CONTEXT: dict[str, Any] = {"read_again": True, "dropout": 0.35, "input_dropout": 0.2}
 ORIGIN = (
     "trained on photos and annotations of Visual Relationship Detection (Lu et al. 2016), which are for research use "
     "only; no photo is contained. The backbone is EfficientNet-Lite0 (ImageNet) from its package, not contained"
 )
-ROWS: dict[str, tuple[str, dict[str, Any]]] = {
-    "baseline": ("baseline", {}),
-    "gpi-feature-attention": ("gpi-feature-attention", {}),
-    "gpi-no-attention": ("gpi-no-attention", {}),
-    "gpi-neighbour-attention": ("gpi-neighbour-attention", {}),
-    "gpi-linguistic": ("gpi-linguistic", {}),
-    "gpi-feature-attention, 2 steps": ("gpi-feature-attention", {"steps": 2}),
-    "gpi-feature-attention, 3 steps": ("gpi-feature-attention", {"steps": 3}),
+
+
+class Row(NamedTuple):
+    """A preset, what its context and its run change; and the row whose baseline it stands on.
+
+    With `pair_looks` the graph models read what pixels show of pairs, and not label distributions alone.
+    """
+
+    preset: str
+    context: Mapping[str, Any] = MappingProxyType({})
+    run: Mapping[str, Any] = MappingProxyType({})
+    base: str = "baseline"
+    pair_looks: bool = False
+
+
+ROWS: dict[str, Row] = {
+    "baseline": Row("baseline"),
+    "gpi-feature-attention": Row("gpi-feature-attention"),
+    "gpi-no-attention": Row("gpi-no-attention"),
+    "gpi-neighbour-attention": Row("gpi-neighbour-attention"),
+    "gpi-linguistic": Row("gpi-linguistic"),
+    "gpi-feature-attention, 2 steps": Row("gpi-feature-attention", {"steps": 2}),
+    "gpi-feature-attention, 3 steps": Row("gpi-feature-attention", {"steps": 3}),
 }
-"""Row -> preset, and what its context changes."""
 
 
 class Setup(NamedTuple):
@@ -64,10 +86,21 @@ class Photos(NamedTuple):
 
 
 class SeenPhotos(NamedTuple):
-    """The photos' graphs with label distributions, held out wherever the label predictor was trained; and itself."""
+    """The photos' graphs with label distributions, held out wherever the label predictor was trained; their pair looks
+    (None without boxes); and the label predictor."""
 
     graphs: list[SceneGraph]
+    looks: list[NDArray[np.floating] | None]
     vision: VisionModel
+
+    def of(self, rows: NDArray[np.bool_], pair_looks: bool) -> list[Seen]:
+        """The photos in `rows` (n,) that have relations."""
+        chosen = zip(self.graphs, self.looks, rows, strict=True)
+        return [
+            Seen(graph, look if pair_looks else None)
+            for graph, look, inside in chosen
+            if inside and len(graph.relations)
+        ]
 
 
 def open_photos(data: Dataset) -> Photos:
@@ -87,26 +120,28 @@ def deal(photos: int, folds: int) -> NDArray[np.int64]:
     return fold
 
 
-def settings(row: str, setup: Setup, start: Path | None = None) -> TrainConfig:
+def settings(row: Row, setup: Setup, start: Path | None = None) -> TrainConfig:
     """The run of a row."""
-    name, changes = ROWS[row]
-    values: dict[str, Any] = {"preset": name, "stage": "graph", "task": "both", "data": {"path": "vrd"}}
-    values["model"] = {"vision": {"looks": LOOKS[setup.looks]}, "baseline": BASE}
+    values: dict[str, Any] = {"preset": row.preset, "stage": "graph", "task": "both", "data": {"path": "vrd"}}
+    values["model"] = {"vision": EYES[setup.looks], "baseline": BASE}
+    values["fit"] = FIT[setup.looks] or None
     values["optim"] = {"epochs": setup.epochs or 5, "first_epochs": 0, "patience": 100}
     values["augment"] = {"photos": 2}
-    if name != "baseline":
-        values["model"]["context"] = {**CONTEXT, **changes}
+    values["calibrate"] = False
+    if row.preset != "baseline":
+        values["model"]["context"] = {**CONTEXT, **row.context}
         values["optim"] |= {"epochs": setup.epochs or 6, "learning_rate": 2e-3, "pair_rate": 0.03}
         values["augment"] = {"photos": 3, "drop": 0.3, "given": 0.2}
         values["loss"] = {"entities": 16.0}
         values["start"] = str(start)
-        values["data"]["words"] = str(setup.words) if name == "gpi-linguistic" else None
-    return train_config(values)
+        values["data"]["words"] = str(setup.words) if row.preset == "gpi-linguistic" else None
+    config = override(train_config(values), row.run, "")
+    return seeing(config) if row.pair_looks else config
 
 
 def fit_fold(images: Photos, train: NDArray[np.bool_], folder: Path, cache: Path, setup: Setup) -> SeenPhotos:
     """Trains the label predictor on the photos of `train` (n,), unless that is done, and looks at all photos."""
-    config = settings("baseline", setup)
+    config = settings(ROWS["baseline"], setup)
     config = replace(config, data=replace(config.data, cache=str(cache)))
     useful = np.array([len(graph) > 0 for graph in images.graphs])
     sides = [np.flatnonzero(useful & side) for side in (train, ~train)]
@@ -117,14 +152,17 @@ def fit_fold(images: Photos, train: NDArray[np.bool_], folder: Path, cache: Path
         print(f"{folder}: label predictor, held out {fit_photos(config, both, folder)}", flush=True)
     seen = look_at(config, both, folder)
     graphs = list(images.graphs)
-    for side, found in zip(sides, (seen.images.train, seen.images.validation), strict=True):
-        for i, graph in zip(side.tolist(), found, strict=True):
-            graphs[i] = graph
-    return SeenPhotos(graphs, seen.vision)
+    looks: list[NDArray[np.floating] | None] = [None] * len(graphs)
+    found = (seen.images.train, seen.train_looks), (seen.images.validation, seen.validation_looks)
+    for side, (seen_graphs, seen_looks) in zip(sides, found, strict=True):
+        for i, graph, look in zip(side.tolist(), seen_graphs, seen_looks, strict=True):
+            graphs[i], looks[i] = graph, look
+    return SeenPhotos(graphs, looks, seen.vision)
 
 
 def train_row(
-    row: str,
+    name: str,
+    row: Row,
     layouts: Sequence[SceneGraph],
     seen: SeenPhotos,
     train: NDArray[np.bool_],
@@ -132,20 +170,25 @@ def train_row(
     setup: Setup,
 ) -> Path:
     """The model of a row, trained on the layouts and the photos of `train` (n,) unless it is there."""
-    run = folder / row.replace(", ", "-").replace(" ", "-")
+    run = run_folder(folder, name)
     if not (run / "finished.json").is_file():
         print(f"{run}: training", flush=True)
-        photos = [graph for graph, inside in zip(seen.graphs, train, strict=True) if inside and len(graph.relations)]
+        photos = seen.of(train, row.pair_looks)
         aside = min(VALIDATION, len(photos) // 4)
-        images = Images([*layouts, *photos[aside:]], photos[:aside], photos[0].vocabulary)
-        # The graph models read label distributions alone, not the looks of pairs: see docs/vrd-photos.md.
-        blind = [[None] * len(images.train), [None] * aside]
+        graphs, looks = [each.graph for each in photos], [each.pair_looks for each in photos]
+        images = Images([*layouts, *graphs[aside:]], graphs[:aside], graphs[0].vocabulary)
+        shown = SeenImages(images, [*[None] * len(layouts), *looks[aside:]], looks[:aside], seen.vision)
         resume = (run / "config.json").is_file() and (run / "last.ckpt").is_file()
         if not resume:
             shutil.rmtree(run, ignore_errors=True)
-        config = read_run(run) if resume else settings(row, setup, folder / "baseline" / "model")
-        train_graph(config, images, SeenImages(images, *blind, seen.vision), run, resume, False)  # type: ignore[arg-type]
+        config = read_run(run) if resume else settings(row, setup, run_folder(folder, row.base) / "model")
+        train_graph(config, images, shown, run, resume, False)
     return run / "model"
+
+
+def run_folder(folder: Path, name: str) -> Path:
+    """Where the run of a row is kept."""
+    return folder / name.replace(", ", "-").replace(" ", "-")
 
 
 def ship(
@@ -162,7 +205,7 @@ def ship(
     everything = np.ones(len(images.graphs), dtype=bool)
     seen = fit_fold(images, everything, folder, cache, setup)
     for name in ("baseline", row):
-        model = train_row(name, images.layouts, seen, everything, folder, setup)
+        model = train_row(name, ROWS[name], images.layouts, seen, everything, folder, setup)
     loaded, about = load_model(model), read_object(model / "config.json")["training"]
     figures = read_object(model / "metrics.json")
     record = {**about, "photos": len(images.graphs), "images without pixels": len(images.layouts), "origin": ORIGIN}

@@ -30,13 +30,15 @@ from numpy.typing import NDArray
 
 from scenegpi.data import open_dataset
 from scenegpi.data.files import read_object
+from scenegpi.features.batch import Seen
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState, Result
 from scenegpi.metrics.intervals import percentile_interval, poisson_weights
-from scenegpi.models import load_model, predict_graphs
+from scenegpi.models import load_model
+from scenegpi.models.predict import predict_seen
 from scenegpi.training.folder import write_json
 from seed_rows import BASELINE, Row, markdown, plain_rows
-from vrd_folds import LOOKS, ROWS, Setup, deal, fit_fold, open_photos, ship, train_row
+from vrd_folds import EYES, ROWS, Setup, deal, fit_fold, open_photos, ship, train_row
 
 SHOWN = ["R@20", "R@50", "R@100", "mR@50"]
 TASKS = ("sgcls", "predcls")
@@ -104,15 +106,15 @@ class Scores(NamedTuple):
         return {task: state.result() for task, state in self.recall.items()}
 
 
-def score(model: Path, test: Sequence[SceneGraph]) -> Scores:
+def score(model: Path, test: Sequence[Seen]) -> Scores:
     """A model on photos whose graphs carry the label predictor's distributions."""
-    loaded = load_model(model)
-    found = {task: list(predict_graphs(loaded, test, task)) for task in TASKS}  # type: ignore[arg-type]
+    loaded, truth = load_model(model), [image.graph for image in test]
+    found = {task: list(predict_seen(loaded, test, task)) for task in TASKS}  # type: ignore[arg-type]
     recall = {}
     for task in TASKS:
-        plan = Plan(Protocol(task, data="vrd photos"), test[0].vocabulary, bootstrap=REPLICATES)  # type: ignore[arg-type]
-        recall[task] = RecallState(plan).update(found[task], test)
-    return Scores(count_labels(found["sgcls"], test), recall)
+        plan = Plan(Protocol(task, data="vrd photos"), loaded.vocabulary, bootstrap=REPLICATES)  # type: ignore[arg-type]
+        recall[task] = RecallState(plan).update(found[task], truth)
+    return Scores(count_labels(found["sgcls"], truth), recall)
 
 
 def table(scores: dict[str, Scores], heads: LabelCounts) -> dict[str, Any]:
@@ -167,7 +169,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--cache", type=Path, help="folder of looks")
     parser.add_argument("--words", type=Path, help="word vectors (`scenegpi words train`); without, no linguistic row")
-    parser.add_argument("--looks", choices=list(LOOKS), default="crop", help="boxes by themselves, or RoIAlign as well")
+    parser.add_argument("--looks", choices=list(EYES), default="crop", help="boxes by themselves, or RoIAlign as well")
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--only", type=int, nargs="+", help="these folds alone")
@@ -191,12 +193,12 @@ def main() -> None:
     for k in chosen:
         folder = options.runs / f"fold{k}"
         seen = fit_fold(images, fold != k, folder, cache, setup)
-        test = [graph for graph, out in zip(seen.graphs, fold == k, strict=True) if out and len(graph.relations)]
-        heads.append(count_labels(test, test))
+        truth = [image.graph for image in seen.of(fold == k, False)]
+        heads.append(count_labels(truth, truth))
         for name in names:
             started = time.process_time()
-            model = train_row(name, images.layouts, seen, fold != k, folder, setup)
-            per_fold[k][name] = score(model, test)
+            model = train_row(name, ROWS[name], images.layouts, seen, fold != k, folder, setup)
+            per_fold[k][name] = score(model, seen.of(fold == k, ROWS[name].pair_looks))
             top1, r50 = per_fold[k][name].labels.shares[0], per_fold[k][name].results()["sgcls"].figures["R@50"]
             spent = time.process_time() - started
             print(f"fold {k}, {name}: top-1 {100 * top1:.1f}, SGCls R@50 {100 * r50:.1f}; {spent:.0f} s", flush=True)
