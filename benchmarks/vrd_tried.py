@@ -170,7 +170,8 @@ def main() -> None:
     found["label predictors"] = {name: labels[name] for name in LABELS if name in labels}
     found["contexts"] = known.get("contexts", {})
     if options.contexts:
-        wanted = [BASELINE, *(name for name in options.contexts if name != BASELINE)]
+        bases = [BASELINE, *(CONTEXTS[name].base for name in options.contexts)]
+        wanted = dict.fromkeys([*bases, *options.contexts])
         names = [name for name in wanted if options.words or CONTEXTS[name].preset != "gpi-linguistic"]
         setup = Setup("crop", options.words, options.epochs)
         found["contexts"] = try_contexts(names, images, quarter, options.quarters, options.runs, cache, setup)

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import vrd_photos
+import vrd_tried
 from scenegpi import load_model, predict
 from vision.vision_cases import needs_package
 from vrd_folds import deal
@@ -47,9 +48,9 @@ def vrd(tmp_path_factory):
     return folder
 
 
-def run(monkeypatch, *words):
-    monkeypatch.setattr(sys, "argv", ["vrd_photos.py", *map(str, words)])
-    vrd_photos.main()
+def run(monkeypatch, *words, script=vrd_photos):
+    monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, words)])
+    script.main()
 
 
 @needs_package
@@ -75,6 +76,32 @@ def test_folds_to_a_table_and_a_model_that_reads_photos(vrd, tmp_path, monkeypat
     graph = predict(model, [[0, 0, 60, 60], [50, 50, 120, 110]], image=vrd / "images" / "test0.jpg")
     assert graph.label_dist.shape == (2, 3)
     assert "research" in (tmp_path / "shipped" / "README.md").read_text()
+
+
+@needs_package
+def test_what_was_tried_stands_on_the_baseline_that_it_names(vrd, tmp_path, monkeypatch, capsys):
+    name = "2 steps, pair looks"
+    common = [
+        "--data",
+        vrd,
+        "--runs",
+        tmp_path / "runs",
+        "--epochs",
+        1,
+        "--quarters",
+        0,
+        "--json",
+        tmp_path / "tried.json",
+    ]
+    run(monkeypatch, *common, "--labels", "and 256 hidden units", "--contexts", name, script=vrd_tried)
+    shown = capsys.readouterr().out
+    found = json.loads((tmp_path / "tried.json").read_text())
+    assert list(found["contexts"]["sgcls"]) == ["baseline", "baseline, pair looks", name]
+    assert list(found["label predictors"]) == ["and 256 hidden units"]
+    assert all(f"| {row} |" in shown for row in [*found["contexts"]["sgcls"], *found["label predictors"]])
+    config = json.loads((tmp_path / "runs" / "quarter0" / "2-steps-pair-looks" / "config.json").read_text())
+    assert config["start"].endswith("baseline-pair-looks/model")
+    assert config["model"]["baseline"]["looks"] > 0
 
 
 def test_every_photo_is_in_one_fold():
