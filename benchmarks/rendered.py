@@ -1,21 +1,23 @@
 """From rendered pixels to scene graphs: SGCls and PredCls of the baseline and of the presets with context.
 
-    python benchmarks/rendered.py --runs RUNS [--images 1500] [--seeds 0] [--json FILE] [--ship FOLDER]
+    python benchmarks/rendered.py --runs RUNS --quick            minutes, from nothing to the tables
+    python benchmarks/rendered.py --runs RUNS [--images 1500] [--epochs 12 20] [--seeds 0] [--json FILE] [--ship FOLDER]
 
-draws the scenes (`scenegpi data render --images 1500 --seed 0`), trains a label head on crops of the boxes, then each
-preset on top of the same held-out label distributions, and scores the test scenes. What RUNS holds already is
-not made again, what was interrupted goes on. 95% intervals by bootstrap over images; gains are paired with the
-baseline of the same seed.
+draws the scenes (`scenegpi data render --images 1500 --seed 0`), trains a label head on crops of the boxes, then the
+baseline, then each preset on top of the same held-out label distributions, and scores the test scenes. Scenes are drawn
+and looked at, and presets trained, in `--jobs` processes side by side; the seconds of every part are printed. What RUNS
+holds already is not made again, what was interrupted goes on: each way of training has its own RUNS. 95% intervals by
+bootstrap over images; gains are paired with the baseline of the same seed.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
-import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -35,15 +37,36 @@ from scenegpi.training.config import train_config
 from scenegpi.training.folder import write_json
 from scenegpi.training.photos import stage_figures
 from scenegpi.training.run import read_run
+from scenegpi.vision.backbone import load_backbone
 from scenegpi.vision.cache import photo_looks
-from scenegpi.vision.config import SMALL, HeadConfig, LookConfig, VisionConfig
+from scenegpi.vision.config import SMALL, FitOptions, HeadConfig, LookConfig, VisionConfig
+from scenegpi.vision.looks import LookExtractor
 from seed_rows import BASELINE, Row, average, markdown, plain_rows
 from seed_rows import score as score_prior
+from side_by_side import Parts, shares
 
 OPTIM = {"batch": 16, "patience": 8, "first_epochs": 0, "warmup": 50, "average": 0.99, "pair_rate": 0.1}
-EPOCHS = {True: 12, False: 20}
-"""A thousand scenes are few: small batches, many epochs; of the baseline (its validation figure stays where it is
-from the tenth on) and of the context on top of it."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How many scenes, and how long they are learned from.
+
+    A thousand scenes to train on are few: small batches, many epochs; of the baseline (its validation figure stays
+    where it is from the tenth on) and of the context on top of it. `given` is the share of the context's batches with
+    given labels, `fit` how the label predictor is trained, if not as usual.
+    """
+
+    images: int = 1500
+    epochs: tuple[int, int] = (12, 20)
+    given: float = 0.5
+    fit: FitOptions | None = None
+
+
+QUICK = Recipe(1000, (10, 12), 0.25, FitOptions(epochs=10, folds=3))
+"""Minutes instead of a quarter of an hour: fewer scenes, fewer epochs, and more of them for what context is good at."""
+TASKS = ("sgcls", "predcls")
+Scored = tuple[Result, float]
 SHOWN = ["R@20", "R@50", "R@100", "mR@50"]
 CROPS = LookConfig(
     nodes="crop",
@@ -61,29 +84,50 @@ LEARNED = [name for name, config in PRESETS.items() if config.context is None or
 """Presets that need no word vectors: there are no captions of rendered scenes to learn them from."""
 
 
-def train_presets(data: Path, runs: Path, seed: int, names: Sequence[str], backbone: str) -> dict[str, Path]:
-    """Trains what is missing, all on the vision stage of the baseline's run: preset -> model."""
-    models: dict[str, Path] = {}
-    for name in names:
-        folder = runs / f"seed{seed}" / name
-        values: dict[str, Any] = {"preset": name, "seed": seed, "stage": "both", "data": {"path": str(data)}}
-        values["optim"] = {**OPTIM, "epochs": EPOCHS[name == BASELINE]}
-        values["model"] = {"vision": plain(EYES[backbone]), "baseline": {"counts": False}}
-        if name != BASELINE:
-            values["model"]["context"] = {"read_again": True}
-        values["data"]["cache"] = str(runs / f"seed{seed}" / "looks")
-        if name != BASELINE:
-            values |= {"stage": "graph", "start": str(models[BASELINE])}
-        if not (folder / "finished.json").is_file():
-            resume = (folder / "config.json").is_file()
-            if name != BASELINE and not resume:
-                shutil.copytree(models[BASELINE].parent / "vision", folder / "vision", dirs_exist_ok=True)
-            started, worked = time.perf_counter(), time.process_time()
-            train(read_run(folder) if resume else train_config(values), folder, resume=resume)
-            spent = f"{time.perf_counter() - started:.0f} s, of them {time.process_time() - worked:.0f} s of one core"
-            print(f"{folder}: trained in {spent}", flush=True)
-        models[name] = folder / "model"
-    return models
+class Job(NamedTuple):
+    """All that a process needs to train one preset: the scenes, a folder of runs, and how."""
+
+    data: Path
+    runs: Path
+    seed: int
+    backbone: str
+    recipe: Recipe
+
+    def run(self, name: str) -> Path:
+        return self.runs / f"seed{self.seed}" / name
+
+    @property
+    def looks(self) -> Path:
+        return self.run("looks")
+
+
+def look_at_photos(job: Job, photos: Sequence[tuple[str, int]]) -> None:
+    """Puts the looks of photos, (split, number), where the training will find them."""
+    extractor = LookExtractor(EYES[job.backbone].looks, load_backbone(EYES[job.backbone].looks.backbone))
+    data = {split: open_dataset(job.data, split) for split in {split for split, _ in photos}}
+    for split, i in photos:
+        photo_looks(extractor, data[split].image_path(i), data[split][i], job.looks)
+
+
+def train_stage(job: Job, name: str, stage: str) -> None:
+    """The "vision" stage of the baseline's run, or the "graph" stage of any, unless it is done."""
+    folder, start = job.run(name), job.run(BASELINE)
+    if (folder / "finished.json").is_file() or (stage == "vision" and stage_figures(folder) is not None):
+        return
+    values: dict[str, Any] = {"preset": name, "seed": job.seed, "stage": stage}
+    values["data"] = {"path": str(job.data), "cache": str(job.looks)}
+    values["optim"] = {**OPTIM, "epochs": job.recipe.epochs[name != BASELINE]}
+    if job.recipe.fit is not None and job.backbone != "small":
+        values["fit"] = plain(job.recipe.fit)
+    values["model"] = {"vision": plain(EYES[job.backbone]), "baseline": {"counts": False}}
+    resume = (folder / "config.json").is_file()
+    if name != BASELINE:
+        values["model"]["context"] = {"read_again": True}
+        values["augment"] = {"given": job.recipe.given}
+        values["start"] = str(start / "model")
+        if not resume:
+            shutil.copytree(start / "vision", folder / "vision", dirs_exist_ok=True)
+    train(read_run(folder) if resume else train_config(values), folder, resume=resume)
 
 
 def seen_images(model: SceneModel, data: Dataset, cache: Path) -> list[Seen]:
@@ -96,13 +140,46 @@ def seen_images(model: SceneModel, data: Dataset, cache: Path) -> list[Seen]:
     return seen
 
 
-def score(model: SceneModel, seen: list[Seen], data: Dataset, plan: Plan) -> tuple[Result, float]:
+def score(model: SceneModel, seen: list[Seen], data: Dataset, plan: Plan) -> Scored:
     """The recalls and the share of boxes with the right label."""
     state, right = RecallState(plan), []
     for found, target in zip(predict_seen(model, seen, plan.protocol.task), data, strict=True):
         state.update([found], [target])
         right.append(found.labels == target.labels)
     return state.result(), float(np.concatenate(right).mean())
+
+
+def train_and_score(job: Job, name: str) -> dict[str, Scored]:
+    """A preset on top of the baseline that is there (or that baseline): its figures for each task."""
+    train_stage(job, name, "graph")
+    model, data = load_model(job.run(name) / "model"), open_dataset(job.data, "test")
+    seen = seen_images(model, data, job.looks)
+    return {task: score(model, seen, data, plan_of(task, data, job.data.name)) for task in TASKS}
+
+
+def plan_of(task: Any, data: Dataset, name: str) -> Plan:
+    return Plan(Protocol(task, data=name), data.vocabulary, bootstrap=1000)
+
+
+def run_seed(job: Job, names: Sequence[str], parts: Parts) -> dict[str, dict[str, Scored]]:
+    """Everything from the scenes to the figures, preset -> task -> figures."""
+    suffix = f", seed {job.seed}" if job.seed else ""
+    if EYES[job.backbone].looks.backbone != "small" and stage_figures(job.run(BASELINE)) is None:
+        with parts.part(f"look at the photos{suffix}"):
+            photos = [(s, i) for s in ("train", "val", "test") for i in range(len(open_dataset(job.data, s)))]
+            pieces = {str(k): (job, each) for k, each in enumerate(shares(photos, parts.jobs))}
+            parts.map(look_at_photos, pieces, say=False)
+    with parts.part(f"label predictor{suffix}"):
+        train_stage(job, BASELINE, "vision")
+    print(f"label predictor, held out: {stage_figures(job.run(BASELINE))}", flush=True)
+    with parts.part(f"baseline{suffix}"):
+        train_stage(job, BASELINE, "graph")
+    with parts.part(f"presets, and scoring{suffix}"):
+        # what is only scored comes last: it fills the time of the process that is done first
+        wanted = [name for name in names if name != BASELINE] + [BASELINE]
+        scored = parts.map(train_and_score, {f"- {name}{suffix}": (job, name) for name in wanted})
+        found = dict(zip(wanted, scored.values(), strict=True))
+    return {name: found[name] for name in names}
 
 
 def ship(run: Path, out: Path, results: Mapping[str, Result], images: int) -> None:
@@ -117,58 +194,60 @@ def ship(run: Path, out: Path, results: Mapping[str, Result], images: int) -> No
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=Path, required=True, help="folder of the scenes and the trained models")
-    parser.add_argument("--images", type=int, default=1500)
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        required=True,
+        help="folder of the scenes and the trained models, one for each way to train them",
+    )
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK.images} scenes, epochs {QUICK.epochs}: minutes")
+    parser.add_argument("--images", type=int, help=f"scenes to draw; by default {Recipe().images}")
+    parser.add_argument("--epochs", type=int, nargs=2, metavar=("BASELINE", "CONTEXT"), help="the most of each")
     parser.add_argument("--scene-seed", type=int, default=0, help="of the scenes")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of the training")
     parser.add_argument("--presets", nargs="+", default=LEARNED, choices=LEARNED)
     parser.add_argument("--backbone", choices=list(EYES), default="efficientnet-lite0")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--ship", type=Path, help="write the model with the best validation R@50 (first seed) here")
     options = parser.parse_args()
     torch.set_num_threads(1)
     names = [BASELINE, *(name for name in options.presets if name != BASELINE)]
-    folder = options.runs / f"scenes-{options.images}-{options.scene_seed}"
-    if not folder.is_dir():
-        started = time.perf_counter()
-        render_folder(folder, options.images, options.scene_seed, jobs=options.jobs)
-        print(f"{folder}: drawn in {time.perf_counter() - started:.0f} s", flush=True)
+    recipe = QUICK if options.quick else Recipe()
+    images = options.images or recipe.images
+    recipe = replace(recipe, images=images, epochs=tuple(options.epochs or recipe.epochs))
+    folder = options.runs / f"scenes-{images}-{options.scene_seed}"
+    rows: dict[str, dict[str, list[Scored]]] = {task: {name: [] for name in names} for task in TASKS}
+    with Parts(options.jobs) as parts:
+        if not folder.is_dir():
+            with parts.part(f"draw {images:,} scenes"):
+                render_folder(folder, images, options.scene_seed, jobs=options.jobs)
+        for seed in options.seeds:
+            job = Job(folder, options.runs, seed, options.backbone, recipe)
+            for name, scored in run_seed(job, names, parts).items():
+                for task in TASKS:
+                    rows[task][name].append(scored[task])
     data = open_dataset(folder, "test")
-    results: dict[str, dict[str, list[tuple[Result, float]]]] = {"sgcls": {}, "predcls": {}}
-    for seed in options.seeds:
-        models = {
-            name: load_model(path)
-            for name, path in train_presets(folder, options.runs, seed, names, options.backbone).items()
-        }
-        print(f"label predictor, held out: {stage_figures(options.runs / f'seed{seed}' / BASELINE)}", flush=True)
-        seen = seen_images(models[BASELINE], data, options.runs / f"seed{seed}" / "looks")
-        for task, rows in results.items():
-            plan = Plan(Protocol(task, data=folder.name), data.vocabulary, bootstrap=1000)  # type: ignore[arg-type]
-            for name, model in models.items():
-                rows.setdefault(name, []).append(score(model, seen, data, plan))
     found: dict[str, Any] = {}
     prior = FrequencyPrior.fit(open_dataset(folder, "train"))
-    labels_alone = Plan(Protocol("predcls", data=folder.name), data.vocabulary, bootstrap=1000)
-    for task, rows in results.items():
-        table = {prior.name: score_prior(prior.predict_all(data), data, labels_alone)} if task == "predcls" else {}
-        table |= {n: Row(average([r for r, _ in each]), [r for r, _ in each]) for n, each in rows.items()}
+    for task, each in rows.items():
+        plan = plan_of("predcls", data, folder.name)
+        table = {prior.name: score_prior(prior.predict_all(data), data, plan)} if task == "predcls" else {}
+        table |= {name: Row(average([r for r, _ in some]), [r for r, _ in some]) for name, some in each.items()}
         found[task] = plain_rows(table, SHOWN)
-        print(
-            f"\n{task}, {len(data)} test scenes of {options.images} drawn with seed {options.scene_seed}, in percent\n"
-        )
+        print(f"\n{task}, {len(data)} test scenes of {images} drawn with seed {options.scene_seed}, in percent\n")
         print(markdown(found[task], SHOWN, "R@50", SHOWN[:3]), flush=True)
-    print(
-        "\nlabels right: "
-        + ", ".join(f"{n} {100 * np.mean([a for _, a in v]):.1f}%" for n, v in results["sgcls"].items())
-    )
+    right = {name: 100 * float(np.mean([a for _, a in some])) for name, some in rows["sgcls"].items()}
+    print("\nlabels right: " + ", ".join(f"{name} {share:.1f}%" for name, share in right.items()))
+    print(f"\n{parts.table()}")
     if options.json:
-        about = {"images": options.images, "scene seed": options.scene_seed, "seeds": options.seeds, "test": len(data)}
-        write_json(options.json, {**about, **found})
+        about = {"images": images, "scene seed": options.scene_seed, "seeds": options.seeds, "test": len(data)}
+        about |= {"backbone": options.backbone, "recipe": plain(recipe), "seconds, and of one core": parts.spent}
+        write_json(options.json, {**about, "labels right": right, **found})
     if options.ship:
         first = options.runs / f"seed{options.seeds[0]}"
         best = max(names, key=lambda name: float(read_object(first / name / "finished.json")["R@50"]))
-        ship(first / best, options.ship, {task: rows[best][0][0] for task, rows in results.items()}, len(data))
+        ship(first / best, options.ship, {task: each[best][0][0] for task, each in rows.items()}, len(data))
 
 
 if __name__ == "__main__":
