@@ -10,13 +10,15 @@ which predicate of a pair, or which label of a box, comes first. Where labels ar
 found (SGCls) there are numbers for each: with labels that may be wrong, a predicate is less sure.
 
 "Related" is what annotators wrote down, which is never all that is there: a calibrated 30% says that three in ten such
-pairs were annotated.
+relations were annotated. A pair with k annotated predicates counts k times, as in training. So what is right is the
+probability of each predicate, which is what users read; their sum, P(related), is the expected number of predicates,
+and a little above the share of related pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
@@ -33,7 +35,10 @@ if TYPE_CHECKING:
 
 Task = Literal["predcls", "sgcls"]
 FURTHEST = 20.0
+FLATTEST = 1 / HOTTEST
 GAIN = 1.25
+FEWEST = 20
+"""Of fewer images nobody knows how large the noise is."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ class Calibrations:
 class Outcomes(NamedTuple):
     """Raw logits of images, and what was annotated.
 
-    Pairs: `odds` (E,) and `related` (E,). Annotated rows, as often as they stand there: `predicates` (M, P) and
+    Pairs: `odds` (E,) and `related` (E,), those with k predicates k times. Their predicates: `predicates` (M, P) and
     `chosen` (M,) in 0..P - 1. Boxes: `nodes` (N, C) and `labels` (N,). And the image of each, `pair_image` (E,),
     `row_image` (M,), `node_image` (N,).
     """
@@ -107,6 +112,16 @@ class Outcomes(NamedTuple):
 def log_odds(edges: Tensor) -> Tensor:
     """(E, 1 + P) logits -> (E,) log-odds of any relation."""
     return edges[:, 1:].logsumexp(1) - edges[:, 0]
+
+
+def fit_calibrations(
+    model: SceneModel, images: Sequence[Seen], task: Literal["predcls", "sgcls", "both"]
+) -> Calibrations:
+    """For the task that a model was trained for, or both; what is known of one task alone holds for the other too."""
+    if task == "both":
+        return Calibrations(fit_calibration(model, images, "predcls"), fit_calibration(model, images, "sgcls"))
+    fitted = fit_calibration(model, images, task)
+    return Calibrations(replace(fitted, labels=1.0), fitted)
 
 
 def fit_calibration(model: SceneModel, images: Iterable[Seen], task: Task) -> Calibration:
@@ -145,29 +160,40 @@ def _outcomes(model: SceneModel, batch: SceneBatch, first: int) -> Outcomes:
     with torch.no_grad():
         out = model(batch.to(model.baseline.label.device))
     nodes, edges = out.nodes[-1].cpu(), out.edges[-1].cpu()
-    related = torch.zeros(batch.num_edges, dtype=torch.bool)
-    related[batch.relation_edge] = True
+    row = batch.relation_edge  # each predicate of a pair once
+    free = torch.ones(batch.num_edges, dtype=torch.bool)
+    free[row] = False
+    pair = torch.cat([free.nonzero().flatten(), row])
     node_image = first + batch.batch
-    pair_image = node_image[batch.edge_index[0]]
-    row = batch.relation_edge.repeat_interleave(batch.relation_count)
-    chosen = batch.relation_class.repeat_interleave(batch.relation_count) - 1
-    pairs = (log_odds(edges), related, pair_image)
-    return Outcomes(*pairs, edges[row, 1:], chosen, pair_image[row], nodes, batch.labels, node_image)
+    image = node_image[batch.edge_index[0]]
+    pairs = (log_odds(edges)[pair], ~free[pair], image[pair])
+    return Outcomes(*pairs, edges[row, 1:], batch.relation_class - 1, image[row], nodes, batch.labels, node_image)
 
 
 def _fit_temperature(logits: Tensor, chosen: Tensor, image: Tensor) -> float:
     """T of logits (n, K) for what was chosen (n,)."""
     logits = logits.double()
-    (slope,) = _minimum(lambda w: cross_entropy(logits * w[0], chosen, reduction="none"), (1.0,), image)
-    return 1 / slope if 1 / HOTTEST <= slope <= 1 / COLDEST else 1.0
+    (slope,) = _minimum(lambda w: cross_entropy(logits * _slope(w), chosen, reduction="none"), (1.0,), image)
+    return 1 / max(slope, FLATTEST) if slope <= 1 / COLDEST else 1.0
 
 
 def _fit_odds(odds: Tensor, related: Tensor, image: Tensor) -> tuple[float, float]:
     """T and b of log-odds (E,)."""
     x, y = odds.double(), related.double()
-    slope, offset = _minimum(lambda w: softplus(x * w[0] + w[1]) - y * (x * w[0] + w[1]), (1.0, 0.0), image)
-    inside = 1 / HOTTEST <= slope <= 1 / COLDEST and abs(offset) <= FURTHEST
-    return (1 / slope, offset) if inside else (1.0, 0.0)
+
+    def loss(w: Tensor) -> Tensor:
+        z = x * _slope(w) + w[1]
+        return softplus(z) - y * z
+
+    slope, offset = _minimum(loss, (1.0, 0.0), image)
+    # What tells all apart, or has but one kind of outcome, has no finite minimum.
+    inside = slope <= 1 / COLDEST and abs(offset) <= FURTHEST
+    return (1 / max(slope, FLATTEST), offset) if inside else (1.0, 0.0)
+
+
+def _slope(weights: Tensor) -> Tensor:
+    """1 / T, not so flat that the temperature is out of bounds: that is what a model gets which knows nothing."""
+    return weights[0].clamp_min(FLATTEST)
 
 
 def _minimum(loss: Callable[[Tensor], Tensor], start: tuple[float, ...], image: Tensor) -> tuple[float, ...]:
@@ -176,7 +202,7 @@ def _minimum(loss: Callable[[Tensor], Tensor], start: tuple[float, ...], image: 
     image (n,) says which losses belong together. Of a gain that fitting found, chance alone passes GAIN standard errors
     less than one time in twenty with one number or two.
     """
-    if not len(image):
+    if not len(image) or len(image.unique()) < FEWEST:
         return start
     first = torch.tensor(start, dtype=torch.float64)
     weights = first.clone().requires_grad_()

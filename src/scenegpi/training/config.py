@@ -173,7 +173,8 @@ class TrainConfig:
     `fit` says how the label predictor is trained, where not as usual.
     `start` is a model whose baseline is taken over, instead of training one first. `simulate` makes up label
     distributions for SGCls; the figures are then called simulated. `device` is one of Lightning's accelerators,
-    `devices` how many processes of it train together.
+    `devices` how many processes of it train together. `calibrate` fits temperatures of the best model to the validation
+    images (see `models.calibrate`).
     """
 
     preset: str = _DEFAULT_PRESET
@@ -191,6 +192,7 @@ class TrainConfig:
     augment: AugmentConfig = AugmentConfig()
     simulate: SimulateConfig | None = None
     fit: FitOptions | None = None
+    calibrate: bool = True
 
     @property
     def scored_task(self) -> Literal["predcls", "sgcls"]:

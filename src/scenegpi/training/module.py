@@ -24,6 +24,12 @@ KS = (20, 50, 100)
 _WARM_AVERAGE = 10
 
 
+def recall_figures(state: RecallState) -> dict[str, float]:
+    """R@K and mR@K, as shares; those that there are."""
+    found = state.result().figures
+    return {name: found[name] for k in KS for name in (f"R@{k}", f"mR@{k}") if math.isfinite(found[name])}
+
+
 class SceneModule(L.LightningModule):
     """Trains `model`; validates and keeps `best_model`, the running mean of its weights (or the model itself).
 
@@ -93,8 +99,7 @@ class SceneModule(L.LightningModule):
 
     def figures(self) -> dict[str, float]:
         """R@K and mR@K of the last validation, as shares."""
-        found = self.recall.result().figures
-        return {name: found[name] for k in KS for name in (f"R@{k}", f"mR@{k}") if math.isfinite(found[name])}
+        return recall_figures(self.recall)
 
     def configure_optimizers(self) -> Any:
         """Adam with decoupled weight decay on matrices, warm-up, then a cosine."""

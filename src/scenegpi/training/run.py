@@ -21,9 +21,12 @@ from torch.utils.data import DataLoader
 from scenegpi.data.errors import DataError
 from scenegpi.data.files import read_object
 from scenegpi.features.batch import Seen
+from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models.build import SceneModel, build_model, prepare_model
-from scenegpi.models.checkpoint import load_model
+from scenegpi.models.calibrate import fit_calibrations
+from scenegpi.models.checkpoint import load_model, save_model
 from scenegpi.models.grouping import grouped
+from scenegpi.models.predict import predict_seen
 from scenegpi.options import OptionError, override, plain
 from scenegpi.training.batches import TrainingImages, train_loader
 from scenegpi.training.borrow import Lender
@@ -40,7 +43,7 @@ from scenegpi.training.folder import (
     write_json,
 )
 from scenegpi.training.losses import predicate_balance
-from scenegpi.training.module import MONITOR, SceneModule
+from scenegpi.training.module import KS, MONITOR, SceneModule, recall_figures
 from scenegpi.training.photos import STAGE, SeenImages, fit_photos, look_at, seeing, stage_figures, wait_for_stage
 from scenegpi.training.progress import Bar, photo_counter, print_figures
 from scenegpi.training.simulate import label_shares, simulated
@@ -113,9 +116,30 @@ def train_graph(
         raise KeyboardInterrupt from None
     writer = next(each for each in trainer.callbacks if isinstance(each, RunFolder))  # type: ignore[attr-defined]
     if trainer.is_global_zero:
+        if config.calibrate:
+            calibrate_model(config, both, folder / MODEL)
         summary = {"epochs": len(writer.rows), MONITOR: writer.best, "seconds": round(time.perf_counter() - started, 1)}
         write_json(folder / FINISHED, summary)
     return folder / MODEL
+
+
+def calibrate_model(config: TrainConfig, validation: Sequence[Seen], folder: Path) -> None:
+    """Fits the temperatures of the model in `folder` to the validation images; what gains nothing stays neutral.
+
+    Its validation figures are counted anew: a list of relations over all pairs may change its order.
+    """
+    model, task = load_model(folder), config.scored_task
+    fitted = fit_calibrations(model, validation, config.task)
+    if fitted == model.calibration:
+        return
+    model.calibration = fitted
+    state = RecallState(Plan(Protocol(task=task, constraint="graph", ks=KS), model.vocabulary))
+    state.update(predict_seen(model, validation, task), [image.graph for image in validation])
+    about, metrics = read_object(folder / "config.json")["training"], read_object(folder / "metrics.json")
+    for entry in metrics.values():
+        entry["figures"] = recall_figures(state)
+    save_model(model, folder, metrics, about, overwrite=True)
+    print(f"calibrated: labels given, {fitted.predcls}; labels found, {fitted.sgcls}", flush=True)
 
 
 def read_run(folder: str | Path) -> TrainConfig:
