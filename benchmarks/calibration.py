@@ -6,7 +6,7 @@
 Shipped models (and those of --model, on VG150), each on test images, with a calibration fitted to others that it was
 not trained on: the validation images of its training, or scenes of another seed, drawn into --scenes. `vrd-photo` has
 seen all photos: in its place stand the models of the cross-validation (--folds, the RUNS of `vrd_photos.py --looks
-both`), each on the photos of its fold. Nothing is fitted to test images.
+both`), each on the photos of its fold. Nothing is fitted to test images. What FILE holds of other models stays.
 
 Three questions, and what users read:
 
@@ -34,6 +34,7 @@ import torch
 from numpy.typing import NDArray
 
 from scenegpi.data import Dataset, open_dataset
+from scenegpi.data.files import read_object
 from scenegpi.data.rendered import render_folder
 from scenegpi.features.batch import Seen, edge_numbers
 from scenegpi.graph import SceneGraph
@@ -274,15 +275,16 @@ def main() -> None:
         parts = fold_parts(options.vrd, options.folds, options.looks)
         for task in ("predcls", "sgcls"):
             title = f"vrd-photo's folds, {task}"
-            found[title] = measure(title, parts, task)  # type: ignore[arg-type]
+            found[title] = measure("vrd-photo's folds", parts, task)  # type: ignore[arg-type]
     if options.scenes:
         part = rendered_part(options.scenes)
         for task in ("predcls", "sgcls"):
-            found[f"rendered, {task}"] = measure(f"rendered, {task}", [part], task)  # type: ignore[arg-type]
+            found[f"rendered, {task}"] = measure("rendered", [part], task)  # type: ignore[arg-type]
     if not found:
         parser.error("nothing to measure: give --vg150, --vrd or --scenes")
     about = {"command": "benchmarks/calibration.py", "bins": BINS, "gains": "paired, 95% by bootstrap over images"}
-    write_json(options.json, {**about, "models": found})
+    known = read_object(options.json)["models"] if options.json.is_file() else {}
+    write_json(options.json, {**about, "models": {**known, **found}})
     print(f"\n{options.json}: written")
 
 
