@@ -28,8 +28,6 @@ from scenegpi.training.run import read_run, train_graph
 from scenegpi.training.sources import Images
 from scenegpi.vision.model import VisionModel
 
-VALIDATION = 64
-"""Photos of the training part that only choose the epoch."""
 EYES: dict[str, dict[str, Any]] = {
     "crop": {"looks": {"nodes": "crop"}},
     "both": {},
@@ -125,9 +123,8 @@ def settings(row: Row, setup: Setup, start: Path | None = None) -> TrainConfig:
     values: dict[str, Any] = {"preset": row.preset, "stage": "graph", "task": "both", "data": {"path": "vrd"}}
     values["model"] = {"vision": EYES[setup.looks], "baseline": BASE}
     values["fit"] = FIT[setup.looks] or None
-    values["optim"] = {"epochs": setup.epochs or 5, "first_epochs": 0, "patience": 100}
+    values["optim"] = {"epochs": setup.epochs or 5, "first_epochs": 0, "keep": "last"}
     values["augment"] = {"photos": 2}
-    values["calibrate"] = False
     if row.preset != "baseline":
         values["model"]["context"] = {**CONTEXT, **row.context}
         values["optim"] |= {"epochs": setup.epochs or 6, "learning_rate": 2e-3, "pair_rate": 0.03}
@@ -174,10 +171,9 @@ def train_row(
     if not (run / "finished.json").is_file():
         print(f"{run}: training", flush=True)
         photos = seen.of(train, row.pair_looks)
-        aside = min(VALIDATION, len(photos) // 4)
-        graphs, looks = [each.graph for each in photos], [each.pair_looks for each in photos]
-        images = Images([*layouts, *graphs[aside:]], graphs[:aside], graphs[0].vocabulary)
-        shown = SeenImages(images, [*[None] * len(layouts), *looks[aside:]], looks[:aside], seen.vision)
+        images = Images([*layouts, *(each.graph for each in photos)], [], photos[0].graph.vocabulary)
+        looks = [None] * len(layouts) + [each.pair_looks for each in photos]
+        shown = SeenImages(images, looks, [], seen.vision)
         resume = (run / "config.json").is_file() and (run / "last.ckpt").is_file()
         if not resume:
             shutil.rmtree(run, ignore_errors=True)

@@ -104,6 +104,8 @@ class OptimConfig:
         batch: images in a batch.
         pairs: in place of `batch`, a batch is as many images as have together about so many pairs; 0 counts images.
         epochs, patience: the most, and how many without a better validation R@50 before it stops.
+        keep: the "best" epoch by validation R@50; or the "last": no validation images needed, no early stop.
+            A hundred images can't tell epochs apart: with so few, the last of a falling rate is the safer choice.
         first_epochs: how many of the epochs, at the beginning, train the baseline of a model with context.
         learning_rate, warmup, schedule: warmup counts steps; "cosine" ends at a fiftieth of the rate. With
             `first_epochs` it starts anew after them.
@@ -119,6 +121,7 @@ class OptimConfig:
     pairs: int = bounded(0, 0, 10**8)
     epochs: int = bounded(10, 1, 100_000)
     patience: int = bounded(3, 1, 100_000)
+    keep: Literal["best", "last"] = "best"
     first_epochs: int = bounded(6, 0, 100_000)
     learning_rate: float = bounded(1e-3, 1e-9, 10.0)
     weight_decay: float = bounded(1e-4, 0.0, 10.0)

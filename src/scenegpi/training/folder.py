@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import shutil
 import time
 from pathlib import Path
@@ -47,8 +48,8 @@ class WholeFiles(TorchCheckpointIO):
 class RunFolder(L.Callback):
     """Writes the run after every epoch. Stands last among the callbacks, so that it saves what the others know."""
 
-    def __init__(self, folder: Path, record: dict[str, Any], simulated: bool) -> None:
-        self.folder, self.record, self.simulated = folder, record, simulated
+    def __init__(self, folder: Path, record: dict[str, Any], simulated: bool, keep_last: bool = False) -> None:
+        self.folder, self.record, self.simulated, self.keep_last = folder, record, simulated, keep_last
         self.rows: list[dict[str, float]] = []
         self.best = -1.0
         self.started = time.perf_counter()
@@ -69,16 +70,17 @@ class RunFolder(L.Callback):
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
         row = {"epoch": trainer.current_epoch + 1, "seconds": round(seconds, 2), **metrics}
         self.rows.append(row)
-        better = metrics.get(MONITOR, 0.0) > self.best
-        self.best = max(self.best, metrics.get(MONITOR, 0.0))
+        found = metrics.get(MONITOR, 0.0)
+        better = found > self.best
+        self.best = max(self.best, found)
         if trainer.is_global_zero:
-            if better:
+            if better or self.keep_last:
                 self._save_model(pl_module, trainer.current_epoch + 1)
             self._save_log()
+            mark = " (best)" if better and not self.keep_last else ""
+            recall = f", {MONITOR} {found:.2f}{mark}" if MONITOR in metrics else ""
             print(
-                f"epoch {row['epoch']}: loss {metrics.get('loss', float('nan')):.4f}, "
-                f"{MONITOR} {metrics.get(MONITOR, 0.0):.2f}{' (best)' if better else ''}, {seconds:.0f} s",
-                flush=True,
+                f"epoch {row['epoch']}: loss {metrics.get('loss', math.nan):.4f}{recall}, {seconds:.0f} s", flush=True
             )
         trainer.save_checkpoint(self.folder / STATE)
 
@@ -86,7 +88,8 @@ class RunFolder(L.Callback):
         count = int(module.recall.sums[module.plan.layout.blocks["images"]][0])
         what = "validation" + (" (simulated label distributions)" if self.simulated else "")
         entry = {"figures": module.figures(), "images": count, "protocol": str(module.plan.protocol), "epoch": epoch}
-        save_model(module.best_model, self.folder / MODEL, {what: entry}, self.record, overwrite=True)
+        metrics = {what: entry} if count else {}
+        save_model(module.best_model, self.folder / MODEL, metrics, self.record, overwrite=True)
 
     def _save_log(self) -> None:
         names = list(dict.fromkeys(name for row in self.rows for name in row))

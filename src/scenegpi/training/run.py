@@ -86,8 +86,10 @@ def train_graph(
 ) -> Path:
     """Trains on images that were opened (and looked at) before; as `train`."""
     looks, validation_looks = (None, None) if seen is None else (seen.train_looks, seen.validation_looks)
-    module = make_module(config, images, folder, seen)
     validation = images.validation
+    if not validation and config.optim.keep == "best":
+        raise OptionError("optim.keep: the best epoch is chosen by validation images, and there are none")
+    module = make_module(config, images, folder, seen)
     labels = len(images.vocabulary.objects)
     shares = label_shares(images.train, labels)
     lender = None
@@ -110,15 +112,19 @@ def train_graph(
     state = folder / STATE
     try:
         trainer.fit(
-            module, loader, validation_loader(mine), ckpt_path=str(state) if resume and state.exists() else None
+            module,
+            loader,
+            validation_loader(mine) if validation else None,
+            ckpt_path=str(state) if resume and state.exists() else None,
         )
     except SystemExit:  # Lightning's answer to Ctrl+C
         raise KeyboardInterrupt from None
     writer = next(each for each in trainer.callbacks if isinstance(each, RunFolder))  # type: ignore[attr-defined]
     if trainer.is_global_zero:
-        if config.calibrate:
+        if config.calibrate and validation:
             calibrate_model(config, both, folder / MODEL)
-        summary = {"epochs": len(writer.rows), MONITOR: writer.best, "seconds": round(time.perf_counter() - started, 1)}
+        figures = {MONITOR: writer.best} if validation else {}
+        summary = {"epochs": len(writer.rows), **figures, "seconds": round(time.perf_counter() - started, 1)}
         write_json(folder / FINISHED, summary)
     return folder / MODEL
 
@@ -201,12 +207,15 @@ def make_trainer(
     if stage is not None:
         record["label predictor, held out"] = ", ".join(f"{name} {value:.4g}" for name, value in stage.items())
     optim = config.optim
-    callbacks: list[Callback] = [
-        EarlyStopping(MONITOR, mode="max", patience=optim.patience + optim.first_epochs, check_finite=False)
-    ]
+    last = optim.keep == "last"
+    callbacks: list[Callback] = []
+    if not last:
+        patience = optim.patience + optim.first_epochs
+        callbacks.append(EarlyStopping(MONITOR, mode="max", patience=patience, check_finite=False))
     if progress:
         callbacks.append(Bar(leave=False))
-    callbacks.append(RunFolder(folder, record, config.simulate is not None and config.scored_task == "sgcls"))
+    simulated = config.simulate is not None and config.scored_task == "sgcls"
+    callbacks.append(RunFolder(folder, record, simulated, last))
     board = TensorBoardLogger(str(folder), name="", version="tensorboard") if find_spec("tensorboard") else False
     processes = config.devices * config.nodes
     return L.Trainer(
