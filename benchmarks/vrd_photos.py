@@ -37,13 +37,15 @@ from scenegpi.metrics.intervals import percentile_interval, poisson_weights
 from scenegpi.models import load_model
 from scenegpi.models.predict import predict_seen
 from scenegpi.training.folder import write_json
-from seed_rows import BASELINE, Row, markdown, plain_rows
+from seed_rows import BASELINE, Row, plain_rows
 from vrd_folds import EYES, ROWS, Setup, deal, fit_fold, open_photos, ship, train_row
 
 SHOWN = ["R@20", "R@50", "R@100", "mR@50"]
 TASKS = ("sgcls", "predcls")
 HEAD = "label predictor alone"
 REPLICATES = 1000
+BY_FOLD = "gpi-feature-attention, 2 steps"
+"""The row that is shown fold by fold."""
 
 
 class LabelCounts(NamedTuple):
@@ -137,12 +139,41 @@ def table(scores: dict[str, Scores], heads: LabelCounts) -> dict[str, Any]:
 
 
 def show(found: dict[str, Any]) -> None:
-    """Prints the tables."""
-    print(f"\nLabels, {found['photos']} photos, {found['boxes']:,} boxes, in percent\n")
-    print(markdown(found["labels"], ["top-1", "top-5"], "top-1", ["top-1", "top-5"]))
-    for task in TASKS:
-        print(f"\n{task}, graph constraint, in percent\n")
-        print(markdown(found[task], SHOWN, "R@50", SHOWN[:3]), flush=True)
+    """Prints the tables, as docs/vrd-photos.md has them; of the folds two rows."""
+    print(f"\n{found['photos']} photos, {found['boxes']:,} boxes, graph constraint, in percent\n")
+    print("| labels | top-1 | gain over `baseline` | top-5 |\n|---|---:|---:|---:|")
+    for name, entry in found["labels"].items():
+        what = name if name == HEAD else f"`{name}`"
+        print(f"| {what} | {_wide(entry, 'top-1')} | {_gain(entry, 'top-1')} | {entry['figures']['top-5']:.1f} |")
+    for task, title in zip(TASKS, ("SGCls", "PredCls"), strict=True):
+        print(f"\n| {title} | R@20 | R@50 | R@100 | gain in R@50 | relative, R@50 / R@100 |")
+        print("|---|---:|---:|---:|---:|---:|")
+        for name, entry in found[task].items():
+            more = entry["relative gain"]
+            share = "" if name == BASELINE else f"{more['R@50']:+.1f}% / {more['R@100']:+.1f}%"
+            cells = [f"{entry['figures']['R@20']:.1f}", _wide(entry, "R@50"), _wide(entry, "R@100")]
+            print(f"| `{name}` | {' | '.join([*cells, _gain(entry, 'R@50'), share])} |")
+    last = BY_FOLD if BY_FOLD in found["sgcls"] else list(found["sgcls"])[-1]
+    print(f"\n| fold | photos | label predictor | `baseline` | `{last}` | SGCls R@50 | R@100 | PredCls R@50 |")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for k, each in found["folds"].items():
+        top1 = [f"{each['labels'][name]['figures']['top-1']:.1f}" for name in (HEAD, BASELINE, last)]
+        pairs = [
+            _change(each[task], last, key) for task, key in (("sgcls", "R@50"), ("sgcls", "R@100"), ("predcls", "R@50"))
+        ]
+        print(f"| {k} | {each['photos']} | {' | '.join([*top1, *pairs])} |", flush=True)
+
+
+def _wide(entry: dict[str, Any], key: str) -> str:
+    return "{:.1f} [{:.1f}, {:.1f}]".format(entry["figures"][key], *entry["intervals"][key])
+
+
+def _gain(entry: dict[str, Any], key: str) -> str:
+    return "{:+.2f} [{:+.2f}, {:+.2f}]".format(*entry["gain"][key]) if "gain" in entry else ""
+
+
+def _change(rows: dict[str, Any], name: str, key: str) -> str:
+    return f"{rows[BASELINE]['figures'][key]:.1f} -> {rows[name]['figures'][key]:.1f}"
 
 
 def card_figures(path: Path, name: str) -> dict[str, Any]:
