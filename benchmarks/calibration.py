@@ -6,7 +6,9 @@
 Shipped models (and those of --model, on VG150), each on test images, with a calibration fitted to others that it was
 not trained on: the validation images of its training, or scenes of another seed, drawn into --scenes. `vrd-photo` has
 seen all photos: in its place stand the models of the cross-validation (--folds, the RUNS of `vrd_photos.py --looks
-both`), each on the photos of its fold. Nothing is fitted to test images. What FILE holds of other models stays.
+both`), each on the photos of its fold, fitted to what the others say of theirs; all five together give the numbers for
+a model of all photos, which --into writes into the folder of one. Nothing is fitted to the images it is tested on.
+What FILE holds of other models stays.
 
 Three questions, and what users read:
 
@@ -29,128 +31,44 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from calibration_scores import BINS, REPLICATES, Said, figures, gains, questions
 from scenegpi.data import Dataset, open_dataset
 from scenegpi.data.files import read_object
 from scenegpi.data.rendered import render_folder
-from scenegpi.features.batch import Seen, edge_numbers
+from scenegpi.features.batch import Seen
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState, Result, compare
-from scenegpi.metrics.intervals import percentile_interval, poisson_weights
 from scenegpi.models import SceneModel, load_model
-from scenegpi.models.calibrate import Calibrations, Task, fit_calibration
+from scenegpi.models.calibrate import Calibration, Calibrations, Task, fit_calibration, fit_outcomes, joined, outcomes
 from scenegpi.models.predict import predict_seen
 from scenegpi.options import plain
 from scenegpi.training.folder import write_json
 from scenegpi.vision.cache import photo_looks
-from vrd_folds import VALIDATION, Setup, deal, fit_fold, open_photos
+from vrd_folds import Setup, deal, fit_fold, open_photos
 
-BINS = 15
-DRAWS, REPLICATES = 100, 1000
 RECALLS = ("R@20", "R@50", "R@100", "ngR@50", "mR@50")
 SCENES, SCENE_SEEDS = 400, (101, 102)
 """Scenes to fit and to test; `rendered` was trained on those of seed 0."""
 ROW = "gpi-feature-attention"
-Array = NDArray[np.float64]
 
 
 class Part(NamedTuple):
-    """A model, images to fit and images to test, with what pixels show of them."""
+    """A model, images to test it on with what pixels show of them, and images to fit; without, those of other parts."""
 
     model: SceneModel
-    fit: Sequence[Seen]
     test: Sequence[Seen]
+    fit: Sequence[Seen] = ()
 
 
-class Said(NamedTuple):
-    """(n, 4) what was said with confidence, whether it was so, negative log-likelihood, Brier score; (n,) image."""
-
-    rows: Array
-    image: NDArray[np.int64]
-
-    @classmethod
-    def yes_or_no(cls, p: Array, true: Array, image: NDArray[np.int64]) -> Said:
-        """p (n,) the probability of yes, true (n,) 0 or 1."""
-        nll = -np.log(np.where(true > 0, p, 1 - p).clip(1e-12))
-        return cls(np.column_stack([p, true, nll, (p - true) ** 2]), image)
-
-    @classmethod
-    def choice(cls, dist: Array, share: Array, image: NDArray[np.int64]) -> Said:
-        """dist (n, K), share (n, K) of what was chosen; the first of dist is a hit if it has any share."""
-        best = dist.argmax(axis=1)
-        hit = share[np.arange(len(dist)), best] > 0
-        nll = -(share * np.log(dist.clip(1e-12))).sum(axis=1)
-        return cls(np.column_stack([dist.max(axis=1), hit, nll, ((dist - share) ** 2).sum(axis=1)]), image)
-
-
-def questions(found: Iterable[SceneGraph], truth: Sequence[SceneGraph], task: Task) -> dict[str, Said]:
-    """What predictions say, question by question."""
-    parts: dict[str, list[Said]] = {}
-    for k, (graph, true) in enumerate(zip(found, truth, strict=True)):
-        assert graph.pair_dist is not None
-        assert graph.label_dist is not None
-        dist = graph.pair_dist.astype(np.float64)
-        rows = true.relations[true.relations[:, 0] != true.relations[:, 1]]
-        counts = np.zeros((len(dist), dist.shape[1] - 1))
-        np.add.at(counts, (edge_numbers(rows, len(true)), rows[:, 2]), 1)
-        held = counts.sum(axis=1)
-        yes, image = held > 0, np.full(len(dist), k)
-        best = dist[:, 1:].argmax(axis=1)
-        hit = counts[np.arange(len(dist)), best] > 0
-        given = dist[yes, 1:] / dist[yes, 1:].sum(axis=1, keepdims=True)
-        said = {
-            "related": Said.yes_or_no(1 - dist[:, 0], yes.astype(float), image),
-            "predicate": Said.choice(given, counts[yes] / held[yes, None], image[yes]),
-            "relation": Said.yes_or_no(dist[:, 1:].max(axis=1, initial=0.0), hit.astype(float), image),
-        }
-        if task == "sgcls":
-            labels = np.eye(graph.label_dist.shape[1])[true.labels]
-            said["labels"] = Said.choice(graph.label_dist.astype(np.float64), labels, np.full(len(true), k))
-        for name, each in said.items():
-            parts.setdefault(name, []).append(each)
-    return {name: Said(*(np.concatenate(each) for each in zip(*said, strict=True))) for name, said in parts.items()}
-
-
-def calibration_error(confidence: Array, hits: Array, width: bool = False) -> float:
-    """The mean gap between both, (n,) in the order of confidence, over 15 bins of equal mass, or of equal width."""
-    cuts = np.arange(BINS) * len(confidence) // BINS
-    if width:
-        cuts = np.unique(np.searchsorted(confidence, np.arange(BINS) / BINS))
-        cuts = cuts[cuts < len(confidence)]
-    return float(np.abs(np.add.reduceat(hits - confidence, cuts)).sum() / len(confidence))
-
-
-def figures(said: Said) -> dict[str, float]:
-    """For JSON; errors in percent."""
-    order = np.argsort(said.rows[:, 0], kind="stable")
-    confidence, hit = said.rows[order, 0], said.rows[order, 1]
-    rng = np.random.default_rng(0)
-    drawn = [calibration_error(confidence, rng.random(len(confidence)) < confidence) for _ in range(DRAWS)]
-    return {
-        "ECE": round(100 * calibration_error(confidence, hit), 3),
-        "ECE, equal width": round(100 * calibration_error(confidence, hit, width=True), 3),
-        "chance": round(100 * float(np.quantile(drawn, 0.95)), 3),
-        "said": round(100 * float(confidence.mean()), 2),
-        "was": round(100 * float(hit.mean()), 2),
-        "NLL": round(float(said.rows[:, 2].mean()), 5),
-        "Brier": round(float(said.rows[:, 3].mean()), 5),
-    }
-
-
-def gains(before: Said, after: Said) -> dict[str, list[float]]:
-    """How much NLL and Brier score fall, paired, with 95% intervals by bootstrap over images."""
-    images = int(before.image.max()) + 1
-    weights = poisson_weights(np.arange(images, dtype=np.uint64), REPLICATES).astype(np.float64)
-    size = np.bincount(before.image, minlength=images)
-    out = {}
-    for name, column in (("NLL", 2), ("Brier", 3)):
-        less = np.bincount(before.image, before.rows[:, column] - after.rows[:, column], minlength=images)
-        spread = (less @ weights) / (size @ weights)
-        out[name] = [round(float(v), 5) for v in (less.sum() / size.sum(), *percentile_interval(spread))]
-    return out
+def fit(parts: Sequence[Part], task: Task) -> list[Calibration]:
+    """Of each part by its images to fit; of cross-validation by what the others say of their test images."""
+    if all(part.fit for part in parts):
+        return [fit_calibration(part.model, part.fit, task) for part in parts]
+    said = [outcomes(part.model, part.test, task) for part in parts]
+    others = [said[:k] + said[k + 1 :] for k in range(len(said))]
+    return [fit_outcomes(joined(each), labels=task == "sgcls") for each in [*others, said]]
 
 
 def measure(title: str, parts: Sequence[Part], task: Task) -> dict[str, Any]:
@@ -158,7 +76,8 @@ def measure(title: str, parts: Sequence[Part], task: Task) -> dict[str, Any]:
     truth = [image.graph for part in parts for image in part.test]
     said: list[dict[str, Said]] = []
     recall: list[Result] = []
-    fitted = [Calibrations(**{task: fit_calibration(part.model, part.fit, task)}) for part in parts]
+    found_fits = fit(parts, task)
+    fitted = [Calibrations(**{task: each}) for each in found_fits[: len(parts)]]
     neutral = [Calibrations()] * len(parts)
     for calibrations in (neutral,) if fitted == neutral else (neutral, fitted):
         found: list[SceneGraph] = []
@@ -169,6 +88,9 @@ def measure(title: str, parts: Sequence[Part], task: Task) -> dict[str, Any]:
         plan = Plan(Protocol(task, data=title), truth[0].vocabulary, bootstrap=REPLICATES)
         recall.append(RecallState(plan).update(found, truth).result())
     entry: dict[str, Any] = {"task": task, "test images": len(truth), "fitted to": [len(part.fit) for part in parts]}
+    if len(found_fits) > len(parts):
+        entry["fitted to"] = [len(truth) - len(part.test) for part in parts]
+        entry["of a model of all images"] = plain(found_fits[-1])
     entry["calibration"] = [plain(calibration.of(task)) for calibration in fitted]
     entry["questions"] = {
         name: {"n": len(said[0][name].rows), "before": figures(said[0][name]), "after": figures(said[-1][name])}
@@ -199,15 +121,18 @@ def show(title: str, entry: dict[str, Any], fitted: Sequence[str]) -> None:
             gain, low, high = each["gain"][score]
             cells += [f"{before[score]:.4f}", f"{gain:+.4f} [{low:+.4f}, {high:+.4f}]" if before != after else "0"]
         print("| " + " | ".join(cells) + " |")
+    for when in ("before", "after"):
+        n, said, was, error = (entry["questions"]["relation"][when][f"{x}, shown"] for x in ("n", "said", "was", "ECE"))
+        print(f"\nrelations of 10% and more, {when}: {n:,}, said {said:.1f}%, was {was:.1f}%, ECE {error:.2f}", end="")
     recalls = []
     for name, each in entry["recall"].items():
         gain, low, high = each["gain"]
         recalls.append(f"{name} {each['before']:.2f} {gain:+.2f} [{low:+.2f}, {high:+.2f}]")
-    print("\nrecall, gain by the calibration: " + ", ".join(recalls), flush=True)
+    print("\n\nrecall, gain by the calibration: " + ", ".join(recalls), flush=True)
 
 
 def layout_part(model: str, fit: Iterable[SceneGraph], test: Iterable[SceneGraph]) -> Part:
-    return Part(load_model(model), [Seen(graph) for graph in fit], [Seen(graph) for graph in test])
+    return Part(load_model(model), [Seen(graph) for graph in test], [Seen(graph) for graph in fit])
 
 
 def rendered_part(folder: Path) -> Part:
@@ -219,7 +144,7 @@ def rendered_part(folder: Path) -> Part:
         if not place.is_dir():
             render_folder(place, SCENES, seed, jobs=1)
         sides.append(_look(model, open_dataset(place), folder / "looks"))
-    return Part(model, *sides)
+    return Part(model, sides[1], sides[0])
 
 
 def _look(model: SceneModel, data: Dataset, cache: Path) -> list[Seen]:
@@ -232,15 +157,14 @@ def _look(model: SceneModel, data: Dataset, cache: Path) -> list[Seen]:
 
 
 def fold_parts(vrd: Path, runs: Path, looks: Path, folds: int = 5) -> list[Part]:
-    """The models of the cross-validation: fitted to the photos that chose their epoch, tested on those of the fold."""
+    """The models of the cross-validation, each with the photos of its fold."""
     images = open_photos(open_dataset(vrd))
     fold = deal(len(images.graphs), folds)
     parts = []
     for k in range(folds):
         seen = fit_fold(images, fold != k, runs / f"fold{k}", looks, Setup("both"))
-        sides = [[Seen(g) for g, f in zip(seen.graphs, fold, strict=True) if (f == k) == out] for out in (False, True)]
-        train, test = ([image for image in side if len(image.graph.relations)] for side in sides)
-        parts.append(Part(load_model(runs / f"fold{k}" / ROW / "model"), train[:VALIDATION], test))
+        model = load_model(runs / f"fold{k}" / ROW / "model")
+        parts.append(Part(model, seen.of(fold == k, model.config.baseline.looks > 0)))
     return parts
 
 
@@ -251,6 +175,7 @@ def main() -> None:
     parser.add_argument("--vrd", type=Path)
     parser.add_argument("--folds", type=Path, help="RUNS of `vrd_photos.py --looks both`; nothing is changed in it")
     parser.add_argument("--looks", type=Path, help="folder where the looks of VRD's photos are kept")
+    parser.add_argument("--into", type=Path, help="write the calibration of all folds into this model's config.json")
     parser.add_argument("--scenes", type=Path, help="folder where scenes are drawn")
     parser.add_argument("--model", action="append", default=[], metavar="NAME=FOLDER", help="one more, on VG150")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "calibration.json")
@@ -276,6 +201,11 @@ def main() -> None:
         for task in ("predcls", "sgcls"):
             title = f"vrd-photo's folds, {task}"
             found[title] = measure("vrd-photo's folds", parts, task)  # type: ignore[arg-type]
+        if options.into:
+            keys = {task: f"vrd-photo's folds, {task}" for task in ("predcls", "sgcls")}
+            config = read_object(options.into / "config.json")
+            config["calibration"] = {task: found[key]["of a model of all images"] for task, key in keys.items()}
+            write_json(options.into / "config.json", config)
     if options.scenes:
         part = rendered_part(options.scenes)
         for task in ("predcls", "sgcls"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibration import Part, Said, calibration_error, figures, gains, measure, questions
+from calibration import Part, fit, measure
+from calibration_scores import Said, calibration_error, figures, gains, questions
 from models.model_cases import VOCABULARY, random_graphs, small_model
 from scenegpi.features.batch import Seen
 from scenegpi.graph import SceneGraph
@@ -57,8 +58,20 @@ def test_chance_is_what_right_probabilities_reach():
 
 def test_a_model_from_end_to_end(capsys):
     graphs = list(map(Seen, random_graphs((5,) * 50, seed=3)))
-    entry = measure("tiny", [Part(small_model("baseline"), graphs[:25], graphs[25:])], "sgcls")
+    entry = measure("tiny", [Part(small_model("baseline"), graphs[25:], graphs[:25])], "sgcls")
     assert set(entry["questions"]) == {"related", "predicate", "relation", "labels"}
     assert entry["questions"]["related"]["n"] == 25 * 20
     assert entry["questions"]["relation"]["after"]["NLL"] < entry["questions"]["relation"]["before"]["NLL"]
     assert "| labels | 125 |" in capsys.readouterr().out
+
+
+def test_folds_are_fitted_to_the_others():
+    graphs = list(map(Seen, random_graphs((5,) * 90, seed=3)))
+    parts = [Part(small_model("baseline", seed=k), graphs[30 * k : 30 * k + 30]) for k in range(3)]
+    fitted = fit(parts, "predcls")
+    assert len(fitted) == 4  # and one for a model of all images
+    # Images of the first part don't change what is fitted for it.
+    parts[0] = Part(parts[0].model, list(map(Seen, random_graphs((5,) * 30, seed=8))))
+    again = fit(parts, "predcls")
+    assert again[0] == fitted[0]
+    assert again[1] != fitted[1]

@@ -143,20 +143,29 @@ def outcomes(model: SceneModel, images: Iterable[Seen], task: Task) -> Outcomes:
     training = model.training
     model.eval()
     parts: list[Outcomes] = []
-    count = 0
     try:
         for some in grouped(images):
-            parts.append(_outcomes(model, SceneBatch.seen_of(some, given_labels=task == "predcls"), count))
-            count += len(some)
+            parts.append(_outcomes(model, SceneBatch.seen_of(some, given_labels=task == "predcls")))
     finally:
         model.train(training)
+    return joined(parts)
+
+
+def joined(parts: Sequence[Outcomes]) -> Outcomes:
+    """All together, as of different images; they may come from several models, each with images held out from it."""
     if not parts:
         raise ValueError("calibration needs images")
-    return Outcomes(*(torch.cat(part) for part in zip(*parts, strict=True)))
+    moved, first = [], 0
+    for each in parts:
+        images = (each.pair_image, each.row_image, each.node_image)
+        pair, row, node = (first + image for image in images)
+        moved.append(each._replace(pair_image=pair, row_image=row, node_image=node))
+        first += 1 + max((int(image.max()) for image in images if len(image)), default=-1)
+    return Outcomes(*(torch.cat(part) for part in zip(*moved, strict=True)))
 
 
-def _outcomes(model: SceneModel, batch: SceneBatch, first: int) -> Outcomes:
-    """Of one batch, whose images are counted from `first`. Of pairs without a relation only the odds are kept."""
+def _outcomes(model: SceneModel, batch: SceneBatch) -> Outcomes:
+    """Of one batch. Of pairs without a relation only the odds are kept."""
     with torch.no_grad():
         out = model(batch.to(model.baseline.label.device))
     nodes, edges = out.nodes[-1].cpu(), out.edges[-1].cpu()
@@ -164,7 +173,7 @@ def _outcomes(model: SceneModel, batch: SceneBatch, first: int) -> Outcomes:
     free = torch.ones(batch.num_edges, dtype=torch.bool)
     free[row] = False
     pair = torch.cat([free.nonzero().flatten(), row])
-    node_image = first + batch.batch
+    node_image = batch.batch
     image = node_image[batch.edge_index[0]]
     pairs = (log_odds(edges)[pair], ~free[pair], image[pair])
     return Outcomes(*pairs, edges[row, 1:], batch.relation_class - 1, image[row], nodes, batch.labels, node_image)
