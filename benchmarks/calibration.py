@@ -62,21 +62,21 @@ class Part(NamedTuple):
     fit: Sequence[Seen] = ()
 
 
-def fit(parts: Sequence[Part], task: Task) -> list[Calibration]:
+def fit(parts: Sequence[Part], task: Task, predicates: bool = False) -> list[Calibration]:
     """Of each part by its images to fit; of cross-validation by what the others say of their test images."""
     if all(part.fit for part in parts):
-        return [fit_calibration(part.model, part.fit, task) for part in parts]
+        return [fit_calibration(part.model, part.fit, task, predicates) for part in parts]
     said = [outcomes(part.model, part.test, task) for part in parts]
     others = [said[:k] + said[k + 1 :] for k in range(len(said))]
-    return [fit_outcomes(joined(each), labels=task == "sgcls") for each in [*others, said]]
+    return [fit_outcomes(joined(each), task == "sgcls", predicates) for each in [*others, said]]
 
 
-def measure(title: str, parts: Sequence[Part], task: Task) -> dict[str, Any]:
+def measure(title: str, parts: Sequence[Part], task: Task, predicates: bool = False) -> dict[str, Any]:
     """One row of every table: all parts together, without and with a calibration."""
     truth = [image.graph for part in parts for image in part.test]
     said: list[dict[str, Said]] = []
     recall: list[Result] = []
-    found_fits = fit(parts, task)
+    found_fits = fit(parts, task, predicates)
     fitted = [Calibrations(**{task: each}) for each in found_fits[: len(parts)]]
     neutral = [Calibrations()] * len(parts)
     for calibrations in (neutral,) if fitted == neutral else (neutral, fitted):
@@ -178,10 +178,11 @@ def main() -> None:
     parser.add_argument("--into", type=Path, help="write the calibration of all folds into this model's config.json")
     parser.add_argument("--scenes", type=Path, help="folder where scenes are drawn")
     parser.add_argument("--model", action="append", default=[], metavar="NAME=FOLDER", help="one more, on VG150")
+    parser.add_argument("--predicates", action="store_true", help="fit a temperature of predicates, too")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "calibration.json")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    found = {}
+    found, also = {}, options.predicates
     if options.vg150:
         aside = open_dataset(options.vg150, "val", validation=1291).drop_empty()
         tests = {"": open_dataset(options.vg150, "test")}
@@ -190,17 +191,19 @@ def main() -> None:
         named = [word.partition("=")[::2] for word in options.model]
         for name, folder in [("vg150-layout", "vg150-layout"), *named]:
             for where, test in tests.items():
-                found[name + where] = measure(name + where, [layout_part(folder, aside, test)], "predcls")
+                found[name + where] = measure(name + where, [layout_part(folder, aside, test)], "predcls", also)
     if options.vrd:
         aside, test = open_dataset(options.vrd, "val", validation=400).drop_empty(), open_dataset(options.vrd, "test")
-        found["vrd-layout"] = measure("vrd-layout", [layout_part("vrd-layout", aside, test.drop_empty())], "predcls")
+        found["vrd-layout"] = measure(
+            "vrd-layout", [layout_part("vrd-layout", aside, test.drop_empty())], "predcls", also
+        )
     if options.vrd and options.folds:
         if not options.looks or not all((options.folds / f"fold{k}" / "vision").is_dir() for k in range(5)):
             parser.error("--folds: needs --looks, and a folder with all five folds")
         parts = fold_parts(options.vrd, options.folds, options.looks)
         for task in ("predcls", "sgcls"):
             title = f"vrd-photo's folds, {task}"
-            found[title] = measure("vrd-photo's folds", parts, task)  # type: ignore[arg-type]
+            found[title] = measure("vrd-photo's folds", parts, task, also)  # type: ignore[arg-type]
         if options.into:
             keys = {task: f"vrd-photo's folds, {task}" for task in ("predcls", "sgcls")}
             config = read_object(options.into / "config.json")
@@ -209,7 +212,7 @@ def main() -> None:
     if options.scenes:
         part = rendered_part(options.scenes)
         for task in ("predcls", "sgcls"):
-            found[f"rendered, {task}"] = measure("rendered", [part], task)  # type: ignore[arg-type]
+            found[f"rendered, {task}"] = measure("rendered", [part], task, also)  # type: ignore[arg-type]
     if not found:
         parser.error("nothing to measure: give --vg150, --vrd or --scenes")
     about = {"command": "benchmarks/calibration.py", "bins": BINS, "gains": "paired, 95% by bootstrap over images"}

@@ -72,7 +72,7 @@ def test_its_parts_are_what_they_are_called(t, offset):
 @given(st.floats(0.6, 2.0), st.floats(-1, 1), st.floats(0.6, 2.0), st.floats(0.6, 2.0), st.integers(0, 10**6))
 def test_fitting_finds_what_the_data_was_drawn_from(related, offset, predicates, labels, seed):
     true = Calibration(related, offset, predicates, labels)
-    found = fit_outcomes(drawn(true, seed))
+    found = fit_outcomes(drawn(true, seed), predicates=True)
     assert found.related == pytest.approx(related, rel=0.12, abs=0.05)
     assert found.offset == pytest.approx(offset, abs=0.15)
     assert found.predicates == pytest.approx(predicates, rel=0.1, abs=0.05)
@@ -91,7 +91,7 @@ def drawn(true: Calibration, seed: int, rows: int = 6000) -> Outcomes:
 
 
 def test_calibrated_data_is_mostly_left_alone():
-    neutral = [fit_outcomes(drawn(Calibration(), seed, 1000)) for seed in range(30)]
+    neutral = [fit_outcomes(drawn(Calibration(), seed, 1000), predicates=True) for seed in range(30)]
     for part in ("related", "predicates", "labels"):
         assert sum(getattr(each, part) != 1 for each in neutral) <= 5, part
 
@@ -112,7 +112,7 @@ def test_without_relations_or_with_labels_all_right_nothing_is_fitted():
         row_image=found.row_image[:0],
         labels=found.nodes.argmax(1),
     )
-    assert fit_outcomes(none) == Calibration()
+    assert fit_outcomes(none, predicates=True) == Calibration()
 
 
 def test_outcomes_are_what_is_annotated():
@@ -206,8 +206,9 @@ def test_a_model_learns_to_mean_what_it_says():
         drawn = np.array([rng.choice(len(p), p=p / p.sum()) for p in found.pair_dist.astype(np.float64)])
         rows = np.column_stack([found.pairs, drawn - 1])[drawn > 0]
         annotated.append(graph.replace(relations=rows))
-    fitted = fit_calibration(model, map(Seen, annotated), "predcls")
+    fitted = fit_calibration(model, map(Seen, annotated), "predcls", predicates=True)
     assert fitted.related == pytest.approx(WARM.related, rel=0.15)
     assert fitted.offset == pytest.approx(WARM.offset, abs=0.15)
     assert fitted.predicates == pytest.approx(WARM.predicates, rel=0.15)
     assert fitted.labels == 1
+    assert fit_calibration(model, map(Seen, annotated), "predcls") == replace(fitted, predicates=1.0)

@@ -124,18 +124,22 @@ def fit_calibrations(
     return Calibrations(replace(fitted, labels=1.0), fitted)
 
 
-def fit_calibration(model: SceneModel, images: Iterable[Seen], task: Task) -> Calibration:
+def fit_calibration(model: SceneModel, images: Iterable[Seen], task: Task, predicates: bool = False) -> Calibration:
     """The calibration of a model by images that it was not trained on. Given labels (PredCls) need none."""
-    return fit_outcomes(outcomes(model, images, task), labels=task == "sgcls")
+    return fit_outcomes(outcomes(model, images, task), labels=task == "sgcls", predicates=predicates)
 
 
-def fit_outcomes(found: Outcomes, labels: bool = True) -> Calibration:
-    """The numbers that make what was annotated likeliest, each part by itself."""
+def fit_outcomes(found: Outcomes, labels: bool = True, predicates: bool = False) -> Calibration:
+    """The numbers that make what was annotated likeliest, each part by itself.
+
+    Predicates are left alone unless asked for: a pair has several that are right, and a temperature that makes all of
+    them likelier makes the first, which is what is shown, too modest (docs/calibration.md).
+    """
     related, offset = _fit_odds(found.odds, found.related, found.pair_image)
-    predicates = _fit_temperature(found.predicates, found.chosen, found.row_image)
-    return Calibration(
-        related, offset, predicates, _fit_temperature(found.nodes, found.labels, found.node_image) if labels else 1.0
-    )
+    fitted = Calibration(related, offset)
+    if predicates:
+        fitted = replace(fitted, predicates=_fit_temperature(found.predicates, found.chosen, found.row_image))
+    return replace(fitted, labels=_fit_temperature(found.nodes, found.labels, found.node_image)) if labels else fitted
 
 
 def outcomes(model: SceneModel, images: Iterable[Seen], task: Task) -> Outcomes:
