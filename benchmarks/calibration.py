@@ -91,6 +91,7 @@ def measure(title: str, parts: Sequence[Part], task: Task, predicates: bool = Fa
     if len(found_fits) > len(parts):
         entry["fitted to"] = [len(truth) - len(part.test) for part in parts]
         entry["of a model of all images"] = plain(found_fits[-1])
+    entry["predicates fitted"] = predicates
     entry["calibration"] = [plain(calibration.of(task)) for calibration in fitted]
     entry["questions"] = {
         name: {"n": len(said[0][name].rows), "before": figures(said[0][name]), "after": figures(said[-1][name])}
