@@ -46,12 +46,13 @@ from scenegpi.models.predict import predict_seen
 from scenegpi.options import plain
 from scenegpi.training.folder import write_json
 from scenegpi.vision.cache import photo_looks
-from vrd_folds import Setup, deal, fit_fold, open_photos
+from vrd_folds import Setup, deal, fit_fold, open_photos, run_folder
 
 RECALLS = ("R@20", "R@50", "R@100", "ngR@50", "mR@50")
 SCENES, SCENE_SEEDS = 400, (101, 102)
 """Scenes to fit and to test; `rendered` was trained on those of seed 0."""
-ROW = "gpi-feature-attention"
+ROW = "gpi-feature-attention, 2 steps"
+"""What ships as `vrd-photo`."""
 
 
 class Part(NamedTuple):
@@ -164,7 +165,7 @@ def fold_parts(vrd: Path, runs: Path, looks: Path, folds: int = 5) -> list[Part]
     parts = []
     for k in range(folds):
         seen = fit_fold(images, fold != k, runs / f"fold{k}", looks, Setup("both"))
-        model = load_model(runs / f"fold{k}" / ROW / "model")
+        model = load_model(run_folder(runs / f"fold{k}", ROW) / "model")
         parts.append(Part(model, seen.of(fold == k, model.config.baseline.looks > 0)))
     return parts
 
