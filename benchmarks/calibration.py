@@ -27,7 +27,7 @@ by bootstrap over images.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +43,7 @@ from scenegpi.metrics import Plan, Protocol, RecallState, Result, compare
 from scenegpi.models import SceneModel, load_model
 from scenegpi.models.calibrate import Calibration, Calibrations, Task, fit_calibration, fit_outcomes, joined, outcomes
 from scenegpi.models.predict import predict_seen
-from scenegpi.options import plain
+from scenegpi.options import override, plain
 from scenegpi.training.folder import write_json
 from scenegpi.vision.cache import photo_looks
 from vrd_folds import Setup, deal, fit_fold, open_photos, run_folder
@@ -170,6 +170,14 @@ def fold_parts(vrd: Path, runs: Path, looks: Path, folds: int = 5) -> list[Part]
     return parts
 
 
+def write_into(folder: Path, measured: Mapping[str, dict[str, Any]]) -> None:
+    """The model in `folder` takes over the numbers that were fitted to all images, for each task."""
+    numbers = {task: each["of a model of all images"] for task, each in measured.items()}
+    config = read_object(folder / "config.json")
+    config["calibration"] = plain(override(Calibrations(), numbers, ""))
+    write_json(folder / "config.json", config)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vg150", type=Path)
@@ -207,10 +215,7 @@ def main() -> None:
             title = f"vrd-photo's folds, {task}"
             found[title] = measure("vrd-photo's folds", parts, task, also)  # type: ignore[arg-type]
         if options.into:
-            keys = {task: f"vrd-photo's folds, {task}" for task in ("predcls", "sgcls")}
-            config = read_object(options.into / "config.json")
-            config["calibration"] = {task: found[key]["of a model of all images"] for task, key in keys.items()}
-            write_json(options.into / "config.json", config)
+            write_into(options.into, {task: found[f"vrd-photo's folds, {task}"] for task in ("predcls", "sgcls")})
     if options.scenes:
         part = rendered_part(options.scenes)
         for task in ("predcls", "sgcls"):

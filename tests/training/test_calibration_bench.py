@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-from calibration import Part, fit, measure
+from calibration import Part, fit, measure, write_into
 from calibration_scores import Said, calibration_error, figures, gains, questions
 from models.model_cases import VOCABULARY, random_graphs, small_model
 from scenegpi.features.batch import Seen
 from scenegpi.graph import SceneGraph
+from scenegpi.models import load_model, save_model
+from scenegpi.models.calibrate import Calibration, Calibrations
+from scenegpi.options import OptionError, plain
 
 BOXES = [[0, 0, 9, 9], [5, 5, 20, 20]]
 PAIRS = [[0, 1], [1, 0]]
@@ -75,3 +79,16 @@ def test_folds_are_fitted_to_the_others():
     again = fit(parts, "predcls")
     assert again[0] == fitted[0]
     assert again[1] != fitted[1]
+
+
+def test_a_model_takes_over_what_its_folds_taught(tmp_path):
+    model = small_model("baseline")
+    save_model(model, tmp_path / "model")
+    fitted = {task: plain(Calibration(related=1.5, offset=-0.5, labels=2.0)) for task in ("predcls", "sgcls")}
+    write_into(tmp_path / "model", {task: {"of a model of all images": each} for task, each in fitted.items()})
+    after = load_model(tmp_path / "model")
+    assert after.calibration == Calibrations(*[Calibration(1.5, -0.5, 1.0, 2.0)] * 2)
+    before = model.state_dict()
+    assert all(torch.equal(value, before[name]) for name, value in after.state_dict().items())
+    with pytest.raises(OptionError, match="labels"):
+        write_into(tmp_path / "model", {"sgcls": {"of a model of all images": {"labels": -1.0}}})
