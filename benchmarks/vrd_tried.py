@@ -155,26 +155,29 @@ def main() -> None:
     parser.add_argument("--contexts", nargs="*", choices=list(CONTEXTS), default=list(CONTEXTS))
     parser.add_argument("--quarters", type=int, nargs="+", default=[0, 1], choices=range(4))
     parser.add_argument("--epochs", type=int, help="of every context, to try the command")
-    parser.add_argument("--json", type=Path, help="where the tables are kept; what it holds already stays")
+    parser.add_argument("--json", type=Path, help="where the tables are kept; label predictors that it holds stay")
     options = parser.parse_args()
     torch.set_num_threads(1)
     images = part_of(open_photos(open_dataset(options.data)))
     quarter, cache = deal(len(images.graphs), 4), options.cache or options.runs / "looks"
     known = read_object(options.json) if options.json and options.json.is_file() else {}
-    labels = dict(known.get("label predictors", {}))
+    found: dict[str, Any] = {"command": "benchmarks/vrd_tried.py", "seed": 0}
+    found |= {key: dict(known.get(key, {})) for key in ("quarters", "label predictors", "contexts")}
+    labels = found["label predictors"] if found["quarters"].get("label predictors") == options.quarters else {}
     for name in options.labels:
         if name not in labels:
             labels[name] = try_labels(name, images, quarter, options.quarters, cache)
             print(f"{name}: top-1 {labels[name][0]:.2f}, top-5 {labels[name][1]:.2f}", flush=True)
-    found: dict[str, Any] = {"command": "benchmarks/vrd_tried.py", "seed": 0, "quarters": options.quarters}
-    found["label predictors"] = {name: labels[name] for name in LABELS if name in labels}
-    found["contexts"] = known.get("contexts", {})
+    if options.labels:
+        found["label predictors"] = {name: labels[name] for name in LABELS if name in labels}
+        found["quarters"]["label predictors"] = options.quarters
     if options.contexts:
         bases = [BASELINE, *(CONTEXTS[name].base for name in options.contexts)]
         wanted = dict.fromkeys([*bases, *options.contexts])
         names = [name for name in wanted if options.words or CONTEXTS[name].preset != "gpi-linguistic"]
         setup = Setup("crop", options.words, options.epochs)
         found["contexts"] = try_contexts(names, images, quarter, options.quarters, options.runs, cache, setup)
+        found["quarters"]["contexts"] = options.quarters
     show(found)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
