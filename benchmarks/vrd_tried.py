@@ -33,13 +33,13 @@ HEAD_ONLY = LookConfig(nodes="crop", crop_layers=("head",))
 SMALLER_BATCHES = FitOptions(batch=64, rate=1e-3)
 WIDE = HeadConfig(hidden=1024, dropout=0.7, input_dropout=0.6)
 LABELS: dict[str, tuple[VisionConfig, FitOptions]] = {
-    "crop of 160 pixels, last map; no layout; logistic": (
+    "crop of 160 pixels, last map; logistic, without the box's place": (
         VisionConfig(HEAD_ONLY, HeadConfig(hidden=0, layout=False)),
         FitOptions(),
     ),
-    "and place and shape of the box; logistic": (VisionConfig(HEAD_ONLY, LINEAR), FitOptions()),
-    "and 256 hidden units": (VisionConfig(HEAD_ONLY), FitOptions()),
-    "and the mean of a middle map (crop)": (VisionConfig(CROP), FitOptions()),
+    "crop, last map; logistic": (VisionConfig(HEAD_ONLY, LINEAR), FitOptions()),
+    "crop, last map": (VisionConfig(HEAD_ONLY), FitOptions()),
+    "crop, last and middle map": (VisionConfig(CROP), FitOptions()),
     "crop, 224 pixels": (VisionConfig(LookConfig(nodes="crop", crop_size=224)), FitOptions()),
     "crop, a margin of 60%": (VisionConfig(LookConfig(nodes="crop", margin=0.6)), FitOptions()),
     "crop, averaged with its mirror image": (VisionConfig(LookConfig(nodes="crop", flip=True)), FitOptions()),

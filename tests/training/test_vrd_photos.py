@@ -93,11 +93,11 @@ def test_what_was_tried_stands_on_the_baseline_that_it_names(vrd, tmp_path, monk
         "--json",
         tmp_path / "tried.json",
     ]
-    run(monkeypatch, *common, "--labels", "and 256 hidden units", "--contexts", name, script=vrd_tried)
+    run(monkeypatch, *common, "--labels", "crop, last map", "--contexts", name, script=vrd_tried)
     shown = capsys.readouterr().out
     found = json.loads((tmp_path / "tried.json").read_text())
     assert list(found["contexts"]["sgcls"]) == ["baseline", "baseline, pair looks", name]
-    assert list(found["label predictors"]) == ["and 256 hidden units"]
+    assert list(found["label predictors"]) == ["crop, last map"]
     assert all(f"| {row} |" in shown for row in [*found["contexts"]["sgcls"], *found["label predictors"]])
     config = json.loads((tmp_path / "runs" / "quarter0" / "2-steps-pair-looks" / "config.json").read_text())
     assert config["start"].endswith("baseline-pair-looks/model")
