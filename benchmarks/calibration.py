@@ -34,7 +34,8 @@ from typing import Any, NamedTuple
 import torch
 
 from calibration_scores import BINS, REPLICATES, Said, figures, gains, questions
-from scenegpi.data import Dataset, open_dataset
+from rendered import seen_images
+from scenegpi.data import open_dataset
 from scenegpi.data.files import read_object
 from scenegpi.data.rendered import render_folder
 from scenegpi.features.batch import Seen
@@ -45,7 +46,6 @@ from scenegpi.models.calibrate import Calibration, Calibrations, Task, fit_calib
 from scenegpi.models.predict import predict_seen
 from scenegpi.options import override, plain
 from scenegpi.training.folder import write_json
-from scenegpi.vision.cache import photo_looks
 from vrd_folds import Setup, deal, fit_fold, open_photos, run_folder
 
 RECALLS = ("R@20", "R@50", "R@100", "ngR@50", "mR@50")
@@ -145,17 +145,8 @@ def rendered_part(folder: Path) -> Part:
         place = folder / f"scenes-{seed}"
         if not place.is_dir():
             render_folder(place, SCENES, seed, jobs=1)
-        sides.append(_look(model, open_dataset(place), folder / "looks"))
+        sides.append(seen_images(model, open_dataset(place), folder / "looks"))
     return Part(model, sides[1], sides[0])
-
-
-def _look(model: SceneModel, data: Dataset, cache: Path) -> list[Seen]:
-    assert model.vision is not None
-    seen = []
-    for i, graph in enumerate(data):
-        looks = photo_looks(model.vision.extractor, data.image_path(i), graph, cache)
-        seen.append(Seen(graph.replace(label_dist=model.vision.label_dist(looks, graph)), looks.pairs.numpy()))
-    return seen
 
 
 def fold_parts(vrd: Path, runs: Path, looks: Path, folds: int = 5) -> list[Part]:

@@ -1,7 +1,7 @@
 """The trainings behind `vrd_photos.py`: label predictors and graph models, for each fold or on all photos.
 
-Settings were chosen on photos of the training part of fold 0 (three quarters to train, one to choose by), and not
-changed after the folds were scored.
+Settings were chosen on photos of the training part of fold 0 (see `vrd_tried.py`); that the last epoch is kept, on the
+folds themselves.
 """
 
 from __future__ import annotations
