@@ -42,10 +42,11 @@ def test_the_last_epoch_is_kept_however_it_scores(tmp_path, monkeypatch):
         plain_end(self, trainer, module)
 
     monkeypatch.setattr(RunFolder, "on_train_epoch_end", worse_and_worse)
-    for keep, epoch in (("best", 1), ("last", 3)):
+    for keep, epoch, figure in (("best", 1, 90.0), ("last", 3, 20.0)):
         run = tmp_path / keep
         train(small_config(path, "baseline", optim={"epochs": 3, "keep": keep}, calibrate=False), run)
         assert epoch_of(run) == epoch
+        assert json.loads((run / "finished.json").read_text())["R@50"] == figure
         kept, last = load_model(run / "model").state_dict(), last_weights(run)
         assert all(torch.equal(kept[name], last[name]) for name in kept) == (keep == "last")
 

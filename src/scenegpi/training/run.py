@@ -123,7 +123,8 @@ def train_graph(
     if trainer.is_global_zero:
         if config.calibrate and validation:
             calibrate_model(config, both, folder / MODEL)
-        figures = {MONITOR: writer.best} if validation else {}
+        kept = writer.rows[-1].get(MONITOR) if config.optim.keep == "last" else writer.best
+        figures = {MONITOR: kept} if validation else {}
         summary = {"epochs": len(writer.rows), **figures, "seconds": round(time.perf_counter() - started, 1)}
         write_json(folder / FINISHED, summary)
     return folder / MODEL
