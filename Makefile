@@ -43,7 +43,7 @@ pictures: $(STAMP)
 	cp out/pictures/demo/scene-10.png docs/images/hero.png
 	$(BIN)/scenegpi data show --out docs/images/scene.png
 	$(BIN)/python -m scenegpi.viz.matching docs/images/metrics-matching.png
-	$(BIN)/python -m scenegpi.data.rendered.sheet docs/images
+	$(BIN)/python -m scenegpi.rendered.sheet docs/images
 	$(BIN)/scenegpi experiment labelling --draw docs/labelling-results.json --out docs/images
 	$(BIN)/scenegpi data render --images 200 --seed 3 --out $(SCENES)
 	$(BIN)/scenegpi figure qualitative --data $(SCENES) --model rendered --task sgcls --scan 100 --out docs/images/qualitative.png

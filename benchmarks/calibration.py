@@ -36,15 +36,15 @@ import torch
 from calibration_scores import BINS, REPLICATES, Said, figures, gains, questions
 from rendered import seen_images
 from scenegpi.data import open_dataset
-from scenegpi.data.files import read_object
-from scenegpi.data.rendered import render_folder
 from scenegpi.features.batch import Seen
+from scenegpi.files import read_object
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState, Result, compare
 from scenegpi.models import SceneModel, load_model
 from scenegpi.models.calibrate import Calibration, Calibrations, Task, fit_calibration, fit_outcomes, joined, outcomes
 from scenegpi.models.predict import predict_seen
 from scenegpi.options import override, plain
+from scenegpi.rendered import render_folder
 from scenegpi.training.folder import write_json
 from vrd_folds import Setup, deal, fit_fold, open_photos, run_folder
 

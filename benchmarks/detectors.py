@@ -25,13 +25,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from scenegpi.boxes import box_iou
 from scenegpi.data import open_dataset
 from scenegpi.data.coco_names import COCO_PLACES
-from scenegpi.features.label_map import LabelMap
 from scenegpi.graph import SceneGraph
-from scenegpi.metrics.boxes import box_iou
 from scenegpi.vision.detect import DETECTORS, Detections, Detector, load_detector
 from scenegpi.vision.photos import open_photo, photo_boxes
+from scenegpi.words.label_map import LabelMap
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 FLOORS = (0.25, 0.5)

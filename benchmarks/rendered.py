@@ -23,15 +23,15 @@ import numpy as np
 import torch
 
 from scenegpi.data import Dataset, open_dataset
-from scenegpi.data.files import read_object
-from scenegpi.data.rendered import render_folder
 from scenegpi.features.batch import Seen
+from scenegpi.files import read_object
 from scenegpi.metrics import Plan, Protocol, RecallState, Result
 from scenegpi.models import PRESETS, SceneModel, load_model
 from scenegpi.models.checkpoint import save_model
 from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.predict import predict_seen
 from scenegpi.options import plain
+from scenegpi.rendered import render_folder
 from scenegpi.training import train
 from scenegpi.training.config import train_config
 from scenegpi.training.folder import write_json

@@ -20,10 +20,10 @@ from scenegpi.models import PRESETS
 from scenegpi.models.predict import predict_graphs
 from scenegpi.training.batches import TrainingImages, train_loader
 from scenegpi.training.config import train_config
+from scenegpi.training.data_split import open_images
 from scenegpi.training.losses import scene_loss
 from scenegpi.training.run import make_module
 from scenegpi.training.simulate import label_shares
-from scenegpi.training.sources import open_images
 
 BASELINE_EPOCHS, CONTEXT_EPOCHS = 6, 4
 

@@ -20,9 +20,9 @@ from scenegpi.metrics import Plan, Protocol
 from scenegpi.models import load_model, predict_dataset
 from scenegpi.training import train
 from scenegpi.training.config import TrainConfig, train_config
+from scenegpi.training.data_split import Images, open_images
 from scenegpi.training.folder import write_json
 from scenegpi.training.run import train_graph
-from scenegpi.training.sources import Images, open_images
 from seed_rows import BASELINE, markdown, plain_rows, score
 
 FIGURES = ["R@20", "R@50", "R@100", "mR@50"]

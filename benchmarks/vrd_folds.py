@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.data import Dataset
-from scenegpi.data.files import read_object
 from scenegpi.features.batch import Seen
+from scenegpi.files import read_object
 from scenegpi.graph import SceneGraph
 from scenegpi.models import load_model, save_model
 from scenegpi.options import override
 from scenegpi.training.config import TrainConfig, train_config
+from scenegpi.training.data_split import Images
 from scenegpi.training.photos import SeenImages, fit_photos, look_at, seeing, stage_figures
 from scenegpi.training.run import read_run, train_graph
-from scenegpi.training.sources import Images
 from scenegpi.vision.model import VisionModel
 
 EYES: dict[str, dict[str, Any]] = {

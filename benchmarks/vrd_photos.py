@@ -4,7 +4,7 @@
 
 The photos of VRD (official test images) are dealt into folds. For each fold a label predictor is trained on the other
 photos; the graph models are trained on what it says of those photos, held out (see `scenegpi.vision.fit`), and on the
-4,000 annotated images without pixels, with borrowed distributions (see `scenegpi.training.borrow`). Then the photos of
+4,000 annotated images without pixels, with borrowed distributions (see `training.label_resampling`). Then the photos of
 the fold are predicted from their pixels. Every photo is tested once; a figure over all folds is over all photos.
 
     RUNS/looks/                what the backbone shows of each photo, unless --cache is another folder
@@ -29,8 +29,8 @@ import torch
 from numpy.typing import NDArray
 
 from scenegpi.data import open_dataset
-from scenegpi.data.files import read_object
 from scenegpi.features.batch import Seen
+from scenegpi.files import read_object
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState, Result
 from scenegpi.metrics.intervals import percentile_interval, poisson_weights

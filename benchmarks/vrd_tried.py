@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from scenegpi.data import open_dataset
-from scenegpi.data.files import read_object
+from scenegpi.files import read_object
 from scenegpi.training.folder import write_json
 from scenegpi.vision.cache import photo_looks
 from scenegpi.vision.config import FitOptions, HeadConfig, LookConfig, VisionConfig

@@ -19,10 +19,10 @@ from rich.console import Console
 
 from scenegpi.commands.words import neighbour_table
 from scenegpi.data import DataError, open_dataset
-from scenegpi.features.cooccurrence import count_cooccurrences, tokens
-from scenegpi.features.glove import GloveOptions, train_glove
-from scenegpi.features.public_words import load_glove_package
-from scenegpi.features.words import WordVectors
+from scenegpi.words.cooccurrence import count_cooccurrences, tokens
+from scenegpi.words.glove import GloveOptions, train_glove
+from scenegpi.words.public import load_glove_package
+from scenegpi.words.vectors import WordVectors
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHOWN = ["dog", "wearing", "street", "pizza", "above", "traffic light"]

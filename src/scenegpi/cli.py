@@ -74,11 +74,9 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("SCENEGPI_DEBUG"):
             raise
-        from scenegpi.arrays import GraphError
-        from scenegpi.data.errors import DataError, printable
-        from scenegpi.metrics.protocol import MetricError
+        from scenegpi.errors import SceneGPIError, printable
 
-        expected = isinstance(error, DataError | GraphError | MetricError)
+        expected = isinstance(error, SceneGPIError)
         text = str(error)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
             expected, text = True, f"the output cannot be written ({error.strerror})"

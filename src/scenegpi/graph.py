@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scenegpi.arrays import (
-    GraphError,
+from scenegpi.checks import (
     box_array,
     check_range,
     file_name,
@@ -26,6 +25,7 @@ from scenegpi.arrays import (
     integer_array,
     real_array,
 )
+from scenegpi.errors import GraphError
 from scenegpi.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ class SceneGraph:
     @classmethod
     def from_json(cls, text: str | bytes, vocabulary: Vocabulary | None = None) -> SceneGraph:
         """Inverse of `to_json`; GraphError that names the field on anything else."""
-        from scenegpi.graph_json import parse_json
+        from scenegpi.files import parse_json
 
         return cls.from_dict(parse_json(text), vocabulary)
 

@@ -9,31 +9,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from scenegpi.arrays import GraphError, box_array
+from scenegpi.checks import box_array
+from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
 VERSION = 1
-
-
-def parse_json(text: str | bytes, unique: bool = False) -> Any:
-    """The value of a JSON text without NaN or infinities; GraphError on anything else, deep nesting included.
-
-    With `unique`, an object that holds a key twice is an error too (plain JSON readers keep the last).
-    """
-    try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique if unique else None)
-    except RecursionError:
-        raise GraphError("JSON: nested too deeply") from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise GraphError(f"JSON: {error}") from None
 
 
 def to_dict(graph: SceneGraph, vocabulary: bool = True) -> dict[str, Any]:
@@ -167,19 +154,6 @@ def _checked_box(row: dict[str, Any], i: int) -> None:
         box_array([_get(row, "box", f"objects[{i}]")])
     except GraphError as error:
         raise GraphError(str(error).replace("boxes[0]", f"objects[{i}].box")) from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"key {twice!r:.60} stands twice")
-    return table
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not a JSON number")
 
 
 def _add(rows: list[dict[str, Any]], key: str, values: Any) -> None:

@@ -14,14 +14,12 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from scenegpi.errors import OptionError
+
 T = TypeVar("T")
 LONGEST_LIST = 16
 LONGEST_TEXT = 4096
 LARGEST_NUMBER = 2**31 - 1
-
-
-class OptionError(ValueError):
-    """A setting that makes no sense; one line that starts with the field's name."""
 
 
 def bounded(default: Any, least: float, most: float) -> Any:

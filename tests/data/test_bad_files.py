@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import vg_files
-from scenegpi import SceneGraph
-from scenegpi.data import DataError, convert, files, jsonl, open_dataset, sample_path, write_jsonl
+from scenegpi import SceneGraph, files
+from scenegpi.data import DataError, convert, jsonl, open_dataset, sample_path, write_jsonl
 from strategies import VOCABULARY
 
 NAMES = ["x.jsonl", "x.json", "x.csv", "x.h5"]

@@ -17,9 +17,9 @@ from hypothesis import given
 import strategies
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data import DataError
-from scenegpi.data.errors import printable
 from scenegpi.data.export import EXPORTS, to_dot, to_graphml, to_node_link, to_ntriples, write_export
 from scenegpi.data.export.ntriples import encoded
+from scenegpi.errors import printable
 
 HOSTILE = [
     '"]; } digraph {',

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from scenegpi.features.words import WordVectors
 from scenegpi.graph import SceneGraph
 from scenegpi.models import PRESETS, ModelConfig, SceneModel, build_model, prepare_model
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.vectors import WordVectors
 
 VOCABULARY = Vocabulary(["dog", "man", "street", "hat", "tree"], ["on", "wearing", "next to"], "tiny")
 WORDS = WordVectors(

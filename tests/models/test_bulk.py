@@ -11,8 +11,8 @@ from PIL import Image
 
 from models.model_cases import VOCABULARY, random_graphs, small, small_model
 from scenegpi import SceneGraph, Vocabulary, predict
-from scenegpi.arrays import GraphError
-from scenegpi.data.objects import NO_LABEL, graph_of
+from scenegpi.data.detector_results import NO_LABEL, graph_of
+from scenegpi.errors import GraphError
 from scenegpi.models import PRESETS, build_model, predict_graphs
 from scenegpi.models.bulk import Choices, Engine, Item, photo_size, predict_many
 from scenegpi.models.choose import default_model, model_vocabulary

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.model_cases import random_graphs, small_model
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError
 from scenegpi.features.batch import Seen
 from scenegpi.models import load_model, predict_graphs, save_model
 from scenegpi.models.calibrate import (

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from models.model_cases import random_graphs, small_model
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError
 from scenegpi.models import PRESETS, build_model, load_model, predict_graphs, preset, save_model
 from scenegpi.options import override
 

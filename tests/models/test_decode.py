@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from models.model_cases import VOCABULARY, random_graphs, small_model
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.errors import GraphError
+from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models.decode import duplicates, without_repeats
 from scenegpi.models.predict import predict_dataset

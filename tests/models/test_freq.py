@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from scenegpi.data import DataError, open_dataset
+from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.pairs import overlapping
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models.freq import EPSILON, FrequencyPrior
 from scenegpi.vocabulary import Vocabulary

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.model_cases import VOCABULARY, random_graphs, small_model
-from scenegpi.graph import GraphError
+from scenegpi.errors import GraphError
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models.predict import predict, predict_dataset, predict_graphs
 

@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from models.model_cases import VOCABULARY, random_graphs, small_model
+from scenegpi.errors import GraphError, OptionError
 from scenegpi.features.batch import SceneBatch
-from scenegpi.graph import GraphError
 from scenegpi.models import PRESETS, BaselineConfig, ModelConfig, build_model, predict_graphs, preset
 from scenegpi.models.sgp import reverse_edges, scaled_log
-from scenegpi.options import OptionError
 from scenegpi.vocabulary import Vocabulary
 
 NAMES = list(PRESETS)

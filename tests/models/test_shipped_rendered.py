@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scenegpi import load_model, predict
-from scenegpi.data.rendered import render_scene, rendered_vocabulary
 from scenegpi.models.shipped import shipped_models
+from scenegpi.rendered import render_scene, rendered_vocabulary
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from scenegpi.training.batches import (
     mirror_image,
     train_loader,
 )
-from scenegpi.training.borrow import Lender
 from scenegpi.training.config import SimulateConfig, train_config
+from scenegpi.training.label_resampling import Lender
 from scenegpi.training.simulate import label_shares, simulate_labels, simulated
 
 

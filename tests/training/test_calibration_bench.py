@@ -9,11 +9,12 @@ import torch
 from calibration import Part, fit, measure, write_into
 from calibration_scores import Said, calibration_error, figures, gains, questions
 from models.model_cases import VOCABULARY, random_graphs, small_model
+from scenegpi.errors import OptionError
 from scenegpi.features.batch import Seen
 from scenegpi.graph import SceneGraph
 from scenegpi.models import load_model, save_model
 from scenegpi.models.calibrate import Calibration, Calibrations
-from scenegpi.options import OptionError, plain
+from scenegpi.options import plain
 
 BOXES = [[0, 0, 9, 9], [5, 5, 20, 20]]
 PAIRS = [[0, 1], [1, 0]]

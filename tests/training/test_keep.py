@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from scenegpi.data import open_dataset
+from scenegpi.errors import OptionError
 from scenegpi.models import load_model
-from scenegpi.options import OptionError
 from scenegpi.training import train
+from scenegpi.training.data_split import Images
 from scenegpi.training.folder import RunFolder
 from scenegpi.training.run import train_graph
-from scenegpi.training.sources import Images
 from training.training_cases import data_file, small_config
 
 

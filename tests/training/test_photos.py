@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from scenegpi.data import open_dataset, write_jsonl
-from scenegpi.data.errors import DataError
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.errors import DataError, GraphError
+from scenegpi.graph import SceneGraph
 from scenegpi.models import load_model, predict_dataset
 from scenegpi.models.predict import predict
 from scenegpi.training.config import train_config

@@ -22,7 +22,7 @@ from scenegpi.features.batch import Seen
 from scenegpi.training import run
 from scenegpi.training.batches import TrainingImages, train_loader
 from scenegpi.training.simulate import label_shares
-from scenegpi.training.sources import open_images
+from scenegpi.training.data_split import open_images
 from training.training_cases import small_config
 
 torch.set_num_threads(1)

@@ -16,10 +16,10 @@ import pytest
 import torch
 
 from scenegpi.data import DataError, sample_path
+from scenegpi.errors import OptionError
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models import PRESETS, load_model, predict_dataset
-from scenegpi.options import OptionError
 from scenegpi.training.folder import tidy
 from scenegpi.training.module import SceneModule
 from scenegpi.training.run import read_run, train

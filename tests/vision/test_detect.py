@@ -8,9 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scenegpi.boxes import box_iou
 from scenegpi.data import DataError
 from scenegpi.data.coco_names import COCO_PLACES
-from scenegpi.metrics.boxes import box_iou
 from scenegpi.vision.detect import DETECTORS, Detections, Detector, finished, load_detector, suppress
 from scenegpi.vision.detectors import packaged, yolov4_tiny
 from scenegpi.vision.detectors.yolov4_tiny import ANCHORS, Yolov4Tiny, decoded

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scenegpi import SceneGraph, Vocabulary
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError
 from scenegpi.vision import LookConfig
 from scenegpi.vision.efficientnet import weights_file
 

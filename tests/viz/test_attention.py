@@ -8,7 +8,7 @@ import torch
 
 from models.model_cases import random_graph, small_model
 from scenegpi import SceneGraph
-from scenegpi.arrays import GraphError
+from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.viz.attention import attention, draw_attention, most_telling
 

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from models.model_cases import random_graphs, small_model
 from scenegpi import SceneGraph, Vocabulary
-from scenegpi.arrays import GraphError
 from scenegpi.cli import app
 from scenegpi.data import DataError, open_dataset, sample_path, write_jsonl
+from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.models.predict import predict_graphs
 from scenegpi.viz.compare import compare_image, first_stage, pick

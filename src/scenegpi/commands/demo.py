@@ -53,8 +53,8 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
 def _see(out: Path, console: Console) -> None:
     """Rendered scenes: what each box looks like alone, and what it is among the others."""
     from scenegpi import load_model, predict
-    from scenegpi.data.files import whole_file
-    from scenegpi.data.rendered import render_scene
+    from scenegpi.files import whole_file
+    from scenegpi.rendered import render_scene
     from scenegpi.viz.terminal import render
 
     model = load_model("rendered")

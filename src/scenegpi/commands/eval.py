@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scenegpi.commands.scoring import evaluate_file, evaluate_model
-from scenegpi.metrics.protocol import Constraint, Empty, Match, MetricError, Protocol, Several, Task
+from scenegpi.errors import MetricError
+from scenegpi.metrics.protocol import Constraint, Empty, Match, Protocol, Several, Task
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -69,7 +70,7 @@ def _family_table(cells: Mapping[str, str], ks: tuple[int, ...], title: str) -> 
 
 def write_json(result: Result, file: Path, **extra: Any) -> None:
     """The result as JSON, whole or not at all."""
-    from scenegpi.data.files import whole_file
+    from scenegpi.files import whole_file
 
     with whole_file(file) as part:
         part.write_text(json.dumps({**extra, **result.to_dict()}, indent=1, allow_nan=False) + "\n", encoding="utf-8")

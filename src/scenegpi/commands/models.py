@@ -63,13 +63,13 @@ def _table(found: dict[str, dict[str, Any]]) -> None:
 
 
 def _metrics(folder: Path) -> dict[str, Any]:
-    from scenegpi.data.files import read_object
+    from scenegpi.files import read_object
 
     return read_object(folder / "metrics.json")
 
 
 def _card(folder: Path) -> str:
-    from scenegpi.data.errors import DataError
+    from scenegpi.errors import DataError
 
     try:
         return (folder / "README.md").read_text(encoding="utf-8")

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from scenegpi.arrays import GraphError
 from scenegpi.data import DataError, Dataset, open_dataset
 from scenegpi.data.export import EXPORTS, to_ntriples, write_export
-from scenegpi.data.files import read_object, whole_file, writing
 from scenegpi.data.write import write_coco
+from scenegpi.errors import GraphError
+from scenegpi.files import parse_json, read_object, whole_file, writing
 from scenegpi.graph import SceneGraph
-from scenegpi.graph_json import parse_json, to_dict
+from scenegpi.graph_json import to_dict
 from scenegpi.vocabulary import Vocabulary
 
 LINES, RUN, SKIPPED = "predictions.jsonl", "run.json", "skipped.txt"

@@ -12,12 +12,12 @@ from rich.text import Text
 from scenegpi.commands.predict_output import LINES, SKIPPED, WHOLE, suffix
 from scenegpi.commands.predict_run import SHOWN, Setup, Summary
 from scenegpi.data import Dataset
-from scenegpi.data.errors import printable
-from scenegpi.data.files import whole_file
-from scenegpi.data.objects import NO_LABEL
-from scenegpi.features.label_map import LabelMap
+from scenegpi.data.detector_results import NO_LABEL
+from scenegpi.errors import printable
+from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.models.choose import model_vocabulary
+from scenegpi.words.label_map import LabelMap
 
 TRIPLETS = 8
 MOST_LINES = 12

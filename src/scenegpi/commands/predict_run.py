@@ -13,7 +13,7 @@ from pathlib import Path
 
 from scenegpi.commands.predict_inputs import Inputs, Task
 from scenegpi.commands.predict_output import PredictionLog, write_image
-from scenegpi.data.errors import DataError, printable
+from scenegpi.errors import DataError, printable
 from scenegpi.graph import SceneGraph
 from scenegpi.models.bulk import Choices, Engine
 from scenegpi.vocabulary import Vocabulary

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from scenegpi.data.rendered.folder import Made
+    from scenegpi.rendered.folder import Made
 
 
 def render(
@@ -25,8 +25,8 @@ def render(
     """Draw scenes of people, animals and things: JPEGs with boxes, labels and relations in Visual Genome's layout."""
     from os import cpu_count
 
-    from scenegpi.data.errors import DataError
-    from scenegpi.data.rendered import SceneOptions, render_folder
+    from scenegpi.errors import DataError
+    from scenegpi.rendered import SceneOptions, render_folder
 
     try:
         options = SceneOptions(lookalike, damage)

@@ -30,7 +30,8 @@ def report(
 ) -> None:
     """Figures, curves, predicates and a gallery with attention, in one file that opens without a network."""
     from scenegpi.data import DataError
-    from scenegpi.metrics.protocol import MetricError, Protocol
+    from scenegpi.errors import MetricError
+    from scenegpi.metrics.protocol import Protocol
     from scenegpi.viz.report.exhibit import choose
     from scenegpi.viz.report.page import write_report
     from scenegpi.viz.report.source import read_source

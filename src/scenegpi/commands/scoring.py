@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenegpi.metrics.protocol import MetricError, Protocol
+from scenegpi.errors import MetricError
+from scenegpi.metrics.protocol import Protocol
 
 if TYPE_CHECKING:
     from scenegpi.data import Dataset
@@ -85,8 +86,8 @@ def evaluate_model(
     progress: bool = False,
 ) -> Result:
     """Run a model (a folder or a shipped name) on a data set and score it; the other arguments as for a file."""
-    from scenegpi.arrays import GraphError
     from scenegpi.data import DataError, open_dataset
+    from scenegpi.errors import GraphError
     from scenegpi.metrics.state import Plan, RecallState
     from scenegpi.models import load_model, predict_dataset
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from scenegpi.data.dataset import Dataset
-from scenegpi.data.errors import printable
 from scenegpi.data.statistics import Statistics, ranked, summary
+from scenegpi.errors import printable
 
 BAR = 30
 

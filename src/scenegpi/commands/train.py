@@ -84,8 +84,7 @@ def train(
         torch.set_num_threads(threads)
     settings = _resumed(out, options) if resume else _settings(config, _given(options))
 
-    from scenegpi.data.errors import DataError
-    from scenegpi.options import OptionError
+    from scenegpi.errors import DataError, OptionError
     from scenegpi.training.run import is_first_process
     from scenegpi.training.run import train as run
 
@@ -103,8 +102,7 @@ def train(
 
 
 def _settings(file: Path | None, options: dict[str, Any]) -> TrainConfig:
-    from scenegpi.data.errors import DataError
-    from scenegpi.options import OptionError
+    from scenegpi.errors import DataError, OptionError
     from scenegpi.training.config import read_toml, train_config
 
     values = {} if file is None else read_toml(file)
@@ -122,7 +120,7 @@ def _settings(file: Path | None, options: dict[str, Any]) -> TrainConfig:
 
 
 def _resumed(out: Path, options: dict[str, Any]) -> TrainConfig:
-    from scenegpi.data.errors import DataError
+    from scenegpi.errors import DataError
     from scenegpi.training.run import read_run
 
     given = sorted({*_given(options)} - {"simulate"})

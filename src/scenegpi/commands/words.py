@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from scenegpi.features.words import WordVectors
+    from scenegpi.words.vectors import WordVectors
 
 SHOWN = ("dog", "wearing", "street")
 
@@ -35,10 +35,10 @@ def train(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from scenegpi.data.errors import DataError
-    from scenegpi.features.cooccurrence import count_cooccurrences
-    from scenegpi.features.glove import GloveOptions, train_glove
-    from scenegpi.features.words import WordVectors
+    from scenegpi.errors import DataError
+    from scenegpi.words.cooccurrence import count_cooccurrences
+    from scenegpi.words.glove import GloveOptions, train_glove
+    from scenegpi.words.vectors import WordVectors
 
     if out.exists() and not force:
         raise DataError(out, "exists already (use --force to replace it)")
@@ -71,8 +71,8 @@ def neighbours(
     """Show the nearest neighbours of words, by cosine."""
     from rich.console import Console
 
-    from scenegpi.data.errors import DataError
-    from scenegpi.features.public_words import load_words
+    from scenegpi.errors import DataError
+    from scenegpi.words.public import load_words
 
     vectors = load_words(file)
     known = [word for word in words if vectors.vector(word).any()]

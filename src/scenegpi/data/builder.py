@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.arrays import GraphError, box_array, check_range, integer_array
+from scenegpi.checks import box_array, check_range, integer_array
 from scenegpi.data.columns import NO_SPLIT, Columns
-from scenegpi.data.errors import Report
+from scenegpi.errors import GraphError, Report
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file, read_json
+from scenegpi.errors import DataError
+from scenegpi.files import check_file, read_json
 from scenegpi.vocabulary import Vocabulary
 
 Names = Mapping[int, str]

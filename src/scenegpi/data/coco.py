@@ -17,8 +17,8 @@ from typing import Any
 
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
-from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import read_object
+from scenegpi.errors import DataError, Report
+from scenegpi.files import read_object
 from scenegpi.graph_json import FLOAT_FIELDS, single
 from scenegpi.vocabulary import Vocabulary
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from scenegpi.data.dataset import Dataset
-from scenegpi.data.errors import DataError
 from scenegpi.data.jsonl import write_jsonl
+from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 
 WRITERS = {

@@ -10,11 +10,10 @@ from typing import Any, Literal, Protocol, SupportsIndex, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.arrays import GraphError
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import SPLITS, Columns
-from scenegpi.data.errors import DataError, Report
 from scenegpi.data.images import ImageFolders
+from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 

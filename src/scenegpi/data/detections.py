@@ -13,8 +13,8 @@ from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.class_names import Names, vocabulary_of
 from scenegpi.data.coco import is_number
 from scenegpi.data.columns import Columns
-from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import read_json
+from scenegpi.errors import DataError, Report
+from scenegpi.files import read_json
 
 
 def read_coco_results(path: Path, report: Report, names: Names | None = None) -> Columns:

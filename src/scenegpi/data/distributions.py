@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from scenegpi.data.dataset import Dataset, Source
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import whole_file
-from scenegpi.data.npz import load_npz
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.errors import DataError, GraphError
+from scenegpi.files import whole_file
+from scenegpi.graph import SceneGraph
+from scenegpi.npz import load_npz
 from scenegpi.vocabulary import Vocabulary
 
 _DIMENSIONS = {

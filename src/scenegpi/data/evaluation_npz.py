@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.arrays import GraphError, box_array, integer_array
-from scenegpi.data.errors import DataError
-from scenegpi.data.npz import load_npz
+from scenegpi.checks import box_array, integer_array
+from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
+from scenegpi.npz import load_npz
 from scenegpi.vocabulary import Vocabulary
 
 MAX_CLASSES = 100_000

@@ -16,12 +16,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.arrays import GraphError
 from scenegpi.data.columns import NO_SPLIT, SPLITS
-from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import check_file, reason, whole_file
+from scenegpi.errors import DataError, GraphError, Report
+from scenegpi.files import check_file, parse_json, reason, whole_file
 from scenegpi.graph import SceneGraph
-from scenegpi.graph_json import defects, from_dict, parse_json, to_dict
+from scenegpi.graph_json import defects, from_dict, to_dict
 from scenegpi.vocabulary import Vocabulary
 
 MAX_LINE = 2**28

@@ -11,13 +11,13 @@ from scenegpi.data.coco import read_coco, read_coco_folder
 from scenegpi.data.columns import Columns
 from scenegpi.data.dataset import Dataset, Duplicates
 from scenegpi.data.detections import read_coco_results
-from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import check_file, reason
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.jsonl import JsonLines
 from scenegpi.data.open_images import read_open_images
 from scenegpi.data.vrd import read_vrd
 from scenegpi.data.yolo import label_folders, read_yolo
+from scenegpi.errors import DataError, Report
+from scenegpi.files import check_file, reason
 from scenegpi.vocabulary import Vocabulary
 
 FORMATS = {

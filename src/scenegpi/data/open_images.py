@@ -17,10 +17,10 @@ from typing import Any
 
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
-from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import MAX_BYTES, check_file, reason
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.sizes import Sizes
+from scenegpi.errors import DataError, Report
+from scenegpi.files import MAX_BYTES, check_file, reason
 from scenegpi.vocabulary import Vocabulary
 
 BOXES = [("XMin1", "YMin1", "XMax1", "YMax1"), ("XMin2", "YMin2", "XMax2", "YMax2")]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import read_object
 from scenegpi.data.images import ImageFolders
+from scenegpi.errors import DataError, Report
+from scenegpi.files import read_object
 
 NOMINAL = 1024
 

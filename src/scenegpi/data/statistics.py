@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
 from scenegpi.data.dataset import Dataset
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError
 from scenegpi.vocabulary import Vocabulary
 
 

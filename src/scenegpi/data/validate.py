@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.errors import DataError, Report
 from scenegpi.data.open import open_dataset
+from scenegpi.errors import DataError, Report
 
 
 def validate(path: str | Path, **options: Any) -> Report:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.data.columns import Columns
-from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import check_file, read_json, read_object, reason
 from scenegpi.data.visual_genome_check import ABSENT, CheckedFile
+from scenegpi.errors import DataError, Report
+from scenegpi.files import check_file, read_json, read_object, reason
 from scenegpi.vocabulary import Vocabulary
 
 DROPPED_IDS = (1592, 1722, 4616, 4617)  # listed in image_data.json, absent from the h5 file

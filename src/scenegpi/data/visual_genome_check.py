@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.data.columns import NO_SPLIT, Columns
-from scenegpi.data.errors import DataError, Report
+from scenegpi.errors import DataError, Report
 from scenegpi.vocabulary import Vocabulary
 
 ABSENT = ("scores", "label_dist", "relation_scores", "pair_dist")

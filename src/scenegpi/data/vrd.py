@@ -10,8 +10,8 @@ from typing import Any
 
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import SPLITS, Columns
-from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import read_names, read_object
+from scenegpi.errors import DataError, Report
+from scenegpi.files import read_names, read_object
 from scenegpi.vocabulary import Vocabulary
 
 

@@ -14,12 +14,11 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.arrays import GraphError
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import Columns
-from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import whole_file, whole_folder
 from scenegpi.data.jsonl import SPLIT_NAMES
+from scenegpi.errors import DataError, GraphError, Report
+from scenegpi.files import whole_file, whole_folder
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.class_names import NAME_FILES, Names, read_names_file, vocabulary_of
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
-from scenegpi.data.errors import DataError, Report
-from scenegpi.data.files import check_file, reason
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.sizes import Sizes
+from scenegpi.errors import DataError, Report
+from scenegpi.files import check_file, reason
 
 SPLIT_FOLDERS = {"train": SPLITS["train"], "val": SPLITS["val"], "valid": SPLITS["val"], "test": SPLITS["test"]}
 NO_LABELS = ("readme", "license", "requirements")

@@ -20,7 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.errors import GraphError
+from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from scenegpi.data.files import whole_file
+from scenegpi.files import whole_file
 from scenegpi.labelling.graphs import Graphs, Task, stream_seed
 from scenegpi.labelling.invariance import order_dependence
 from scenegpi.labelling.models import ModelName, build, count_parameters

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.errors import MetricError
 from scenegpi.graph import SceneGraph
-from scenegpi.metrics.protocol import MetricError
 from scenegpi.vocabulary import Vocabulary
 
 

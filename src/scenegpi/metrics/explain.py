@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scenegpi.metrics.boxes import box_iou
+from scenegpi.boxes import box_iou
 from scenegpi.metrics.inputs import read_prediction, read_truth
 from scenegpi.metrics.matching import ImageInput
 from scenegpi.metrics.protocol import Protocol

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.arrays import GraphError, box_array, check_range, integer_array, real_array
+from scenegpi.boxes import paired_iou
+from scenegpi.checks import box_array, check_range, integer_array, real_array
+from scenegpi.errors import GraphError, MetricError
 from scenegpi.graph import SceneGraph
-from scenegpi.metrics.boxes import paired_iou
-from scenegpi.metrics.protocol import TASK_NAMES, MetricError, Protocol
+from scenegpi.metrics.protocol import TASK_NAMES, Protocol
 
 LABEL_LIMIT = 2**21
 """Labels and predicates lie below this, so that a triplet packs into one 63-bit number."""

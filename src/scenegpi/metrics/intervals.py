@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.metrics.protocol import MetricError
+from scenegpi.errors import MetricError
 
 if TYPE_CHECKING:
     from scenegpi.metrics.result import Result

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.boxes import paired_iou
 from scenegpi.graph import SceneGraph
-from scenegpi.metrics.boxes import paired_iou
 from scenegpi.metrics.inputs import LABEL_LIMIT, Prediction, Truth, read_prediction, read_truth
 from scenegpi.metrics.protocol import Protocol
 from scenegpi.metrics.ranking import NEVER, Triplets, candidates

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
+from scenegpi.errors import MetricError
+
 Task = Literal["predcls", "sgcls", "sgdet"]
 Constraint = Literal["both", "graph", "none"]
 Empty = Literal["field", "zero", "skip"]
@@ -27,10 +29,6 @@ _EMPTY = {
     "zero": "an image without predictions counts 0",
     "skip": "images without predictions are left out",
 }
-
-
-class MetricError(ValueError):
-    """Input that cannot be scored as asked; one line that says which image, which field, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

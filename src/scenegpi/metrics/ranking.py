@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.errors import MetricError
 from scenegpi.metrics.inputs import Prediction
-from scenegpi.metrics.protocol import MetricError, Protocol
+from scenegpi.metrics.protocol import Protocol
 
 NEVER = np.iinfo(np.int64).max
 """The rank of what is not in a ranking."""

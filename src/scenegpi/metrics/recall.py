@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scenegpi.errors import MetricError
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.figures import Groups
 from scenegpi.metrics.matching import ImageInput
-from scenegpi.metrics.protocol import MetricError, Protocol
+from scenegpi.metrics.protocol import Protocol
 from scenegpi.metrics.result import Result
 from scenegpi.metrics.state import Plan, RecallState
 from scenegpi.metrics.zero_shot import ZeroShot

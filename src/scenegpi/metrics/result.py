@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.errors import MetricError
 from scenegpi.metrics.figures import figures, per_predicate
 from scenegpi.metrics.intervals import percentile_interval
-from scenegpi.metrics.protocol import Empty, MetricError, Protocol
+from scenegpi.metrics.protocol import Empty, Protocol
 
 if TYPE_CHECKING:
     from scenegpi.metrics.state import Plan

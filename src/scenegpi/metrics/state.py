@@ -11,12 +11,13 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.errors import MetricError
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.counts import Layout, count
 from scenegpi.metrics.figures import Groups
 from scenegpi.metrics.intervals import poisson_weights
 from scenegpi.metrics.matching import ImageInput, ImageMatch, match_image
-from scenegpi.metrics.protocol import MetricError, Protocol
+from scenegpi.metrics.protocol import Protocol
 from scenegpi.metrics.result import Result, make_result
 from scenegpi.metrics.zero_shot import ZeroShot
 from scenegpi.vocabulary import Vocabulary

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from scenegpi.metrics.protocol import MetricError, Protocol
+from scenegpi.errors import MetricError
+from scenegpi.metrics.protocol import Protocol
 from scenegpi.metrics.published import Published
 from scenegpi.metrics.result import Result
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scenegpi.errors import MetricError
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.inputs import LABEL_LIMIT
 from scenegpi.metrics.matching import triplet_code
-from scenegpi.metrics.protocol import MetricError
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from scenegpi.errors import GraphError, OptionError
 from scenegpi.features.batch import SceneBatch, Seen
-from scenegpi.features.tables import label_table, predicate_table
-from scenegpi.features.words import WordVectors
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.graph import SceneGraph
 from scenegpi.models.baseline import Baseline, SceneLogits
 from scenegpi.models.calibrate import Calibrations
 from scenegpi.models.config import ModelConfig
@@ -22,9 +21,10 @@ from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.grouping import grouped
 from scenegpi.models.prior import CountPrior
 from scenegpi.models.sgp import SGP
-from scenegpi.options import OptionError
 from scenegpi.vision.model import VisionModel
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.tables import label_table, predicate_table
+from scenegpi.words.vectors import WordVectors
 
 Looks = NDArray[np.floating] | None
 MEASURED = 2000

@@ -18,11 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from scenegpi.arrays import GraphError
-from scenegpi.data.errors import DataError
-from scenegpi.data.objects import NO_LABEL, graph_of
+from scenegpi.data.detector_results import NO_LABEL, graph_of
+from scenegpi.errors import DataError, GraphError
 from scenegpi.features.batch import Seen
-from scenegpi.features.label_map import THRESHOLD, LabelMap
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
 from scenegpi.models.grouping import IMAGES, PAIRS
@@ -32,6 +30,7 @@ from scenegpi.options import bounded
 from scenegpi.vision.detect import Detector, suppress
 from scenegpi.vision.photos import Photo, open_photo
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.label_map import THRESHOLD, LabelMap
 
 UNLABELLED = (NO_LABEL,)
 

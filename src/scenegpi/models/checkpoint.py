@@ -22,14 +22,14 @@ import torch
 from torch import Tensor
 
 from scenegpi import __version__
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file, read_json, whole_folder
+from scenegpi.errors import DataError, OptionError
+from scenegpi.files import check_file, read_json, whole_folder
 from scenegpi.models.build import SceneModel, build_model
 from scenegpi.models.calibrate import Calibrations
 from scenegpi.models.card import model_card
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.shipped import find_model
-from scenegpi.options import OptionError, override, plain
+from scenegpi.options import override, plain
 from scenegpi.vocabulary import Vocabulary
 
 FORMAT = 1

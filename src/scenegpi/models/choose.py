@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import read_object
-from scenegpi.data.objects import NO_LABEL
-from scenegpi.features.label_map import LabelMap
+from scenegpi.data.detector_results import NO_LABEL
+from scenegpi.errors import DataError
+from scenegpi.files import read_object
 from scenegpi.models.shipped import find_model, shipped_models
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.label_map import LabelMap
 
 SEEING = "vrd-photo"
 LAYOUT = ("vg150-layout", "vrd-layout")

@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.graph import GraphError, SceneGraph
-from scenegpi.metrics.boxes import box_iou
+from scenegpi.boxes import box_iou
+from scenegpi.errors import GraphError
+from scenegpi.graph import SceneGraph
 
 IOU = 0.5
 LARGEST = 4096

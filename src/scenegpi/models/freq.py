@@ -23,11 +23,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file, whole_file
+from scenegpi.errors import DataError, GraphError
 from scenegpi.features.batch import SceneBatch, complete_pairs, edge_numbers
 from scenegpi.features.pairs import overlapping
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.files import check_file, whole_file
+from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
 EPSILON = 1e-3

@@ -24,16 +24,17 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from scenegpi.data.dataset import Dataset
-from scenegpi.data.objects import NO_LABEL, Names, graph_of, is_detection
+from scenegpi.data.detector_results import NO_LABEL, Names, graph_of, is_detection
+from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch, Seen
-from scenegpi.features.label_map import LabelMap
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
 from scenegpi.models.calibrate import Task
 from scenegpi.models.decode import without_repeats
 from scenegpi.models.grouping import PAIRS, grouped
 from scenegpi.models.sight import Photos, photos_of, see
 from scenegpi.vision.photos import as_photo
+from scenegpi.words.label_map import LabelMap
 
 Decode = Literal["plain", "no-repeats"]
 FEW_PAIRS = 2048
@@ -56,7 +57,7 @@ def predict(
 
     Args:
         model: from `load_model`.
-        boxes: (N, 4) x1, y1, x2, y2 in pixels; or what a detector gave (see `scenegpi.data.objects`), whose labels are
+        boxes: (N, 4) x1, y1, x2, y2 in pixels; or what a detector gave (see `scenegpi.data.detector_results`), whose labels are
             mapped to the model's, and whose boxes without a like there are left out, with a warning.
         labels: N names of the model's vocabulary, or their numbers. They are believed.
         label_dist: (N, C) distributions in place of labels; the model corrects them.

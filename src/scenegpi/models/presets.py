@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from scenegpi.errors import OptionError
 from scenegpi.models.config import BaselineConfig, ContextConfig, ModelConfig
-from scenegpi.options import OptionError
 
 WORD_WIDTH = 300
 

@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
-from scenegpi.graph import GraphError
 
 ALL = slice(None)
 EPSILON = 1e-3

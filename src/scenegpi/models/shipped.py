@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError
 
 
 def shipped_models() -> dict[str, Path]:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from scenegpi.data.dataset import Dataset
+from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch, Seen
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.graph import SceneGraph
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.photos import Photo, open_photo
 

@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from scenegpi.features.batch import SceneBatch, Seen, complete_pairs, edge_numbers, image_size
 from scenegpi.graph import SceneGraph
-from scenegpi.training.borrow import Lender
 from scenegpi.training.config import TrainConfig
+from scenegpi.training.label_resampling import Lender
 from scenegpi.training.simulate import simulate_labels
 
 Key = tuple[int, int]

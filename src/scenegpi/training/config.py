@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file, reason
+from scenegpi.errors import DataError, OptionError
+from scenegpi.files import check_file, reason
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.presets import preset
-from scenegpi.options import OptionError, bounded, override
+from scenegpi.options import bounded, override
 from scenegpi.vision.config import FitOptions, VisionConfig
 
 LARGEST_FILE = 1 << 20

@@ -23,8 +23,8 @@ import lightning as L
 import torch
 from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import whole_file
+from scenegpi.errors import DataError
+from scenegpi.files import whole_file
 from scenegpi.models.checkpoint import save_model
 from scenegpi.training.module import MONITOR, SceneModule
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError
 from scenegpi.features.batch import SceneBatch, Seen
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models.build import SceneModel

@@ -21,15 +21,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import read_object, whole_file
+from scenegpi.errors import DataError, OptionError
+from scenegpi.files import read_object, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
 from scenegpi.models.config import ModelConfig
-from scenegpi.options import OptionError
 from scenegpi.training.config import TrainConfig
+from scenegpi.training.data_split import Images
 from scenegpi.training.folder import write_json
-from scenegpi.training.sources import Images
 from scenegpi.vision.cache import photo_looks
 from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.fit import fit_vision

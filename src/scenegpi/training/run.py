@@ -18,19 +18,19 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping
 from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.data import DataLoader
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import read_object
+from scenegpi.errors import DataError, OptionError
 from scenegpi.features.batch import Seen
+from scenegpi.files import read_object
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models.build import SceneModel, build_model, prepare_model
 from scenegpi.models.calibrate import fit_calibrations
 from scenegpi.models.checkpoint import load_model, save_model
 from scenegpi.models.grouping import grouped
 from scenegpi.models.predict import predict_seen
-from scenegpi.options import OptionError, override, plain
+from scenegpi.options import override, plain
 from scenegpi.training.batches import TrainingImages, train_loader
-from scenegpi.training.borrow import Lender
 from scenegpi.training.config import TrainConfig
+from scenegpi.training.data_split import Images, open_images, open_words
 from scenegpi.training.folder import (
     CONFIG,
     FINISHED,
@@ -42,12 +42,12 @@ from scenegpi.training.folder import (
     tidy,
     write_json,
 )
+from scenegpi.training.label_resampling import Lender
 from scenegpi.training.losses import predicate_balance
 from scenegpi.training.module import KS, MONITOR, SceneModule, recall_figures
 from scenegpi.training.photos import STAGE, SeenImages, fit_photos, look_at, seeing, stage_figures, wait_for_stage
 from scenegpi.training.progress import Bar, photo_counter, print_figures
 from scenegpi.training.simulate import label_shares, simulated
-from scenegpi.training.sources import Images, open_images, open_words
 
 
 def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, progress: bool = False) -> Path:

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file, reason, whole_file
+from scenegpi.errors import DataError
+from scenegpi.files import check_file, reason, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.vision.looks import LookExtractor, Looks
 from scenegpi.vision.photos import MOST_BYTES, as_photo, photo_boxes

@@ -16,9 +16,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.errors import DataError
+from scenegpi.boxes import box_iou
+from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
-from scenegpi.metrics.boxes import box_iou
 from scenegpi.vision.photos import Photo
 from scenegpi.vocabulary import Vocabulary
 

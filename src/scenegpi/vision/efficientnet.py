@@ -23,8 +23,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file
+from scenegpi.errors import DataError
+from scenegpi.files import check_file
 from scenegpi.vision.backbone import Backbone, FeatureMap, frozen
 from scenegpi.vision.config import Layer
 

@@ -26,7 +26,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F
 
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.errors import GraphError
+from scenegpi.graph import SceneGraph
 from scenegpi.vision.backbone import load_backbone
 from scenegpi.vision.cache import photo_looks
 from scenegpi.vision.calibration import calibration_error, fit_temperature

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError
 from scenegpi.features.batch import image_size
 from scenegpi.graph import SceneGraph
 from scenegpi.vision.backbone import load_backbone

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file
+from scenegpi.errors import DataError
+from scenegpi.files import check_file
 from scenegpi.graph import SceneGraph
 
 Photo = NDArray[np.uint8]

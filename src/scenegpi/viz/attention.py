@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.errors import GraphError
+from scenegpi.graph import SceneGraph
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import INK, MUTED
 from scenegpi.viz.picture import drawing, fitted, part, picture_file, save

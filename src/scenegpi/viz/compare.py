@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.errors import GraphError
+from scenegpi.graph import SceneGraph
 from scenegpi.viz.scenes import aligned, predictions
 
 if TYPE_CHECKING:

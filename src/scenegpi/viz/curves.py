@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenegpi.data.files import whole_file
+from scenegpi.files import whole_file
 from scenegpi.labelling.report import Point, at_sizes, curve
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenegpi.data.files import whole_file
+from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Protocol, box_iou, scene_graph_recall
 from scenegpi.metrics.explain import Explained, explain

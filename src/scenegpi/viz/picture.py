@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import whole_file
+from scenegpi.errors import DataError
+from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.arrange import arrange, best_links
 from scenegpi.viz.canvas import Canvas

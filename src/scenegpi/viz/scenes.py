@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from scenegpi.data.dataset import Dataset
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError, MetricError
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.alignment import Alignment
-from scenegpi.metrics.protocol import MetricError
 
 if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel

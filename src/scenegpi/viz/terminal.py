@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from scenegpi.data.errors import printable
+from scenegpi.errors import printable
 from scenegpi.graph import SceneGraph
 
 STYLES = ("cyan", "yellow", "green", "magenta", "blue", "red", "white")

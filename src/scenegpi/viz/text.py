@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.errors import printable
+from scenegpi.errors import printable
 
 POINT = 1 / 72
 """Inches."""

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from scenegpi.data.errors import DataError
 from scenegpi.data.export.dot import to_dot
 from scenegpi.data.export.graphml import to_graphml
 from scenegpi.data.export.node_link import to_node_link
 from scenegpi.data.export.ntriples import to_ntriples
-from scenegpi.data.files import whole_file
+from scenegpi.errors import DataError
+from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 
 

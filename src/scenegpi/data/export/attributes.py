@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scenegpi.data.errors import printable
+from scenegpi.errors import printable
 from scenegpi.graph import SceneGraph
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenegpi.data.errors import printable
+from scenegpi.errors import printable
 from scenegpi.graph import SceneGraph
 
 

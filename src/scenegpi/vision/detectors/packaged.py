@@ -6,8 +6,8 @@ import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file
+from scenegpi.errors import DataError
+from scenegpi.files import check_file
 
 MOST_BYTES = 1 << 28
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from scenegpi.data.coco_names import COCO_IDS, COCO_PLACES
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError
 from scenegpi.vision.detect import Detections, finished
 from scenegpi.vision.detectors.packaged import packaged_file
 from scenegpi.vision.photos import Photo

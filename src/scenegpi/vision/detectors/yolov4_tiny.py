@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from scenegpi.data.coco_names import COCO_PLACES
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError
 from scenegpi.vision.detect import Detections, finished
 from scenegpi.vision.detectors.packaged import packaged_file
 from scenegpi.vision.photos import Photo

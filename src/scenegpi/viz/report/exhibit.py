@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.graph import GraphError, SceneGraph
+from scenegpi.errors import GraphError
+from scenegpi.graph import SceneGraph
 from scenegpi.metrics.matching import match_image
 from scenegpi.metrics.protocol import Protocol
 from scenegpi.metrics.result import Result

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenegpi.data.dataset import Dataset
-from scenegpi.data.errors import DataError
+from scenegpi.errors import DataError, OptionError
 from scenegpi.graph import SceneGraph
-from scenegpi.options import OptionError
 from scenegpi.viz.report.exhibit import Exhibit
 from scenegpi.viz.report.source import Source
 from scenegpi.viz.scenes import aligned, photos_for
@@ -27,8 +26,8 @@ def of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
     """A run's model on the images that it was validated on, and what they are called; None if they are not there."""
     from scenegpi.options import override
     from scenegpi.training.config import TrainConfig
+    from scenegpi.training.data_split import open_images
     from scenegpi.training.simulate import label_shares, simulated
-    from scenegpi.training.sources import open_images
 
     try:
         config = override(TrainConfig(), source.config, "")

@@ -13,7 +13,7 @@ from string import Template
 from typing import Any
 
 from scenegpi import __version__
-from scenegpi.data.files import whole_file
+from scenegpi.files import whole_file
 from scenegpi.metrics.protocol import TASK_NAMES, Protocol
 from scenegpi.metrics.result import Result
 from scenegpi.viz.report.exhibit import Shown, middle

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import whole_file
+from scenegpi.errors import DataError
+from scenegpi.files import whole_file
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

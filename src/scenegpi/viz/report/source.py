@@ -9,9 +9,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.errors import DataError
-from scenegpi.data.files import check_file, read_object
-from scenegpi.metrics.protocol import TASK_NAMES, MetricError, Protocol
+from scenegpi.errors import DataError, MetricError
+from scenegpi.files import check_file, read_object
+from scenegpi.metrics.protocol import TASK_NAMES, Protocol
 from scenegpi.metrics.result import Result
 
 MOST_EPOCHS, MOST_BYTES = 20_000, 1 << 26

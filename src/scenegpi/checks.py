@@ -1,0 +1,110 @@
+"""Values from anywhere -> checked, read-only arrays; the message of a GraphError starts with the field's name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.errors import GraphError
+from scenegpi.vocabulary import well_formed
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def numbers(value: Any, field: str) -> NDArray[Any]:
+    """Any list, array or tensor of numbers as an array; GraphError on anything else."""
+    if hasattr(value, "detach"):  # a torch tensor; NumPy knows no bfloat16
+        value = value.detach().cpu()
+        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
+    try:
+        array = np.array(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise GraphError(f"{field}: not an array ({error})") from None
+    if array.size and array.dtype.kind not in "biuf":
+        raise GraphError(f"{field}: expected numbers, found {array.dtype}")
+    return array
+
+
+def _shaped(array: NDArray[Any], shape: tuple[int, ...], field: str) -> NDArray[Any]:
+    if array.size == 0 and 0 in np.maximum(shape, 0):
+        array = array.reshape(np.maximum(shape, 0))
+    if array.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, array.shape, strict=True)):
+        want = ", ".join("n" if s < 0 else str(s) for s in shape)
+        raise GraphError(f"{field}: expected shape ({want}), found {array.shape}")
+    return array
+
+
+def box_array(value: Any) -> NDArray[np.float64]:
+    array = _shaped(numbers(value, "boxes"), (-1, 4), "boxes").astype(np.float64, copy=False)
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise GraphError(f"boxes[{row}]: {array[row].tolist()} is not finite")
+    bad = (array[:, 2:] < array[:, :2]).any(axis=1)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise GraphError(f"boxes[{row}]: {array[row].tolist()} has x2 < x1 or y2 < y1")
+    return _frozen(array)
+
+
+def integer_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.int32]:
+    array = numbers(value, field)
+    array = _shaped(array, shape, field)
+    if array.size:
+        if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
+            raise GraphError(f"{field}: expected whole numbers")
+        if array.min() < np.iinfo(np.int32).min or array.max() > np.iinfo(np.int32).max:
+            raise GraphError(f"{field}: a number too large")
+    return _frozen(array.astype(np.int32, copy=False))
+
+
+def check_range(array: NDArray[np.int32], stop: int, field: str) -> None:
+    if array.size and (array.min() < 0 or array.max() >= stop):
+        row = int(np.flatnonzero(((array < 0) | (array >= stop)).reshape(len(array), -1).any(axis=1))[0])
+        raise GraphError(f"{field}[{row}]: {np.ravel(array[row]).tolist()} is outside 0..{stop - 1}")
+
+
+def real_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.floating] | None:
+    if value is None:
+        return None
+    array = _shaped(numbers(value, field), shape, field)
+    if not len(array) and field != "pair_dist":
+        return None  # no rows, nothing said: one form only, so that equality and files agree
+    if array.dtype != np.float32:
+        array = array.astype(np.float64, copy=False)
+    if not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise GraphError(f"{field}[{row}]: not finite")
+    return _frozen(array)
+
+
+def identifier(value: Any) -> int | str | None:
+    if value is None:
+        return None
+    if isinstance(value, str) and well_formed(value):
+        return str(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    raise GraphError(f"image_id: expected a whole number or a string, found {value!r:.60}")
+
+
+def image_side(value: Any, field: str) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 < value < 2**31:
+        raise GraphError(f"{field}: expected a positive whole number, found {value!r:.60}")
+    return int(value)
+
+
+def file_name(value: Any) -> str | None:
+    """The image's file name, as text that can be written."""
+    if value is None:
+        return None
+    text = str(value)
+    if not well_formed(text):
+        raise GraphError(f"file: {text!r:.60} can't be written as UTF-8")
+    return text

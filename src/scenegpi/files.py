@@ -1,0 +1,175 @@
+"""Reading files without trust, and writing them whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scenegpi.errors import DataError, GraphError
+
+MAX_BYTES = 2**30
+
+
+def reason(error: OSError) -> str:
+    """The system's word for what went wrong, without the path."""
+    return error.strerror or str(error) or type(error).__name__
+
+
+def check_file(path: Path, max_bytes: int | None = None) -> None:
+    """DataError unless `path` is a regular file that can be opened, is not empty and not larger than `max_bytes`."""
+    try:
+        info = path.stat()
+        if stat.S_ISDIR(info.st_mode):
+            raise DataError(path, "is a directory, expected a file")
+        if not stat.S_ISREG(info.st_mode):
+            raise DataError(path, "is not a regular file")
+        if max_bytes is not None and info.st_size > max_bytes:
+            raise DataError(path, f"{info.st_size:,} bytes, more than the {max_bytes:,} this reader takes")
+        with path.open("rb") as handle:
+            if not handle.read(1):
+                raise DataError(path, "the file is empty")
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+
+
+def parse_json(text: str | bytes, unique: bool = False) -> Any:
+    """The value of a JSON text without NaN or infinities; GraphError on anything else, deep nesting included.
+
+    With `unique`, an object that holds a key twice is an error too (plain JSON readers keep the last).
+    """
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique if unique else None)
+    except RecursionError:
+        raise GraphError("JSON: nested too deeply") from None
+    except (ValueError, UnicodeDecodeError) as error:
+        raise GraphError(f"JSON: {error}") from None
+
+
+def read_json(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> Any:
+    """The value of a JSON file; DataError on anything that is not one, or is larger than `max_bytes`.
+
+    With `unique`, a key that stands twice in an object is an error: where keys are image names, one would be lost.
+    """
+    check_file(path, max_bytes)
+    try:
+        return parse_json(path.read_bytes(), unique)
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+    except GraphError as error:
+        raise DataError(path, str(error)) from None
+
+
+def read_object(path: Path, unique: bool = False) -> dict[str, Any]:
+    """A JSON file whose top level is an object."""
+    data = read_json(path, unique=unique)
+    if not isinstance(data, dict):
+        raise DataError(path, f"expected a JSON object, found {type(data).__name__}")
+    return data
+
+
+def read_names(path: Path) -> list[str]:
+    """A JSON list of strings (class names)."""
+    data = read_json(path)
+    if not isinstance(data, list) or not all(isinstance(name, str) for name in data):
+        raise DataError(path, "expected a JSON list of names")
+    return data
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Plain values as JSON, whole or not at all."""
+    with whole_file(path) as part:
+        part.write_text(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """Turns what the system says about a full disk, a missing folder or permissions into one line."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None and "errno = " in str(error):  # h5py hides the number in its text
+            number = int(str(error).split("errno = ")[1].split(",")[0])
+            error = OSError(number, os.strerror(number))
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        hint = "; nothing was written" if full else ""
+        raise DataError(target, f"cannot be written ({reason(error)}){hint}") from None
+
+
+@contextmanager
+def whole_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
+    """A path to write to; it becomes `target` at the end, or vanishes if anything goes wrong on the way."""
+    with writing(target):
+        target = target.resolve()  # a link keeps its place, what it points to is replaced
+        if target.is_dir():
+            raise DataError(target, "is a directory, expected a file to write")
+        if target.exists() and not target.is_file():
+            raise DataError(target, "is not a regular file")
+        if target.exists() and not overwrite:
+            raise DataError(target, "exists already (use --force to replace it)")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        os.close(handle)
+        part = Path(name)
+        try:
+            yield part
+            with part.open("rb+") as written:
+                os.fsync(written.fileno())
+            part.chmod(0o666 & ~_umask())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
+    """A folder to write files to, which vanishes if anything goes wrong on the way.
+
+    At the end it becomes `target`. Where that is a folder with other things in it, the files are moved in, each
+    whole, and nothing else is touched.
+    """
+    with writing(target):
+        target = target.resolve()
+        if target.exists() and not target.is_dir():
+            raise DataError(target, "is a file, expected a folder to write")
+        filled = target.is_dir() and any(target.iterdir())
+        if filled and not overwrite:
+            raise DataError(target, "exists already and is not empty (use --force to replace the files in it)")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        try:
+            yield part
+            part.chmod(0o777 & ~_umask())
+            if filled:
+                for file in sorted(part.iterdir()):
+                    file.replace(target / file.name)
+            else:
+                part.replace(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"key {twice!r:.60} stands twice")
+    return table
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,174 @@
+"""How a name finds its like in another vocabulary, the surest way first.
+
+same     the name itself, whatever its case, with _ or - for spaces
+table    the reviewed table of COCO's 80 labels for this vocabulary, which also says what has no like
+form     another number of it: trees, tree; men, man
+synonym  another word for it: sofa, couch
+kind     what it is a kind of: strawberry, fruit
+head     its last word: coffee table, table
+vectors  the nearest by word vectors, with the cosine
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import numpy as np
+
+from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.vectors import WordVectors
+
+How = Literal["same", "table", "form", "synonym", "kind", "head", "vectors", "none"]
+TABLE = "label_map.json"
+MOST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Match:
+    """What one name became: `target`, or None with a `note` that says why; `similarity` where vectors decided."""
+
+    source: str
+    target: str | None
+    how: How
+    note: str = ""
+    similarity: float | None = None
+
+    def __str__(self) -> str:
+        if self.target is None:
+            return f"{self.source}: nothing like it ({self.note})"
+        near = "" if self.similarity is None else f" {self.similarity:.2f}"
+        return f"{self.source} -> {self.target} ({self.how}{near}{f'; {self.note}' if self.note else ''})"
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """The tables that were written by hand (label_map.json)."""
+
+    tables: Mapping[str, Mapping[str, Match]]
+    synonyms: Mapping[str, tuple[str, ...]]
+    kinds: Mapping[str, tuple[str, ...]]
+    apart: frozenset[str]
+    irregular: Mapping[str, str]
+
+    def table_for(self, target: Vocabulary) -> Mapping[str, Match]:
+        """The COCO table for these labels: that of the model's vocabulary by name, if it speaks of nothing else."""
+        for name, table in self.tables.items():
+            known = {match.target for match in table.values() if match.target}
+            if target.name == name and known <= set(target.objects):
+                return table
+        return {}
+
+
+@cache
+def reviewed() -> Reviewed:
+    """The tables that ship in the package."""
+    data: Any = json.loads((files("scenegpi.words") / TABLE).read_text(encoding="utf-8"))
+    tables = {
+        name: {label: _match(label, entry) for label, entry in table.items()} for name, table in data["tables"].items()
+    }
+    synonyms = {word: tuple(group) for group in data["same"] for word in group}
+    kinds: dict[str, tuple[str, ...]] = {}
+    for kind, members in data["kinds"].items():
+        for member in members:
+            kinds[member] = (*kinds.get(member, ()), kind)
+    return Reviewed(tables, synonyms, kinds, frozenset(data["apart"]), data["irregular"])
+
+
+def _match(label: str, entry: Any) -> Match:
+    if isinstance(entry, str):
+        return Match(label, entry, "same" if entry == label else "table")
+    if "none" in entry:
+        return Match(label, None, "none", entry["none"])
+    return Match(label, entry["to"], "same" if entry["to"] == label else "table", entry["note"])
+
+
+def plain(name: str) -> str:
+    """A name in lower case with single spaces; a person's _ and - are spaces too."""
+    return " ".join(name[:MOST_NAME].lower().replace("_", " ").replace("-", " ").split())
+
+
+def find_match(name: str, target: Vocabulary, words: WordVectors | None, threshold: float) -> Match:
+    """The like of one name among the target's labels."""
+    known = reviewed()
+    labels = {plain(label): label for label in reversed(target.objects)}
+    table = known.table_for(target)
+    word = plain(name)
+    if name in target.object_index:
+        return Match(name, name, "same")
+    for how, candidate in _candidates(word):
+        if candidate in labels:
+            return Match(name, labels[candidate], how)
+        if candidate in table:  # what the reviewed table says of a word, it says of its plural and synonyms too
+            entry = table[candidate]
+            return Match(name, entry.target, entry.how if entry.target is None or how == "same" else how, entry.note)
+    if words is None:
+        return Match(name, None, "none", "no name like it, and there are no word vectors to compare by")
+    return _nearest(name, word, target.objects, words, threshold)
+
+
+def _candidates(word: str) -> Iterator[tuple[How, str]]:
+    """Names to look for in place of a plain one, the surest first."""
+    yield "same", word
+    ways: dict[How, Callable[[str], Iterator[str]]] = {"form": _forms, "synonym": _synonyms, "kind": _kinds}
+    for how, way in ways.items():
+        yield from ((how, other) for other in way(word))
+    head = _head(word)
+    if head != word and word not in reviewed().apart:
+        yield from (("head", other) for other in (head, *_forms(head), *_synonyms(head)))
+
+
+def _head(word: str) -> str:
+    """The word that says what a thing is: of "coffee table" the last; remarks in brackets don't count."""
+    return (word.partition(" (")[0].split() or [word])[-1]
+
+
+def _forms(word: str) -> Iterator[str]:
+    """The same noun in the other number, of its last word."""
+    start, space, last = word.rpartition(" ")
+    for one, other in reviewed().irregular.items():
+        if last in (one, other):
+            yield f"{start}{space}{other if last == one else one}"
+    endings = [last + "s", last + "es"] if not last.endswith("s") else [last[:-1], last[:-2]]
+    if last.endswith("ies"):
+        endings.append(last[:-3] + "y")
+    if last.endswith("y"):
+        endings.append(last[:-1] + "ies")
+    yield from (f"{start}{space}{ending}" for ending in endings if len(ending) > 2)
+
+
+def _synonyms(word: str) -> Iterator[str]:
+    for form in (word, *_forms(word)):
+        for other in reviewed().synonyms.get(form, ()):
+            yield from (other, *_forms(other))
+
+
+def _kinds(word: str) -> Iterator[str]:
+    for form in (word, *_forms(word)):
+        yield from reviewed().kinds.get(form, ())
+
+
+def _nearest(name: str, word: str, labels: Sequence[str], words: WordVectors, threshold: float) -> Match:
+    """By the cosine of the last word's vector to those of the labels, all less the mean of the table.
+
+    The mean is what all words share; other words of a name say whose or what for, and would lead to a bottle from a
+    bottle opener.
+    """
+    query = words.vector(_head(word))
+    if not query.any():
+        return Match(name, None, "none", "no name like it, and word vectors don't know it")
+    middle = words.vectors.mean(axis=0)
+    table = words.table(labels)
+    known = table.any(axis=1)
+    query, table = query - middle, table - middle
+    lengths = np.linalg.norm(table, axis=1) * np.linalg.norm(query)
+    cosine = np.where(known, table @ query / np.maximum(lengths, 1e-12), -1.0)
+    best = int(cosine.argmax())
+    similarity = float(cosine[best])
+    if similarity < threshold:
+        return Match(name, None, "none", f"the nearest is {labels[best]}, {similarity:.2f} is less than {threshold:g}")
+    return Match(name, labels[best], "vectors", similarity=similarity)

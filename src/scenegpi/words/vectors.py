@@ -1,0 +1,187 @@
+"""Word vectors: names in, vectors out, whatever file they come from.
+
+A label of several words ("traffic light") is the mean of its words. A word that the table lacks falls back to a close
+form of it: another ending ("pant" -> "pants", "carry" -> "carrying") or, for a word with hyphens, its parts. What is
+still not found is left out of the mean; a label none of whose words is known is the zero vector, and reported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.errors import DataError
+from scenegpi.files import check_file, whole_file
+from scenegpi.words.cooccurrence import tokens
+
+FORMAT = "word vectors 1"
+
+
+@dataclass(frozen=True)
+class VocabularyCoverage:
+    """What a table knows of some names.
+
+    `fallbacks`: word -> the form used for it; `missing`: words not known in any form; `unknown`: names of which no
+    word is known.
+    """
+
+    names: int
+    fallbacks: Mapping[str, str]
+    missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = [f"{self.names} names"]
+        if self.fallbacks:
+            parts.append("by another form: " + ", ".join(f"{a} -> {b}" for a, b in sorted(self.fallbacks.items())))
+        parts.append("not known: " + ", ".join(self.missing) if self.missing else "all words known")
+        if self.unknown:
+            parts.append("names without any vector: " + ", ".join(self.unknown))
+        return "; ".join(parts)
+
+
+class WordVectors:
+    """A table of word vectors.
+
+    Args:
+        words: V different words, in lower case.
+        vectors: (V, d) finite numbers.
+        source: where they come from, for people.
+    """
+
+    def __init__(self, words: Sequence[str], vectors: NDArray[np.floating], source: str = "") -> None:
+        if vectors.ndim != 2 or len(vectors) != len(words) or not vectors.shape[1]:
+            raise ValueError(f"vectors: shape {vectors.shape} for {len(words)} words")
+        if not np.isfinite(vectors).all():
+            row = int(np.argwhere(~np.isfinite(vectors))[0][0])
+            raise ValueError(f"vectors: not finite at word {words[row]!r:.60}")
+        self.words = tuple(words)
+        self.number = {word: i for i, word in enumerate(self.words)}
+        if len(self.number) != len(self.words):
+            raise ValueError("words: one stands twice")
+        self.vectors: NDArray[np.float32] = np.ascontiguousarray(vectors, dtype=np.float32)
+        self.source = source
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.number
+
+    def __repr__(self) -> str:
+        return f"WordVectors({len(self):,} words, {self.dim} dimensions{self.source and f', {self.source}'})"
+
+    @property
+    def dim(self) -> int:
+        return self.vectors.shape[1]
+
+    def form(self, word: str) -> str | None:
+        """The word itself or the form of it that the table knows; None if there is none."""
+        return next((form for form in word_forms(word) if form in self.number), None)
+
+    def vector(self, label: str) -> NDArray[np.float32]:
+        """(d,) mean of the label's known words; zeros if none is known."""
+        rows = [self.number[known] for word in label_words(label, self) if (known := self.form(word))]
+        return self.vectors[rows].mean(axis=0) if rows else np.zeros(self.dim, dtype=np.float32)
+
+    def table(self, names: Iterable[str]) -> NDArray[np.float32]:
+        """(C, d) the vector of each name."""
+        rows = [self.vector(name) for name in names]
+        return np.stack(rows) if rows else np.zeros((0, self.dim), dtype=np.float32)
+
+    def coverage(self, names: Iterable[str]) -> VocabularyCoverage:
+        """Which words of these names are known, and how."""
+        names = list(names)
+        fallbacks: dict[str, str] = {}
+        missing: set[str] = set()
+        unknown = []
+        for name in names:
+            forms = {word: self.form(word) for word in label_words(name, self)}
+            fallbacks |= {word: form for word, form in forms.items() if form and form != word}
+            missing |= {word for word, form in forms.items() if form is None}
+            if not any(forms.values()):
+                unknown.append(name)
+        return VocabularyCoverage(len(names), fallbacks, tuple(sorted(missing)), tuple(unknown))
+
+    def neighbours(self, label: str, k: int = 10) -> list[tuple[str, float]]:
+        """The k words with the largest cosine to the label, without its own words; KeyError if it is not known."""
+        own = {self.form(word) for word in label_words(label, self)}
+        query = self.vector(label)
+        if not query.any():
+            raise KeyError(f"{label!r} is not among the {len(self):,} words")
+        cosine = self._unit @ (query / np.linalg.norm(query))
+        order = np.argsort(-cosine, kind="stable")[: k + len(own)].tolist()
+        return [(self.words[i], float(cosine[i])) for i in order if self.words[i] not in own][:k]
+
+    @cached_property
+    def _unit(self) -> NDArray[np.float32]:
+        return self.vectors / np.maximum(np.linalg.norm(self.vectors, axis=1, keepdims=True), 1e-12)
+
+    def save(self, path: str | Path, half: bool = False) -> None:
+        """One safetensors file; the words are a JSON list in its header, so the two can't be parted.
+
+        With `half`, numbers of half the size (float16), for tables that are shipped.
+        """
+        from safetensors.numpy import save_file
+
+        about = {"scenegpi": FORMAT, "source": self.source, "words": json.dumps(self.words, ensure_ascii=False)}
+        with whole_file(Path(path)) as part:
+            save_file({"vectors": self.vectors.astype(np.float16) if half else self.vectors}, part, about)
+
+    @classmethod
+    def load(cls, path: str | Path) -> WordVectors:
+        """Inverse of `save`; DataError with one line on anything else."""
+        from safetensors import SafetensorError, safe_open
+
+        path = Path(path)
+        check_file(path)
+        try:
+            with safe_open(path, framework="numpy") as file:
+                about = file.metadata() or {}
+                if about.get("scenegpi") != FORMAT:
+                    raise DataError(path, "holds no word vectors written by scenegpi")
+                words = json.loads(about["words"])
+                if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+                    raise DataError(path, "words: expected a list of words")
+                return cls(words, file.get_tensor("vectors"), about.get("source", ""))
+        except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError(path, f"holds no word vectors ({error})") from None
+
+
+def label_words(label: str, known: WordVectors) -> Iterator[str]:
+    """The words of a label; one with hyphens that is not known as it stands gives its parts."""
+    for word in tokens(label):
+        if "-" in word and known.form(word) is None:
+            yield from word.split("-")
+        else:
+            yield word
+
+
+def word_forms(word: str) -> Iterator[str]:
+    """A word, then its regular inflections and what it may be an inflection of, the likeliest first."""
+    yield word
+    stem = word[:-1]
+    yield from (word + "s", word + "ing", word + word[-1:] + "ing", word + "ed", word + "es")
+    if word.endswith("e"):
+        yield from (stem + "ing", word + "d")
+    if word.endswith("y"):
+        yield from (stem + "ies", stem + "ied")
+    for ending, replacements in _ENDINGS:
+        if word.endswith(ending) and len(word) > len(ending) + 2:
+            yield from (word[: -len(ending)] + new for new in replacements)
+
+
+_ENDINGS = (
+    ("ies", ("y",)),
+    ("es", ("", "e")),
+    ("s", ("",)),
+    ("ing", ("", "e", "s")),
+    ("ied", ("y",)),
+    ("ed", ("", "e")),
+)

