@@ -74,7 +74,7 @@ import sys
 from pathlib import Path
 import torch
 from scenegpi.labelling import experiment
-from test_labelling_cells import CELLS
+from test_cells import CELLS
 torch.set_num_threads(1)
 
 def done(cell, result):
