@@ -1,17 +1,14 @@
 r"""SceneGraphs -> one flat batch: no padding, all images at once.
 
-Nodes are the boxes of all images in a row; edges are all ordered pairs i != j of each image, sorted by i, then j:
-
-.. math:: e(i, j) = e_g + i (n_g - 1) + j - [j > i]
-
-with e_g the first edge of image g, and i, j counted within it.
+Nodes are the boxes of all images in a row; edges are all ordered pairs i != j of each image, in the order of
+`scenegpi.pairs`.
 
 Row 0 of `edge_index` is the subject, which aggregates: layers take it with ``flow="target_to_source"``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -22,31 +19,19 @@ from torch import Tensor
 
 from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
+from scenegpi.pairs import complete_pairs, edge_numbers
 from scenegpi.vocabulary import Vocabulary
-
-
-class Seen:
-    """A graph and what pixels show of its pairs: `pair_looks` (n (n - 1), e) in the order of its edges, or None."""
-
-    __slots__ = ("graph", "pair_looks")
-
-    def __init__(self, graph: SceneGraph, pair_looks: NDArray[np.floating] | None = None) -> None:
-        self.graph, self.pair_looks = graph, pair_looks
-
-    def __len__(self) -> int:
-        return len(self.graph)
 
 
 @dataclass(frozen=True)
 class SceneBatch:
     """G images with N boxes and E ordered pairs.
 
-    Inputs: `boxes` (N, 4) double; `sizes` (G, 2) width, height; `label_dist` (N, C); `pair_dist` (E, 1 + P) or None;
-    `pair_looks` (E, e), what pixels show of each pair, or None, with `seen` (G,) true for the images that have some.
+    Inputs: `boxes` (N, 4) double; `sizes` (G, 2) width, height; `label_dist` (N, C); `pair_dist` (E, 1 + P) or None.
     Shape: `batch` (N,) image of each box; `ptr` (G + 1,) first box and `edge_ptr` (G + 1,) first edge of each image;
     `edge_index` (2, E).
     Targets: `labels` (N,); the rows of annotated pairs, sorted by edge: `relation_edge` (M,), `relation_class` (M,)
-    in 1..P as a column of a distribution, and `relation_count` (M,), how often the row stands in the image.
+    in 1..P as a column of a distribution, and `relation_count` (M,), how often the row occurs in the image.
     `self_relations` is how many rows with subject == object, which are no pairs, were left out.
     `images` (G,) says which place each image has in its data set, `ids` what it is called.
     """
@@ -61,8 +46,6 @@ class SceneBatch:
     edge_index: Tensor
     edge_ptr: Tensor
     pair_dist: Tensor | None
-    pair_looks: Tensor | None
-    seen: Tensor
     relation_edge: Tensor
     relation_class: Tensor
     relation_count: Tensor
@@ -76,7 +59,6 @@ class SceneBatch:
         graphs: Sequence[SceneGraph],
         *,
         given_labels: bool = True,
-        looks: Sequence[NDArray[np.floating] | None] | None = None,
         images: Sequence[int] | None = None,
     ) -> SceneBatch:
         """The batch of these graphs, which share a vocabulary.
@@ -84,9 +66,7 @@ class SceneBatch:
         With `given_labels` (PredCls) the label distribution is one-hot at `labels`. Without (SGCls) it is
         `label_dist`; where a graph has none, its label has probability `scores` (1 if None) and the rest is spread
         evenly. A pair that `pairs` does not list is certainly "no relation". An image without a size is taken to end
-        where its boxes do. `looks` are the pair looks of each graph, (n (n - 1), e) in the order of its edges; None
-        for one without pixels, which are then 0. `images` are the places of the graphs in a data set, 0 to G - 1 if
-        None.
+        where its boxes do. `images` are the places of the graphs in a data set, 0 to G - 1 if None.
         """
         if not graphs:
             raise GraphError("a batch needs at least one graph")
@@ -110,8 +90,6 @@ class SceneBatch:
             edge_index=torch.from_numpy(complete_pairs(counts)),
             edge_ptr=torch.from_numpy(edge_ptr),
             pair_dist=_pair_dist(graphs, counts, edge_ptr, 1 + len(vocabulary.predicates)),
-            pair_looks=_pair_looks(looks, edge_ptr),
-            seen=torch.tensor([look is not None for look in looks or [None] * len(graphs)]),
             relation_edge=torch.from_numpy(rows[0]),
             relation_class=torch.from_numpy(rows[1]),
             relation_count=torch.from_numpy(rows[2]),
@@ -119,12 +97,6 @@ class SceneBatch:
             ids=tuple(graph.file if graph.image_id is None else graph.image_id for graph in graphs),
             self_relations=self_relations,
         )
-
-    @classmethod
-    def seen_of(cls, images: Sequence[Seen], *, given_labels: bool = True) -> SceneBatch:
-        """The batch of graphs with their looks; as `of`."""
-        looks = [image.pair_looks for image in images]
-        return cls.of([image.graph for image in images], given_labels=given_labels, looks=looks)
 
     @property
     def num_graphs(self) -> int:
@@ -141,12 +113,6 @@ class SceneBatch:
     def pin_memory(self) -> SceneBatch:
         """The batch in page-locked memory; a DataLoader calls this."""
         return self._map(Tensor.pin_memory)
-
-    def mirror(self) -> SceneBatch:
-        """The batch of the mirror images: x becomes W - x; nothing else changes."""
-        width = self.sizes[self.batch, 0]
-        x1, y1, x2, y2 = self.boxes.unbind(1)
-        return replace(self, boxes=torch.stack([width - x2, y1, width - x1, y2], 1))
 
     def target_distribution(self) -> Tensor:
         """Soft targets (E, 1 + P): the share of each predicate in the rows of a pair; else "no relation"."""
@@ -175,22 +141,6 @@ class SceneBatch:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         moved: dict[str, Any] = {name: change(v) for name, v in values.items() if isinstance(v, Tensor)}
         return replace(self, **moved)
-
-
-def complete_pairs(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All ordered pairs i != j within images of (G,) boxes, sorted by i, then j: (2, E)."""
-    degree = np.repeat(counts - 1, counts)
-    first = np.cumsum(counts) - counts
-    subject = np.repeat(np.arange(len(degree)), degree)
-    start = np.repeat(first, counts)[subject]
-    place = np.arange(len(subject)) - np.repeat(np.cumsum(degree) - degree, degree)
-    return np.stack([subject, start + place + (place >= subject - start)])
-
-
-def edge_numbers(pairs: NDArray[np.integer], boxes: int) -> NDArray[np.int64]:
-    """Place of each pair (R, 2), i != j, among the n (n - 1) edges of its image: (R,)."""
-    i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
-    return np.asarray(i * (boxes - 1) + j - (j > i))
 
 
 def image_size(graph: SceneGraph) -> tuple[float, float]:
@@ -230,32 +180,33 @@ def _pair_dist(
     return torch.from_numpy(out)
 
 
-def _pair_looks(looks: Sequence[NDArray[np.floating] | None] | None, edge_ptr: NDArray[np.int64]) -> Tensor | None:
-    """The looks of all images in a row (E, e); None where there is no image with any."""
-    if looks is None or all(look is None for look in looks):
-        return None
-    if len(looks) != len(edge_ptr) - 1:
-        raise GraphError(f"looks: {len(looks)} for {len(edge_ptr) - 1} graphs")
-    width = next(look.shape[1] for look in looks if look is not None)
-    out = torch.zeros(int(edge_ptr[-1]), width)
-    for k, look in enumerate(looks):
-        first, last = int(edge_ptr[k]), int(edge_ptr[k + 1])
-        if look is None:
-            continue
-        if look.shape != (last - first, width):
-            raise GraphError(f"looks[{k}]: shape {look.shape}, expected {(last - first, width)}")
-        out[first:last] = torch.from_numpy(np.asarray(look, dtype=np.float32))
-    return out
-
-
 def _relation_rows(
     graphs: Sequence[SceneGraph], counts: NDArray[np.int64], edge_ptr: NDArray[np.int64], predicates: int
 ) -> tuple[NDArray[np.int64], int]:
-    """Distinct (edge, class) and how often each stands: (3, M); and the number of rows that are no pair."""
+    """Distinct (edge, class) and how often each occurs: (3, M); and the number of rows that are no pair."""
     relations = np.concatenate([graph.relations for graph in graphs]).astype(np.int64)
     image = np.repeat(np.arange(len(graphs)), [len(graph.relations) for graph in graphs])
     real = relations[:, 0] != relations[:, 1]
-    i, j, predicate = relations[real].T
-    edge = edge_ptr[image[real]] + i * (counts[image[real]] - 1) + j - (j > i)
+    image, predicate = image[real], relations[real, 2]
+    edge = edge_ptr[image] + edge_numbers(relations[real, :2], counts[image])
     keys, count = np.unique(edge * (predicates + 1) + predicate + 1, return_counts=True)
     return np.stack([*np.divmod(keys, predicates + 1), count]), int((~real).sum())
+
+
+PAIRS = 1 << 14
+IMAGES = 256
+
+
+def grouped(graphs: Iterable[SceneGraph], pairs: int = PAIRS, images: int = IMAGES) -> Iterator[list[SceneGraph]]:
+    """Groups of at most `images` graphs with together at most `pairs` ordered pairs; one graph may have more."""
+    some: list[SceneGraph] = []
+    held = 0
+    for graph in graphs:
+        size = len(graph) * (len(graph) - 1)
+        if some and (held + size > pairs or len(some) >= images):
+            yield some
+            some, held = [], 0
+        some.append(graph)
+        held += size
+    if some:
+        yield some

@@ -1,9 +1,9 @@
-r"""Geometry of ordered pairs (subject i, object j), and the relation features z_ij.
+r"""Geometry of ordered pairs (subject i, object j).
 
 What tells "on" from "near" or "wearing" where there are no pixels. All columns are free of scale. Columns written as
 squash(x) = sign(x) log(1 + |x|) keep far and tiny boxes within reach, and where a side is divided by it counts as at
-least a thousandth of the image's diagonal, so boxes without area do no harm. In the mirror image columns only swap
-(left with right) or change sign (dx), see `MIRROR`.
+least a thousandth of the image's diagonal, so boxes without area do no harm.
+
 
 ====================================  =========================================================================
 columns                               meaning
@@ -31,8 +31,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-
-from scenegpi.features.entities import clamped_log
 
 _SIDES = ("left", "right", "top", "bottom")
 PAIR_NAMES = (
@@ -74,17 +72,6 @@ PAIR_NAMES = (
 PAIR_WIDTH = len(PAIR_NAMES)
 
 
-def _mirror() -> tuple[tuple[int, float], ...]:
-    turned = {"left": "right", "right": "left"}
-    place = {name: k for k, name in enumerate(PAIR_NAMES)}
-    source = [place[" ".join(turned.get(word, word) for word in name.split())] for name in PAIR_NAMES]
-    signs = [-1.0 if name == "cos" or name.startswith("dx") else 1.0 for name in PAIR_NAMES]
-    return tuple(zip(source, signs, strict=True))
-
-
-MIRROR = _mirror()
-"""Column k of the mirror image is MIRROR[k][1] times column MIRROR[k][0] of the image."""
-
 CHUNK = 1 << 16
 _THINNEST = 1e-3
 
@@ -101,21 +88,6 @@ def pair_geometry(boxes: Tensor, sizes: Tensor, edge_index: Tensor, batch: Tenso
         i, j = edge_index[:, start : start + chunk]
         out[start : start + chunk] = torch.stack(_columns(boxes[i], boxes[j], sizes[batch[i]]), 1)
     return out
-
-
-def mirror_pairs(geometry: Tensor) -> Tensor:
-    """The geometry of the mirror images, ``(E, PAIR_WIDTH)`` -> ``(E, PAIR_WIDTH)``."""
-    source, sign = zip(*MIRROR, strict=True)
-    return geometry[:, list(source)] * geometry.new_tensor(sign)
-
-
-def relation_features(pair_dist: Tensor, words: Tensor | None = None, floor: float = 1e-4) -> Tensor:
-    """Log-distribution over 1 + P, and the word vector of the most probable class.
-
-    pair_dist ``(E, 1 + P)``, words ``(1 + P, d)`` -> ``(E, 1 + P + d)``.
-    """
-    logs = clamped_log(pair_dist, floor)
-    return logs if words is None else torch.cat([logs, words.to(logs.dtype)[pair_dist.argmax(1)]], 1)
 
 
 def overlapping(subjects: Tensor, objects: Tensor) -> Tensor:

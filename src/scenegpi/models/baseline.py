@@ -6,8 +6,7 @@ r"""The baseline: no context, each box and each pair of boxes alone.
     P(r \mid \text{related}) = \text{softmax}_r(x_{ijr} + b \log q_{ij}(r))
 
 z_i is the mean vector of the label distribution with the box and counts of the entity; u_i, v_j are low-rank label
-vectors. Where there are pixels, f reads too what they show of the pair. The two factors are written as one vector of
-1 + P logits, whose softmax is their product:
+vectors. The two factors are written as one vector of 1 + P logits, whose softmax is their product:
 :math:`(0, \text{logit} + \log P(r \mid \text{related}))`.
 """
 
@@ -17,13 +16,12 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
+from torch.nn.functional import dropout, linear
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import BaselineConfig
-from scenegpi.models.dropout import drop
 from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
 from scenegpi.models.prior import STATISTICS, CountPrior, GivenPrior, PriorOutput
 
@@ -39,10 +37,9 @@ class SceneLogits(NamedTuple):
 
 
 class PairOutput(NamedTuple):
-    """`logits` (E, 1 + P), `hidden` (E, h) the last hidden layer, `geometry` (E, PAIR_INPUTS)."""
+    """`logits` (E, 1 + P) and `geometry` (E, PAIR_INPUTS)."""
 
     logits: Tensor
-    hidden: Tensor
     geometry: Tensor
 
 
@@ -52,14 +49,14 @@ class Baseline(nn.Module):
     def __init__(self, config: BaselineConfig, labels: int, predicates: int) -> None:
         super().__init__()
         self.config = config
-        self.inputs = LayoutInputs(config.looks if config.layers else 0)
+        self.inputs = LayoutInputs()
         self.prior: CountPrior | GivenPrior | None = None
         if config.prior == "given":
             self.prior = GivenPrior()
         elif config.prior != "none":
             self.prior = CountPrior(labels, 1 + predicates, config.prior, config.smoothing)
         self.label = nn.Parameter(torch.randn(labels, config.embedding) * 0.3)
-        node = config.embedding + (ENTITY_WIDTH if config.entity else 0)
+        node = config.embedding + ENTITY_WIDTH
         self.network = PairNetwork(config, labels, predicates, node) if config.layers else None
         self.entity = None
         if config.refine_labels:
@@ -71,67 +68,53 @@ class Baseline(nn.Module):
         nodes, pairs = self.stages(batch)
         return SceneLogits([nodes], [pairs.logits])
 
-    def stages(
-        self, batch: SceneBatch, hidden: bool = False, leave_out: bool | None = None
-    ) -> tuple[Tensor, PairOutput]:
-        """Node logits (N, C), and what is said of the pairs; `hidden` keeps the network's last layer.
+    def stages(self, batch: SceneBatch, leave_out: bool | None = None) -> tuple[Tensor, PairOutput]:
+        """Node logits (N, C), and what is said of the pairs.
 
         `leave_out`: the images were counted for the prior, and their own relations are to be taken away; by default
         while the model trains.
         """
         dist = batch.label_dist.to(self.label.dtype)
-        parts = [dist @ self.label]
-        if self.config.entity:
-            box = self.inputs.entities(batch)
-            if not self.config.counts:
-                box = torch.cat([box[:, :BOX_WIDTH], torch.zeros_like(box[:, BOX_WIDTH:])], 1)
-            parts.append(box)
-        z = drop(self, torch.cat(parts, 1), self.config.input_dropout)
+        box = self.inputs.entities(batch)
+        if not self.config.counts:
+            box = torch.cat([box[:, :BOX_WIDTH], torch.zeros_like(box[:, BOX_WIDTH:])], 1)
+        z = dropout(torch.cat([dist @ self.label, box], 1), self.config.input_dropout, self.training)
         nodes = clamped_log(dist)
         if self.entity is not None:
             nodes = nodes + self.entity(z)
-        counted = (self.training if leave_out is None else leave_out) and self.config.leave_out
+        counted = self.training if leave_out is None else leave_out
         if counted or torch.is_grad_enabled() or batch.num_edges <= CHUNK:
-            return nodes, self._pairs(batch, slice(None), dist, z, counted, hidden)
+            return nodes, self._pairs(batch, slice(None), dist, z, counted)
         # Into their places at once: a list of pieces would be held twice while it is joined.
-        first = self._pairs(batch, slice(CHUNK), dist, z, counted, hidden)
+        first = self._pairs(batch, slice(CHUNK), dist, z, counted)
         found = PairOutput(*(side.new_empty(batch.num_edges, side.shape[1]) for side in first))
         for k in range(0, batch.num_edges, CHUNK):
             rows = slice(k, k + CHUNK)
-            pieces = self._pairs(batch, rows, dist, z, counted, hidden) if k else first
+            pieces = self._pairs(batch, rows, dist, z, counted) if k else first
             for whole, piece in zip(found, pieces, strict=True):
                 whole[rows] = piece
         return nodes, found
 
-    def _pairs(
-        self, batch: SceneBatch, rows: slice, dist: Tensor, z: Tensor, counted: bool, hidden: bool
-    ) -> PairOutput:
+    def _pairs(self, batch: SceneBatch, rows: slice, dist: Tensor, z: Tensor, counted: bool) -> PairOutput:
         """What is said of the pairs in `rows`; dist (N, C), z (N, d)."""
         labels = dist.argmax(1)
         geometry = self.inputs.pairs(batch, labels, rows)
         prior = None if self.prior is None else self.prior(batch, labels, counted, rows)
         if self.network is not None:
-            looks = self.inputs.looks(batch, rows) if self.config.looks else None
-            related, predicate, last = self.network(batch.edge_index[:, rows], dist, z, geometry, prior, looks)
+            related, predicate = self.network(batch.edge_index[:, rows], dist, z, geometry, prior)
         elif prior is not None:
-            related, predicate, last = prior.related[:, :1], prior.logits, geometry[:, :0]
+            related, predicate = prior.related[:, :1], prior.logits
         logits = torch.cat([torch.zeros_like(related), related + predicate.log_softmax(1)], 1)
-        nothing = last.new_empty(len(last), 0)  # no view, which would keep the whole layer
-        return PairOutput(logits, last if hidden else nothing, geometry)
+        return PairOutput(logits, geometry)
 
 
 class PairNetwork(nn.Module):
-    """The network f over pairs; what depends on one box is multiplied once a box."""
+    """The network f over pairs; what depends on one box is multiplied once per box."""
 
     def __init__(self, config: BaselineConfig, labels: int, predicates: int, node: int) -> None:
         super().__init__()
         self.config = config
-        edge = (PAIR_INPUTS if config.geometry else 0) + config.rank
-        edge += 0 if config.prior == "none" else predicates + STATISTICS
-        self.look = None
-        if config.looks:
-            self.look = Dense([config.looks], config.look_hidden)
-            edge += config.look_hidden + 1
+        edge = PAIR_INPUTS + config.rank + (0 if config.prior == "none" else predicates + STATISTICS)
         if config.rank:
             self.left = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
             self.right = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
@@ -147,33 +130,27 @@ class PairNetwork(nn.Module):
         z: Tensor,
         geometry: Tensor,
         prior: PriorOutput | None,
-        looks: tuple[Tensor, Tensor] | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-odds (E, 1), predicates (E, P), last layer (E, h).
-
-        dist (N, C), z (N, d), geometry (E, PAIR_INPUTS), looks (E, e) and whether there are any (E, 1).
-        """
+    ) -> tuple[Tensor, Tensor]:
+        """Log-odds (E, 1) and predicates (E, P); dist (N, C), z (N, d), geometry (E, PAIR_INPUTS)."""
         i, j = edge_index
-        read = [geometry] if self.config.geometry else []
+        p, training = self.config.dropout, self.training
+        read = [geometry]
         if prior is not None:
             read += [0.25 * prior.logits + 1, 0.5 * prior.related]
-        read = [drop(self, part, self.config.input_dropout) for part in read]
-        if self.look is not None and looks is not None:
-            shown, seen = looks
-            read += [seen * self.look(drop(self, shown, self.config.look_dropout)), seen]
+        read = [dropout(part, self.config.input_dropout, training) for part in read]
         if self.config.rank:
             read.append((dist @ self.left)[i] * (dist @ self.right)[j])
         own, other, pair = self.first.columns()
         x = linear(z, own, self.first.bias)[i] + linear(z, other)[j]
-        x = drop(self, (x + linear(torch.cat(read, 1), pair) if read else x).relu(), self.config.dropout)
+        x = dropout((x + linear(torch.cat(read, 1), pair)).relu(), p, training)
         for layer in self.rest:
-            x = drop(self, layer(x), self.config.dropout)
+            x = dropout(layer(x), p, training)
         out = self.out(x)
         related, predicate = out[:, :1], out[:, 1:]
         if prior is not None:
             related = related + self.trust[0] * prior.related[:, :1]
             predicate = predicate + self.trust[1] * prior.logits
-        return related, predicate, x
+        return related, predicate
 
 
 def end_in_zero(network: nn.Module) -> None:

@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from scenegpi.errors import GraphError, OptionError
-from scenegpi.features.batch import SceneBatch, Seen
+from scenegpi.features.batch import SceneBatch, grouped
 from scenegpi.graph import SceneGraph
 from scenegpi.models.baseline import Baseline, SceneLogits
-from scenegpi.models.calibrate import Calibrations
+from scenegpi.models.calibration import Calibrations
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.freq import FrequencyPrior
-from scenegpi.models.grouping import grouped
 from scenegpi.models.prior import CountPrior
 from scenegpi.models.sgp import SGP
 from scenegpi.vision.model import VisionModel
@@ -26,17 +23,17 @@ from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.tables import label_table, predicate_table
 from scenegpi.words.vectors import WordVectors
 
-Looks = NDArray[np.floating] | None
 MEASURED = 2000
 """Training images whose features are measured to standardise inputs."""
-MOST_CELLS = 1 << 27
+MAX_CELLS = 1 << 27
 
 
 class SceneModel(nn.Module):
     """A network with the vocabulary it speaks and the configuration it was built from.
 
-    `vision` is what looks at photos before the network reads a batch, or None; `calibration` makes the last logits
-    into probabilities that mean what they say, and is neutral until it is fitted.
+    `vision` names what is in the boxes of a photo before the network reads a batch, or is None; `calibration` turns
+    the last logits into calibrated probabilities, and is neutral until it is fitted. `trained_on` is a fingerprint of
+    the training images, or None where nobody took it.
     """
 
     def __init__(
@@ -66,15 +63,11 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
     labels, predicates = len(vocabulary.objects), len(vocabulary.predicates)
     if not labels or not predicates:
         raise OptionError("vocabulary: a model needs labels and predicates")
-    if labels**2 * (1 + predicates) > MOST_CELLS:
+    if labels**2 * (1 + predicates) > MAX_CELLS:
         raise OptionError(f"vocabulary: {labels:,} labels and {predicates:,} predicates are too many to count")
     context, vision = config.context, None
     if config.vision is not None:
         vision = VisionModel(config.vision, vocabulary)
-        if config.baseline.looks not in (0, vision.pair_width):
-            raise OptionError(
-                f"model.baseline.looks: {config.baseline.looks}, but model.vision makes {vision.pair_width}"
-            )
     if context is None:
         return SceneModel(config, vocabulary, Baseline(config.baseline, labels, predicates), vision)
     tables: list[Tensor | None] = [None, None]
@@ -88,18 +81,9 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
     return SceneModel(config, vocabulary, SGP(config, context, labels, predicates, *tables), vision)
 
 
-def prepare_model(model: SceneModel, graphs: Sequence[SceneGraph], looks: Sequence[Looks] | None = None) -> None:
-    """Counts and scales, measured on training graphs (in place). Weights are not touched.
-
-    `looks` are the pair looks of each graph, (n (n - 1), e) or None, for a model that reads them.
-    """
+def prepare_model(model: SceneModel, graphs: Sequence[SceneGraph]) -> None:
+    """Counts and scales, measured on training graphs (in place). Weights are not touched."""
     prior = model.baseline.prior
     if isinstance(prior, CountPrior):
-        counts = FrequencyPrior.fit(graphs).counts
-        prior.set_counts(torch.from_numpy(counts))
-    if looks is None:
-        images = [Seen(graph) for graph in islice(graphs, MEASURED)]
-    else:  # images with pixels first: they may be few, and what they show is to be measured
-        both = (Seen(graph, look) for graph, look in zip(graphs, looks, strict=True))
-        images = sorted(both, key=lambda image: image.pair_looks is None)[:MEASURED]
-    model.baseline.inputs.measure(map(SceneBatch.seen_of, grouped(images)))
+        prior.set_counts(torch.from_numpy(FrequencyPrior.fit(graphs).counts))
+    model.baseline.inputs.measure(map(SceneBatch.of, grouped(islice(graphs, MEASURED))))

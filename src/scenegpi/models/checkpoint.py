@@ -12,7 +12,6 @@ compared with it before anything is allocated, and a weight that is not finite i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Set
 from math import prod
 from pathlib import Path
@@ -23,9 +22,9 @@ from torch import Tensor
 
 from scenegpi import __version__
 from scenegpi.errors import DataError, OptionError
-from scenegpi.files import check_file, read_json, whole_folder
+from scenegpi.files import check_file, read_json, whole_folder, write_json
 from scenegpi.models.build import SceneModel, build_model
-from scenegpi.models.calibrate import Calibrations
+from scenegpi.models.calibration import Calibrations
 from scenegpi.models.card import model_card
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.shipped import find_model
@@ -60,9 +59,9 @@ def save_model(
         weights = {name for name, each in model.named_parameters() if each.dim() > 1} if half else set()
         save_file(_packed(model.state_dict(), weights), part / "model.safetensors", {"scenegpi": f"model {FORMAT}"})
         (part / "model.safetensors").chmod(0o644)
-        _write_json(part / "config.json", config)
-        _write_json(part / "vocabulary.json", model.vocabulary.to_dict())
-        _write_json(part / "metrics.json", figures)
+        write_json(part / "config.json", config)
+        write_json(part / "vocabulary.json", model.vocabulary.to_dict())
+        write_json(part / "metrics.json", figures)
         (part / "README.md").write_text(model_card(folder.name, model, figures, record), encoding="utf-8")
     return folder
 
@@ -143,7 +142,7 @@ def _read(path: Path, file: Any, name: str, wanted: Tensor) -> Tensor:
         value: Tensor = file.get_tensor(name)
         if not bool(torch.isfinite(value).all()):
             raise DataError(path, f"{name}: holds a number that is not finite")
-        return value.float()
+        return value.float().clone()  # mapped files lie at odd addresses, where products take another path
     size = prod(wanted.shape)
     cells, values = (file.get_tensor(part) for part in _names(name, wanted))
     if cells.shape != values.shape or cells.dim() != 1 or {cells.dtype, values.dtype} != {torch.int32}:
@@ -174,7 +173,3 @@ def _is_sparse(value: Tensor) -> bool:
 
 def _names(name: str, value: Tensor) -> list[str]:
     return [f"{name}.{part}" for part in _SPARSE] if _is_sparse(value) else [name]
-
-
-def _write_json(path: Path, data: Any) -> None:
-    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")

@@ -22,7 +22,7 @@ ENTITY = EntityFeatures(distribution="none")
 ENTITY_WIDTH = ENTITY.width(0)
 BOX_WIDTH = len(BOX_NAMES)
 PAIR_INPUTS = PAIR_WIDTH + COLUMNS
-_FARTHEST = 6.0
+_MAX_DEVIATIONS = 6.0
 
 
 class Standardise(nn.Module):
@@ -45,17 +45,16 @@ class Standardise(nn.Module):
             self.scale.copy_(torch.where(constant, 1.0, 1 / deviation))
 
     def forward(self, rows: Tensor) -> Tensor:
-        return ((rows - self.mean) * self.scale).clamp(-_FARTHEST, _FARTHEST)
+        return ((rows - self.mean) * self.scale).clamp(-_MAX_DEVIATIONS, _MAX_DEVIATIONS)
 
 
 class LayoutInputs(nn.Module):
-    """Box and counts of each entity (N, 13); geometry and duplicates of each pair (E, PAIR_INPUTS); its looks."""
+    """Box and counts of each entity (N, 13); geometry and duplicates of each pair (E, PAIR_INPUTS)."""
 
-    def __init__(self, looks: int = 0) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.entity = Standardise(ENTITY_WIDTH)
         self.pair = Standardise(PAIR_WIDTH)
-        self.look = Standardise(looks) if looks else None
 
     def entities(self, batch: SceneBatch) -> Tensor:
         """(N, ENTITY_WIDTH)"""
@@ -65,27 +64,14 @@ class LayoutInputs(nn.Module):
         """(E, PAIR_INPUTS) of the pairs in `rows`, the columns about duplicates last; labels (N,) the most probable."""
         return torch.cat([self.pair(_pairs(batch, rows)), duplicate_columns(batch, labels, rows)], 1)
 
-    def looks(self, batch: SceneBatch, rows: slice = ALL) -> tuple[Tensor, Tensor]:
-        """(E, e) the looks of the pairs in `rows`, 0 where there are none, and (E, 1) whether there are."""
-        seen = batch.seen[batch.batch[batch.edge_index[0, rows]]].unsqueeze(1)
-        if self.look is None or batch.pair_looks is None:
-            width = 0 if self.look is None else len(self.look.mean)
-            return self.pair.mean.new_zeros(len(seen), width), torch.zeros_like(seen, dtype=self.pair.mean.dtype)
-        looks = self.look(batch.pair_looks[rows])
-        return torch.where(seen, looks, torch.zeros_like(looks)), seen.to(looks.dtype)
-
     def measure(self, batches: Iterable[SceneBatch]) -> None:
         """Standardises by these batches."""
-        entities, pairs, looks = [], [], []
+        entities, pairs = [], []
         for batch in batches:
             entities.append(_entities(batch))
             pairs.append(_pairs(batch))
-            if self.look is not None and batch.pair_looks is not None:
-                looks.append(batch.pair_looks[batch.seen[batch.batch[batch.edge_index[0]]]])
         self.entity.measure(torch.cat(entities))
         self.pair.measure(torch.cat(pairs))
-        if self.look is not None and looks:
-            self.look.measure(torch.cat(looks))
 
 
 def _entities(batch: SceneBatch) -> Tensor:

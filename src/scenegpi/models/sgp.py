@@ -7,7 +7,7 @@ r"""The scene-graph predictor of the paper: a recurrent GPI layer over the distr
     y^{(t+1)} &= \rho(z^{(t)}, s^{(t)}, g^{(t)}) + f^{(t)} y^{(t)}
 
 y^(0) are the logits of the baseline. i is the subject, which aggregates
-over its objects j. The outputs of all steps are given, the baseline's first; the last may turn to a second choice.
+over its objects j. The outputs of all steps are given, the baseline's first.
 
 With `read_again` the baseline f looks at the pairs once more after T steps, with the labels that the layer corrected,
 and what the layer changed of the pairs comes on top: :math:`y_{ij} = f_{ij}(y^{(T)}) + y_{ij}^{(T)} - y_{ij}^{(0)}`.
@@ -20,17 +20,17 @@ from math import log
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import dropout
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi import MLP, GPILayer, Recurrent
 from scenegpi.models.baseline import Baseline, PairOutput, SceneLogits, end_in_zero
 from scenegpi.models.config import ContextConfig, ModelConfig
-from scenegpi.models.dropout import drop
 from scenegpi.models.duplicates import COLUMNS
 from scenegpi.models.inputs import ENTITY_WIDTH, PAIR_INPUTS
-from scenegpi.models.second import SecondChoice
 
 FLOOR = 1e-3
+RHO_LAYERS = 2
 _OPEN_GATE = 4.0
 _MOST_EDGES = 1 << 16
 """Larger graphs walk their edges in chunks of this many, so that memory is bounded."""
@@ -52,19 +52,16 @@ class SGP(nn.Module):
         self.config, self.context = config, context
         self.baseline = Baseline(config.baseline, labels, predicates)
         classes = 1 + predicates
-        static = (PAIR_INPUTS if context.read_geometry else 0) + (classes if context.read_reverse else 0)
-        static += config.baseline.hidden if context.read_hidden else 0
         layer = GPILayer(
-            labels + (ENTITY_WIDTH if config.baseline.entity else 0),
-            classes + static,
+            labels + ENTITY_WIDTH,
+            classes + classes + PAIR_INPUTS,
             labels,
             classes,
             hidden=context.hidden,
             phi_dim=context.phi,
             alpha_dim=context.alpha,
-            rho_hidden=(context.hidden,) * context.rho_layers,
+            rho_hidden=(context.hidden,) * RHO_LAYERS,
             aggregation=context.aggregation,
-            activation=context.activation,
             strict=context.strict,
             gate=True,
             flow="target_to_source",
@@ -74,20 +71,15 @@ class SGP(nn.Module):
         for network in (layer.rho, layer.edge_rho):
             if isinstance(network, MLP):
                 network.dropout = context.dropout
-        if context.start_at_input:
-            _start_at_input(layer)
-        self.recurrent = Recurrent(layer, context.steps, Read(context))
-        self.second = None
-        if context.second_choice:
-            self.second = SecondChoice(context.phi, static, context.second_choice, context.dropout)
+        _start_at_input(layer)
+        self.recurrent = Recurrent(layer, context.steps, Read(context.input_dropout))
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""
         nodes, pairs = self._first_stage(batch)
         static, start = self._static(batch, pairs), pairs.logits
         del pairs  # of a large graph, its geometry is the larger part
-        p = self.context.input_dropout
-        entity = drop(self, self.baseline.inputs.entities(batch), p) if self.config.baseline.entity else None
+        entity = dropout(self.baseline.inputs.entities(batch), self.context.input_dropout, self.training)
         layer = self.recurrent.layer
         layer.chunk_edges = _MOST_EDGES if not self.training and batch.num_edges > _MOST_EDGES else None
         out = self.recurrent(
@@ -102,23 +94,15 @@ class SGP(nn.Module):
         edges = list(out.edges)
         if self.context.read_again:
             edges[-1] = self._read_again(batch, out.nodes[-1]) + (edges[-1] - start)
-        if self.second is not None:
-            edges[-1] = self.second(edges[-1], batch.edge_index, out.last.neighbourhood, static)
         return SceneLogits([nodes, *out.nodes], [start, *edges])
 
     def _static(self, batch: SceneBatch, pairs: PairOutput) -> Tensor:
         """What z_ij holds besides the distribution, (E, ...)."""
-        p = self.context.input_dropout
-        parts = [pairs.logits[:, :0]]
-        if self.context.read_hidden:
-            parts.append(drop(self, pairs.hidden, p))
-        if self.context.read_reverse:
-            parts.append(drop(self, scaled_log(pairs.logits)[reverse_edges(batch)], p))
-        if self.context.read_geometry:
-            # What is known of duplicates is not dropped: it decides who speaks first.
-            geometry, twin = pairs.geometry[:, :-COLUMNS], pairs.geometry[:, -COLUMNS:]
-            parts += [drop(self, geometry, p), twin]
-        return torch.cat(parts, 1)
+        p, training = self.context.input_dropout, self.training
+        reverse = dropout(scaled_log(pairs.logits)[reverse_edges(batch)], p, training)
+        # What is known of duplicates is not dropped: it decides who speaks first.
+        geometry, twin = pairs.geometry[:, :-COLUMNS], pairs.geometry[:, -COLUMNS:]
+        return torch.cat([reverse, dropout(geometry, p, training), twin], 1)
 
     def _read_again(self, batch: SceneBatch, nodes: Tensor) -> Tensor:
         """What the baseline says of the pairs, (E, 1 + P), given the labels of nodes (N, C); certain ones stay."""
@@ -128,22 +112,21 @@ class SGP(nn.Module):
 
     def _first_stage(self, batch: SceneBatch) -> tuple[Tensor, PairOutput]:
         if not self.context.freeze:
-            return self.baseline.stages(batch, self.context.read_hidden)
+            return self.baseline.stages(batch)
         self.baseline.eval()
         with torch.no_grad():
-            return self.baseline.stages(batch, self.context.read_hidden, leave_out=self.training)
+            return self.baseline.stages(batch, leave_out=self.training)
 
 
 class Read(nn.Module):
     """How the layer reads a distribution: logits (M, K) -> features (M, K)."""
 
-    def __init__(self, context: ContextConfig) -> None:
+    def __init__(self, input_dropout: float) -> None:
         super().__init__()
-        self.kind, self.dropout = context.feedback, context.input_dropout
+        self.dropout = input_dropout
 
     def forward(self, logits: Tensor) -> Tensor:
-        features = scaled_log(logits) if self.kind == "scaled" else getattr(torch, self.kind)(logits, 1)
-        return drop(self, features, self.dropout)
+        return dropout(scaled_log(logits), self.dropout, self.training)
 
 
 def scaled_log(logits: Tensor) -> Tensor:

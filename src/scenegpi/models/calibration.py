@@ -1,4 +1,4 @@
-r"""Probabilities that mean what they say: a model's last logits are tempered before they become distributions.
+r"""Calibrated probabilities: a model's last logits are tempered before they become distributions.
 
 .. math::
     \text{odds}'_{ij} = \text{odds}_{ij} / T_e + b, \qquad
@@ -25,19 +25,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
-from scenegpi.features.batch import SceneBatch, Seen
-from scenegpi.models.grouping import grouped
+from scenegpi.features.batch import SceneBatch, grouped
+from scenegpi.graph import SceneGraph
 from scenegpi.options import bounded
-from scenegpi.vision.calibration import COLDEST, HOTTEST
+from scenegpi.vision.calibration import COLDEST as MIN_TEMPERATURE
+from scenegpi.vision.calibration import HOTTEST as MAX_TEMPERATURE
 
 if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel
 
 Task = Literal["predcls", "sgcls"]
-FURTHEST = 20.0
-FLATTEST = 1 / HOTTEST
+MAX_OFFSET = 20.0
+MIN_SLOPE = 1 / MAX_TEMPERATURE
 GAIN = 1.25
-FEWEST = 20
+MIN_IMAGES = 20
 """Of fewer images nobody knows how large the noise is."""
 
 
@@ -52,10 +53,10 @@ class Calibration:
         labels: temperature T_l of the corrected labels.
     """
 
-    related: float = bounded(1.0, COLDEST, HOTTEST)
-    offset: float = bounded(0.0, -FURTHEST, FURTHEST)
-    predicates: float = bounded(1.0, COLDEST, HOTTEST)
-    labels: float = bounded(1.0, COLDEST, HOTTEST)
+    related: float = bounded(1.0, MIN_TEMPERATURE, MAX_TEMPERATURE)
+    offset: float = bounded(0.0, -MAX_OFFSET, MAX_OFFSET)
+    predicates: float = bounded(1.0, MIN_TEMPERATURE, MAX_TEMPERATURE)
+    labels: float = bounded(1.0, MIN_TEMPERATURE, MAX_TEMPERATURE)
 
     def nodes(self, logits: Tensor) -> Tensor:
         """(N, C) logits -> distributions."""
@@ -115,7 +116,7 @@ def log_odds(edges: Tensor) -> Tensor:
 
 
 def fit_calibrations(
-    model: SceneModel, images: Sequence[Seen], task: Literal["predcls", "sgcls", "both"]
+    model: SceneModel, images: Sequence[SceneGraph], task: Literal["predcls", "sgcls", "both"]
 ) -> Calibrations:
     """For the task that a model was trained for, or both; what is known of one task alone holds for the other too."""
     if task == "both":
@@ -124,7 +125,9 @@ def fit_calibrations(
     return Calibrations(replace(fitted, labels=1.0), fitted)
 
 
-def fit_calibration(model: SceneModel, images: Iterable[Seen], task: Task, predicates: bool = False) -> Calibration:
+def fit_calibration(
+    model: SceneModel, images: Iterable[SceneGraph], task: Task, predicates: bool = False
+) -> Calibration:
     """The calibration of a model by images that it was not trained on. Given labels (PredCls) need none."""
     return fit_outcomes(outcomes(model, images, task), labels=task == "sgcls", predicates=predicates)
 
@@ -142,14 +145,14 @@ def fit_outcomes(found: Outcomes, labels: bool = True, predicates: bool = False)
     return replace(fitted, labels=_fit_temperature(found.nodes, found.labels, found.node_image)) if labels else fitted
 
 
-def outcomes(model: SceneModel, images: Iterable[Seen], task: Task) -> Outcomes:
+def outcomes(model: SceneModel, images: Iterable[SceneGraph], task: Task) -> Outcomes:
     """What a model says of images, before calibration, beside what is true of them."""
     training = model.training
     model.eval()
     parts: list[Outcomes] = []
     try:
         for some in grouped(images):
-            parts.append(_outcomes(model, SceneBatch.seen_of(some, given_labels=task == "predcls")))
+            parts.append(_outcomes(model, SceneBatch.of(some, given_labels=task == "predcls")))
     finally:
         model.train(training)
     return joined(parts)
@@ -187,7 +190,7 @@ def _fit_temperature(logits: Tensor, chosen: Tensor, image: Tensor) -> float:
     """T of logits (n, K) for what was chosen (n,)."""
     logits = logits.double()
     (slope,) = _minimum(lambda w: cross_entropy(logits * _slope(w), chosen, reduction="none"), (1.0,), image)
-    return 1 / max(slope, FLATTEST) if slope <= 1 / COLDEST else 1.0
+    return 1 / max(slope, MIN_SLOPE) if slope <= 1 / MIN_TEMPERATURE else 1.0
 
 
 def _fit_odds(odds: Tensor, related: Tensor, image: Tensor) -> tuple[float, float]:
@@ -200,13 +203,13 @@ def _fit_odds(odds: Tensor, related: Tensor, image: Tensor) -> tuple[float, floa
 
     slope, offset = _minimum(loss, (1.0, 0.0), image)
     # What tells all apart, or has but one kind of outcome, has no finite minimum.
-    inside = slope <= 1 / COLDEST and abs(offset) <= FURTHEST
-    return (1 / max(slope, FLATTEST), offset) if inside else (1.0, 0.0)
+    inside = slope <= 1 / MIN_TEMPERATURE and abs(offset) <= MAX_OFFSET
+    return (1 / max(slope, MIN_SLOPE), offset) if inside else (1.0, 0.0)
 
 
 def _slope(weights: Tensor) -> Tensor:
     """1 / T, not so flat that the temperature is out of bounds: that is what a model gets which knows nothing."""
-    return weights[0].clamp_min(FLATTEST)
+    return weights[0].clamp_min(MIN_SLOPE)
 
 
 def _minimum(loss: Callable[[Tensor], Tensor], start: tuple[float, ...], image: Tensor) -> tuple[float, ...]:
@@ -215,7 +218,7 @@ def _minimum(loss: Callable[[Tensor], Tensor], start: tuple[float, ...], image: 
     image (n,) says which losses belong together. Of a gain that fitting found, chance alone passes GAIN standard errors
     less than one time in twenty with one number or two.
     """
-    if not len(image) or len(image.unique()) < FEWEST:
+    if not len(image) or len(image.unique()) < MIN_IMAGES:
         return start
     first = torch.tensor(start, dtype=torch.float64)
     weights = first.clone().requires_grad_()

@@ -1,0 +1,44 @@
+"""What happens to boxes before the model reads them, and to what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scenegpi.options import bounded
+from scenegpi.words.label_map import THRESHOLD
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """Options of a `Predictor`.
+
+    Args:
+        labels: what given labels mean. "auto": labels without scores are believed; labels with scores are combined
+            with what the photo shows, where there is one and the model uses photos, and are believed otherwise.
+            "believed": given labels stay (PredCls). "found": given labels are not looked at; label distributions, the
+            photo, or the scores of the labels tell (SGCls).
+        nms: suppress boxes of one label that overlap a better one by more than this; 1 keeps all.
+        max_boxes: keep at most this many boxes per image, the best ones.
+        min_score: boxes that score less are left out.
+        top: keep at most this many relations per image, the best ones; None keeps every pair whose best predicate is
+            likelier than "no relation".
+        min_relation: and only those with at least this score, P(subject) P(object) P(predicate).
+        similarity: how alike word vectors must find two labels (see LabelMap); above 1 nothing is guessed.
+        distributions: keep the whole distributions of labels and pairs.
+    """
+
+    labels: Literal["auto", "believed", "found"] = "auto"
+    nms: float = bounded(1.0, 0.0, 1.0)
+    max_boxes: int = bounded(64, 1, 1024)
+    min_score: float = bounded(0.0, 0.0, 1.0)
+    top: int | None = bounded(20, 0, 10_000)
+    min_relation: float = bounded(0.1, 0.0, 1.0)
+    similarity: float = bounded(THRESHOLD, -1.0, 2.0)
+    distributions: bool = False
+
+    @classmethod
+    def scoring(cls, task: Literal["predcls", "sgcls"]) -> PredictOptions:
+        """All boxes and whole distributions, as metrics want them: PredCls believes labels, SGCls finds them."""
+        labels: Literal["believed", "found"] = "believed" if task == "predcls" else "found"
+        return cls(labels=labels, max_boxes=1024, top=None, min_relation=0.0, distributions=True)
