@@ -21,7 +21,7 @@ ROOMS = [
     {"features"},
     {"vision"},
     {"models"},
-    {"predict"},
+    {"prediction"},
     {"training"},
     {"labelling"},
     {"viz"},

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from scenegpi.errors import GraphError
     from scenegpi.graph import SceneGraph, Triplet
     from scenegpi.models.checkpoint import load_model
-    from scenegpi.models.predict import predict
+    from scenegpi.prediction.options import PredictOptions
+    from scenegpi.prediction.predictor import Predictor, predict
     from scenegpi.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -21,7 +22,8 @@ __getattr__, __dir__, __all__ = lazy(
         "errors": ("GraphError",),
         "graph": ("SceneGraph", "Triplet"),
         "models.checkpoint": ("load_model",),
-        "models.predict": ("predict",),
+        "prediction.options": ("PredictOptions",),
+        "prediction.predictor": ("Predictor", "predict"),
         "vocabulary": ("Vocabulary",),
     },
 )

@@ -48,6 +48,11 @@ class SceneModel(nn.Module):
         """The first stage, or the whole."""
         return self.network if isinstance(self.network, Baseline) else self.network.baseline
 
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return self.baseline.label.device
+
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """Logits of every step; the last is the answer."""
         if batch.vocabulary is not self.vocabulary and batch.vocabulary != self.vocabulary:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from scenegpi.models.calibrate import Calibration, Task
+from scenegpi.models.calibration import Calibration, Task
 
 if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel

@@ -72,8 +72,7 @@ def load_model(source: str | Path) -> SceneModel:
     config, calibration = _config(folder)
     vocabulary = _vocabulary(folder)
     try:
-        with torch.device("meta"):
-            model = build_model(config, vocabulary)
+        model = build_model(config, vocabulary)
     except OptionError as error:
         raise DataError(folder / "config.json", str(error)) from None
     state = read_tensors(folder / "model.safetensors", model.state_dict())

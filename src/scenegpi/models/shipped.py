@@ -6,6 +6,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from scenegpi.errors import DataError
+from scenegpi.files import read_object
+from scenegpi.vocabulary import Vocabulary
 
 
 def shipped_models() -> dict[str, Path]:
@@ -25,3 +27,12 @@ def find_model(source: str | Path) -> Path:
         names = f"; shipped models: {', '.join(shipped)}" if shipped else ""
         raise DataError(folder, f"no such model folder{names}")
     return folder
+
+
+def model_vocabulary(source: str | Path) -> Vocabulary:
+    """The vocabulary of a model, without loading it; by path or by the name of a shipped one."""
+    path = find_model(source) / "vocabulary.json"
+    try:
+        return Vocabulary.from_dict(read_object(path))
+    except ValueError as error:
+        raise DataError(path, str(error)) from None

@@ -23,7 +23,7 @@ from scenegpi.features.batch import Seen
 from scenegpi.files import read_object
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models.build import SceneModel, build_model, prepare_model
-from scenegpi.models.calibrate import fit_calibrations
+from scenegpi.models.calibration import fit_calibrations
 from scenegpi.models.checkpoint import load_model, save_model
 from scenegpi.models.grouping import grouped
 from scenegpi.models.predict import predict_seen

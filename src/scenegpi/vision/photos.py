@@ -96,3 +96,13 @@ def _reason(error: Exception) -> str:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     # Pillow repeats the path, which stands at the head of the line already.
     return text.split(" '")[0] if text.startswith("cannot identify image file") else text
+
+
+def photo_size(path: Path) -> tuple[int, int]:
+    """Width and height of a photo as it is seen, without unpacking its pixels; DataError if it is none."""
+    try:
+        with Image.open(path, formats=FORMATS) as image:
+            turned = image.getexif().get(0x0112, 1) >= 5  # orientations 5 to 8 lay the picture on its side
+            return (image.height, image.width) if turned else (image.width, image.height)
+    except Exception as error:
+        raise DataError(path, f"cannot be read as an image ({type(error).__name__})") from None

@@ -30,7 +30,7 @@ class PredictOptions:
 
     labels: Literal["auto", "believed", "found"] = "auto"
     nms: float = bounded(1.0, 0.0, 1.0)
-    max_boxes: int = bounded(64, 1, 1024)
+    max_boxes: int = bounded(256, 1, 4096)
     min_score: float = bounded(0.0, 0.0, 1.0)
     top: int | None = bounded(20, 0, 10_000)
     min_relation: float = bounded(0.1, 0.0, 1.0)
@@ -41,4 +41,4 @@ class PredictOptions:
     def scoring(cls, task: Literal["predcls", "sgcls"]) -> PredictOptions:
         """All boxes and whole distributions, as metrics want them: PredCls believes labels, SGCls finds them."""
         labels: Literal["believed", "found"] = "believed" if task == "predcls" else "found"
-        return cls(labels=labels, max_boxes=1024, top=None, min_relation=0.0, distributions=True)
+        return cls(labels=labels, max_boxes=4096, top=None, min_relation=0.0, distributions=True)

@@ -1,0 +1,83 @@
+r"""What pixels and given labels mean together, once for all callers.
+
+| given | labels | the photo |
+|---|---|---|
+| boxes and labels without scores | believed | only drawn |
+| boxes, labels with scores (a detector) | pixel evidence times detector evidence; a label may change | read |
+| boxes | found | read |
+| boxes and label distributions | corrected by the model | only drawn |
+
+A detector that is sure of its label with probability q says
+
+.. math:: D(c) = q \text{ for its label}, \qquad (1 - q) / (C - 1) \text{ for any other},
+
+and with what the pixels say, V, the label is distributed as :math:`P(c) \propto V(c)\, D(c)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.data.detector_results import NO_LABEL
+from scenegpi.errors import GraphError
+from scenegpi.graph import SceneGraph
+from scenegpi.vision.model import VisionModel
+from scenegpi.vocabulary import Vocabulary
+
+Task = Literal["predcls", "sgcls"]
+MIN_PROBABILITY = 1e-12
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How the labels of one image come about: the task for the model, and whether it needs the pixels."""
+
+    task: Task
+    reads_photo: bool
+
+
+def evidence(
+    graph: SceneGraph, source: Vocabulary, labels: Literal["auto", "believed", "found"], *, photo: bool, vision: bool
+) -> Evidence:
+    """The table above, for a graph whose labels came in the words of `source`; GraphError where nothing tells labels.
+
+    Args:
+        photo: there is a photo.
+        vision: the model uses photos.
+    """
+    unlabelled = source.objects == (NO_LABEL,) and len(graph) > 0
+    if unlabelled and graph.label_dist is None and not (photo and vision):
+        why = "there is no photo" if vision else "this model uses boxes and labels only"
+        raise GraphError(f"labels: the boxes have none, and {why}")
+    if labels == "believed" and not unlabelled:
+        return Evidence("predcls", False)
+    if graph.label_dist is not None:
+        return Evidence("sgcls", False)
+    if unlabelled or labels == "found":
+        if vision and not photo and graph.scores is None and len(graph):
+            raise GraphError("labels: there is no photo, so there is nothing to tell them from")
+        return Evidence("sgcls", photo and vision)
+    scored = graph.scores is not None and photo and vision
+    return Evidence("sgcls" if scored else "predcls", scored)
+
+
+def add_pixels(vision: VisionModel, photo: Any, graph: SceneGraph, labelled: bool) -> SceneGraph:
+    """The graph with a `label_dist` from its photo; with scores of labels, both kinds of evidence multiplied."""
+    dist = np.asarray(vision.label_dist(photo, graph), dtype=np.float64)
+    if labelled and graph.scores is not None:
+        dist = dist * detector_dist(graph) + MIN_PROBABILITY
+        dist /= dist.sum(axis=1, keepdims=True)
+    return graph.replace(label_dist=dist.astype(np.float32))
+
+
+def detector_dist(graph: SceneGraph) -> NDArray[np.float64]:
+    """D (N, C) of the labels and scores of a graph."""
+    n, c = len(graph), len(graph.vocabulary.objects)
+    score = np.ones(n) if graph.scores is None else np.clip(np.asarray(graph.scores, dtype=np.float64), 0, 1)
+    out = np.repeat(((1 - score) / max(c - 1, 1))[:, None], c, axis=1)
+    out[np.arange(n), graph.labels] = score
+    return out
