@@ -50,7 +50,7 @@ def random_graphs(sizes: tuple[int, ...], seed: int = 0, dist: bool = True) -> l
 def small(config: ModelConfig) -> ModelConfig:
     """The same model with narrow layers."""
     baseline = replace(config.baseline, hidden=16, embedding=8, rank=4)
-    context = config.context and replace(config.context, hidden=12, phi=10, alpha=9, start_at_input=False)
+    context = config.context and replace(config.context, hidden=12, phi=10, alpha=9)
     return replace(config, baseline=baseline, context=context)
 
 

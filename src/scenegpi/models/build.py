@@ -15,6 +15,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.baseline import Baseline, SceneLogits
 from scenegpi.models.calibration import Calibrations
 from scenegpi.models.config import ModelConfig
+from scenegpi.models.fingerprint import Fingerprint
 from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.prior import CountPrior
 from scenegpi.models.sgp import SGP
@@ -25,7 +26,9 @@ from scenegpi.words.vectors import WordVectors
 
 MEASURED = 2000
 """Training images whose features are measured to standardise inputs."""
-MAX_CELLS = 1 << 27
+MAX_CELLS = 1 << 26
+MAX_LABELS, MAX_PREDICATES = 4096, 2048
+"""With `MAX_WIDTH` they bound what a model from an untrusted folder can allocate."""
 
 
 class SceneModel(nn.Module):
@@ -42,6 +45,7 @@ class SceneModel(nn.Module):
         super().__init__()
         self.config, self.vocabulary, self.network, self.vision = config, vocabulary, network, vision
         self.calibration = Calibrations()
+        self.trained_on: Fingerprint | None = None
 
     @property
     def baseline(self) -> Baseline:
@@ -68,7 +72,7 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
     labels, predicates = len(vocabulary.objects), len(vocabulary.predicates)
     if not labels or not predicates:
         raise OptionError("vocabulary: a model needs labels and predicates")
-    if labels**2 * (1 + predicates) > MAX_CELLS:
+    if labels > MAX_LABELS or predicates > MAX_PREDICATES or labels**2 * (1 + predicates) > MAX_CELLS:
         raise OptionError(f"vocabulary: {labels:,} labels and {predicates:,} predicates are too many to count")
     context, vision = config.context, None
     if config.vision is not None:

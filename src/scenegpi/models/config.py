@@ -8,7 +8,7 @@ from typing import Literal
 from scenegpi.options import bounded
 from scenegpi.vision.config import VisionConfig
 
-MAX_WIDTH = 4096
+MAX_WIDTH = 1024
 
 
 @dataclass(frozen=True)

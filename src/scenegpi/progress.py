@@ -1,0 +1,58 @@
+"""One way to show how far a long job is: a bar on a terminal, elsewhere a plain line now and then.
+
+with progress("images", total) as advance:
+    for image in images:
+        ...
+        advance()
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+SECONDS = 10.0
+"""Between two lines where there is no terminal; a job that is done sooner prints none."""
+
+
+@contextmanager
+def progress(what: str, total: int | None = None, shown: bool = True) -> Iterator[Callable[..., None]]:
+    """Gives `advance(n=1)`, to be called when n more are done. Everything is written to stderr.
+
+    Args:
+        what: is counted.
+        total: how many there will be; None where nobody knows.
+        shown: without it nothing is shown.
+    """
+    if shown and sys.stderr.isatty():
+        with _bar(what, total) as advance:
+            yield advance
+        return
+    done, last = 0, time.monotonic()
+
+    def count(n: int = 1) -> None:
+        nonlocal done, last
+        done += n
+        now = time.monotonic()
+        if shown and now - last >= SECONDS:
+            last = now
+            print(f"{what}: {done:,}" + (f" of {total:,}" if total else ""), file=sys.stderr, flush=True)
+
+    yield count
+
+
+@contextmanager
+def _bar(what: str, total: int | None) -> Iterator[Callable[..., None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+
+        def advance(n: int = 1) -> None:
+            bar.advance(task, n)
+
+        yield advance
