@@ -16,6 +16,7 @@ from typing import Any
 from scenegpi.errors import DataError, GraphError
 
 MAX_BYTES = 2**30
+LOCK = ".lock"
 
 
 def reason(error: OSError) -> str:
@@ -23,8 +24,9 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-def check_file(path: Path, max_bytes: int | None = None) -> None:
-    """DataError unless `path` is a regular file that can be opened, is not empty and not larger than `max_bytes`."""
+def check_file(path: Path, max_bytes: int | None = None, empty: bool = False) -> None:
+    """DataError unless `path` is a regular file that can be opened, is not larger than `max_bytes`, and not empty
+    unless it may be `empty`."""
     try:
         info = path.stat()
         if stat.S_ISDIR(info.st_mode):
@@ -34,7 +36,7 @@ def check_file(path: Path, max_bytes: int | None = None) -> None:
         if max_bytes is not None and info.st_size > max_bytes:
             raise DataError(path, f"{info.st_size:,} bytes, more than the {max_bytes:,} this reader takes")
         with path.open("rb") as handle:
-            if not handle.read(1):
+            if not handle.read(1) and not empty:
                 raise DataError(path, "the file is empty")
     except OSError as error:
         raise DataError(path, f"cannot be read ({reason(error)})") from None
@@ -107,7 +109,7 @@ def writing(target: Path) -> Iterator[None]:
 def whole_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
     """A path to write to; it becomes `target` at the end, or vanishes if anything goes wrong on the way."""
     with writing(target):
-        target = target.resolve()  # a link keeps its place, what it points to is replaced
+        target = target.parent.resolve() / target.name  # a link is replaced, never written through
         if target.is_dir():
             raise DataError(target, "is a directory, expected a file to write")
         if target.exists() and not target.is_file():
@@ -156,6 +158,53 @@ def whole_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
             shutil.rmtree(part, ignore_errors=True)
 
 
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Only one process at a time works in a folder: DataError that names the other one where there is one.
+
+    The system holds the lock, so it ends with its process, however that ends. Where the system has none, nothing is
+    locked.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / LOCK
+        while True:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW, 0o666)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.read(handle, 20).decode("ascii", "replace").strip()
+                os.close(handle)
+                raise DataError(folder, f"in use by process {holder or 'unknown'}") from None
+            try:  # whoever held the lock before may have taken the file away since it was opened
+                if path.stat().st_ino == os.fstat(handle).st_ino:
+                    break
+            except FileNotFoundError:
+                pass
+            os.close(handle)
+    try:
+        os.ftruncate(handle, 0)
+        os.write(handle, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def tidy(folder: Path) -> None:
+    """Removes what a killed process left half written in a folder; call it with the folder locked."""
+    for left in folder.glob(".*.part"):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) != len(pairs):
@@ -167,6 +216,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is not a JSON number")
+
+
+def no_link(path: str, flags: int) -> int:
+    """Opener of files in a folder that others may write to: a link there is refused, not followed."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _umask() -> int:

@@ -50,7 +50,7 @@ def random_graphs(sizes: tuple[int, ...], seed: int = 0, dist: bool = True) -> l
 def small(config: ModelConfig) -> ModelConfig:
     """The same model with narrow layers."""
     baseline = replace(config.baseline, hidden=16, embedding=8, rank=4)
-    context = config.context and replace(config.context, hidden=12, phi=10, alpha=9, start_at_input=False)
+    context = config.context and replace(config.context, hidden=12, phi=10, alpha=9)
     return replace(config, baseline=baseline, context=context)
 
 
@@ -62,4 +62,8 @@ def small_model(name: str, seed: int = 0, **changes: object) -> SceneModel:
         config = replace(config, context=replace(config.context, **changes))  # type: ignore[arg-type]
     model = build_model(config, VOCABULARY, WORDS)
     prepare_model(model, random_graphs((4, 6, 3, 8), seed=5))
+    with torch.no_grad():  # a new model passes on what it reads; with weights everywhere it has something to say
+        for each in model.parameters():
+            if each.dim() > 1 and not each.any():
+                each.normal_(0, 0.3)
     return model.eval()

@@ -15,6 +15,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.baseline import Baseline, SceneLogits
 from scenegpi.models.calibration import Calibrations
 from scenegpi.models.config import ModelConfig
+from scenegpi.models.fingerprint import Fingerprint
 from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.prior import CountPrior
 from scenegpi.models.sgp import SGP
@@ -42,6 +43,7 @@ class SceneModel(nn.Module):
         super().__init__()
         self.config, self.vocabulary, self.network, self.vision = config, vocabulary, network, vision
         self.calibration = Calibrations()
+        self.trained_on: Fingerprint | None = None
 
     @property
     def baseline(self) -> Baseline:

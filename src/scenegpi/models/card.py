@@ -34,11 +34,6 @@ def model_card(name: str, model: SceneModel, metrics: Mapping[str, Any], trainin
         f"- model: {kind}; {model.num_parameters():,} weights",
         f"- vocabulary: {vocabulary.reference}",
     ]
-    if context is not None and context.second_choice:
-        lines.append(
-            "- boxes of one label that overlap by half count as one thing: the pair of the smaller box learns to name "
-            "what the pair of the bigger does not, since recall counts a relation once"
-        )
     tasks: dict[Task, str] = {"predcls": "labels given", "sgcls": "labels found"}
     for task, what in tasks.items():
         calibration = model.calibration.of(task)

@@ -1,0 +1,82 @@
+"""Which images a model was trained on, without keeping them: four bytes per image.
+
+The key of an image is a hash of its boxes, rounded to pixels, with their label names; the order of the boxes, the image's id
+and its file don't matter, so the same annotations are recognised in any file format. Of images that were not trained
+on, about n in four billion are taken for one of n that were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.errors import DataError
+from scenegpi.files import check_file, reason
+from scenegpi.graph import SceneGraph
+
+MAX_BYTES = 1 << 26
+
+
+class Fingerprint:
+    """Keys of the training images, (n,) sorted, each once."""
+
+    def __init__(self, keys: NDArray[np.uint32]) -> None:
+        self.keys = keys
+
+    @classmethod
+    def of(cls, graphs: Iterable[SceneGraph]) -> Fingerprint:
+        """Of annotated images; those without boxes have nothing to be recognised by."""
+        return cls(np.unique(np.array([image_key(graph) for graph in graphs if len(graph)], dtype=np.uint32)))
+
+    def seen(self, graph: SceneGraph) -> bool:
+        """Whether the model was trained on this image."""
+        if not len(graph):
+            return False
+        key = image_key(graph)
+        place = int(np.searchsorted(self.keys, key))
+        return place < len(self.keys) and int(self.keys[place]) == key
+
+    def count(self, graphs: Iterable[SceneGraph]) -> int:
+        """How many of these images the model was trained on."""
+        return sum(map(self.seen, graphs))
+
+    def __or__(self, other: Fingerprint) -> Fingerprint:
+        return Fingerprint(np.union1d(self.keys, other.keys))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fingerprint) and np.array_equal(self.keys, other.keys)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def write(self, path: Path) -> None:
+        """Sorted numbers of four bytes, little endian."""
+        path.write_bytes(self.keys.astype("<u4").tobytes())
+
+    @classmethod
+    def read(cls, path: Path) -> Fingerprint:
+        """Inverse of `write`; DataError on anything else."""
+        check_file(path, MAX_BYTES, empty=True)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise DataError(path, f"cannot be read ({reason(error)})") from None
+        if len(data) % 4:
+            raise DataError(path, f"{len(data)} bytes are no list of four-byte numbers")
+        keys = np.frombuffer(data, dtype="<u4").astype(np.uint32)
+        if (keys[1:] <= keys[:-1]).any():
+            raise DataError(path, "the keys are not sorted")
+        return cls(keys)
+
+
+def image_key(graph: SceneGraph) -> int:
+    """The key of an image with boxes."""
+    boxes = np.rint(graph.boxes).astype(np.int64).tolist()
+    things = sorted((name, *box) for name, box in zip(graph.names, boxes, strict=True))
+    return int.from_bytes(blake2b(repr(things).encode(), digest_size=4).digest(), "little")
