@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ import torch
 
 from scenegpi.graph import SceneGraph
 from scenegpi.models import PRESETS, ModelConfig, SceneModel, build_model, prepare_model
+from scenegpi.prediction import PredictOptions, Predictor, predictions
+from scenegpi.prediction.evidence import Task
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.vectors import WordVectors
 
@@ -67,3 +70,8 @@ def small_model(name: str, seed: int = 0, **changes: object) -> SceneModel:
             if each.dim() > 1 and not each.any():
                 each.normal_(0, 0.3)
     return model.eval()
+
+
+def predict_graphs(model: SceneModel, graphs: Iterable[SceneGraph], task: Task = "predcls") -> Iterator[SceneGraph]:
+    """What a model says of graphs, with whole distributions."""
+    return predictions(Predictor(model, options=PredictOptions.scoring(task)), graphs)

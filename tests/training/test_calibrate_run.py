@@ -11,7 +11,7 @@ import torch
 from scenegpi.data import open_dataset
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models import load_model, predict_graphs
-from scenegpi.models.calibrate import Calibrations
+from scenegpi.models.calibration import Calibrations
 from scenegpi.training import train
 from training.training_cases import data_file, small_config
 

@@ -13,7 +13,7 @@ from scenegpi.errors import OptionError
 from scenegpi.features.batch import Seen
 from scenegpi.graph import SceneGraph
 from scenegpi.models import load_model, save_model
-from scenegpi.models.calibrate import Calibration, Calibrations
+from scenegpi.models.calibration import Calibration, Calibrations
 from scenegpi.options import plain
 
 BOXES = [[0, 0, 9, 9], [5, 5, 20, 20]]
