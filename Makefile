@@ -45,8 +45,8 @@ pictures: $(STAMP)
 	$(BIN)/python -m scenegpi.viz.matching docs/images/metrics-matching.png
 	$(BIN)/python -m scenegpi.rendered.sheet docs/images
 	$(BIN)/scenegpi experiment labelling --draw docs/labelling-results.json --out docs/images
-	$(BIN)/scenegpi data render --images 200 --seed 3 --out $(SCENES)
-	$(BIN)/scenegpi figure qualitative --data $(SCENES) --model rendered --task sgcls --scan 100 --out docs/images/qualitative.png
+	$(BIN)/scenegpi data render --scenes 200 --seed 3 --out $(SCENES)
+	$(BIN)/scenegpi figure qualitative --data $(SCENES) --model rendered --task sgcls --limit 100 --out docs/images/qualitative.png
 	$(BIN)/scenegpi figure attention --data $(SCENES) --image 152.jpg --model rendered --task sgcls --out docs/images/attention.png
 	$(BIN)/scenegpi eval --model rendered --data $(SCENES) --split test --task sgcls --json out/pictures/eval.json
 	$(BIN)/scenegpi report out/pictures/eval.json --out out/pictures/report.html

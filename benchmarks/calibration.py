@@ -41,7 +41,7 @@ from scenegpi.files import read_object
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState, Result, compare
 from scenegpi.models import SceneModel, load_model
-from scenegpi.models.calibrate import Calibration, Calibrations, Task, fit_calibration, fit_outcomes, joined, outcomes
+from scenegpi.models.calibration import Calibration, Calibrations, Task, fit_calibration, fit_outcomes, joined, outcomes
 from scenegpi.models.predict import predict_seen
 from scenegpi.options import override, plain
 from scenegpi.rendered import render_folder

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scenegpi.features.batch import edge_numbers
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.intervals import percentile_interval, poisson_weights
-from scenegpi.models.calibrate import Task
+from scenegpi.models.calibration import Task
 
 BINS = 15
 DRAWS, REPLICATES = 100, 1000

@@ -109,7 +109,7 @@ def writing(target: Path) -> Iterator[None]:
 def whole_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
     """A path to write to; it becomes `target` at the end, or vanishes if anything goes wrong on the way."""
     with writing(target):
-        target = target.resolve()  # a link keeps its place, what it points to is replaced
+        target = target.parent.resolve() / target.name  # a link is replaced, never written through
         if target.is_dir():
             raise DataError(target, "is a directory, expected a file to write")
         if target.exists() and not target.is_file():
@@ -216,6 +216,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is not a JSON number")
+
+
+def no_link(path: str, flags: int) -> int:
+    """Opener of files in a folder that others may write to: a link there is refused, not followed."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _umask() -> int:

@@ -45,6 +45,13 @@ def override(default: T, data: Any, where: str) -> T:
         raise OptionError(f"{where}: {error}") from None
 
 
+def check_fields(options: Any) -> None:
+    """OptionError unless every field of a dataclass instance has a value of its type within its bounds."""
+    hints = get_type_hints(type(options))
+    for each in fields(options):
+        _checked(getattr(options, each.name), hints[each.name], None, each.name, each.metadata)
+
+
 def plain(options: Any) -> dict[str, Any]:
     """JSON-ready form, read back by `override`."""
     return _plain(asdict(options))

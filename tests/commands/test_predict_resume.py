@@ -15,14 +15,79 @@ import pytest
 from commands.predict_cases import fine, lines, predictions, refused, scene, sources
 from scenegpi.commands.predict_output import LINES, PredictionLog
 from scenegpi.data import DataError
+from scenegpi.files import folder_lock
 
 
-def test_what_is_there_is_not_touched_without_a_word(tmp_path):
-    boxes = lines(tmp_path / "boxes.jsonl", scene(1))
-    fine("--boxes", boxes, "--out", tmp_path / "out", "--formats", "none")
-    assert "--resume goes on with it, --force replaces it" in refused("--boxes", boxes, "--out", tmp_path / "out")
-    fine("--boxes", boxes, "--out", tmp_path / "out", "--formats", "none", "--force")
-    assert len(predictions(tmp_path / "out")) == 1
+def test_a_second_run_just_works(tmp_path):
+    """The same settings go on in the folder, others take the next free one; --force replaces."""
+    first, more = lines(tmp_path / "a.jsonl", scene(1)), lines(tmp_path / "b.jsonl", scene(1), scene(2))
+    common = ("--out", tmp_path / "out", "--formats", "none")
+    fine("--boxes", first, *common)
+    assert "1 image there already" in fine("--boxes", more, *common)
+    assert sources(tmp_path / "out") == ["1", "2"]
+    for k in (2, 3):
+        fine("--boxes", more, *common, "--top", k)
+        assert len(predictions(tmp_path / f"out-{k}")) == 2
+    assert "2 images there already" in fine("--boxes", more, *common, "--top", 3)
+    assert sorted(path.name for path in tmp_path.glob("out*")) == ["out", "out-2", "out-3"]
+    fine("--boxes", first, *common, "--top", 1, "--force")
+    assert [len(graph.relations) for graph in predictions(tmp_path / "out")] == [1]
+
+
+def test_images_that_share_an_id_are_all_kept(tmp_path):
+    """1 and "1", and files of one name in two folders, are four images, also when the run goes on."""
+    graphs = [scene(1), scene("1"), scene(None, "train/a.jpg"), scene(None, "valid/a.jpg")]
+    out = tmp_path / "out"
+    for count in (1, 3, 4, 4):
+        boxes = lines(tmp_path / f"{count}.jsonl", *graphs[:count])
+        fine("--boxes", boxes, "--out", out, "--formats", "dot")
+    assert sources(out) == ["1", "1 (2)", "train/a.jpg", "valid/a.jpg"]
+    assert [graph.image_id for graph in predictions(out)] == [1, "1", None, None]
+    assert len(list(out.glob("*.dot"))) == 4
+
+
+def test_a_folder_has_one_run_at_a_time(tmp_path):
+    boxes, out = lines(tmp_path / "boxes.jsonl", scene(1)), tmp_path / "out"
+    with folder_lock(out):
+        for words in ((), ("--resume",), ("--force",)):
+            assert f"in use by process {os.getpid()}" in refused("--boxes", boxes, "--out", out, *words)
+        assert not (out / LINES).exists()
+    fine("--boxes", boxes, "--out", out, "--formats", "none")
+    assert len(predictions(out)) == 1
+
+
+def test_nothing_is_written_through_a_link(tmp_path):
+    boxes, out, victim = lines(tmp_path / "boxes.jsonl", scene(1)), tmp_path / "out", tmp_path / "victim"
+    victim.write_text("mine")
+    out.mkdir()
+    (out / "1.dot").symlink_to(victim)
+    (out / "run.json").symlink_to(victim)
+    fine("--boxes", boxes, "--out", out, "--formats", "dot")
+    assert victim.read_text() == "mine"
+    assert (out / "1.dot").read_text().startswith("digraph")
+    (out / LINES).unlink()
+    (out / LINES).symlink_to(victim)
+    assert LINES in refused("--boxes", boxes, "--out", out, "--formats", "dot", "--resume")
+    assert victim.read_text() == "mine"
+
+
+def test_what_a_kill_left_half_written_is_tidied(tmp_path):
+    boxes, out = lines(tmp_path / "boxes.jsonl", scene(1)), tmp_path / "out"
+    out.mkdir()
+    (out / ".1.png.abcd.part").write_text("half")
+    fine("--boxes", boxes, "--out", out, "--formats", "dot")
+    assert sorted(path.name for path in out.iterdir()) == ["1.dot", LINES, "run.json"]
+
+
+def test_a_malformed_vocabulary_in_a_resumed_line_is_one_line(tmp_path):
+    boxes, out = lines(tmp_path / "boxes.jsonl", scene(1)), tmp_path / "out"
+    fine("--boxes", boxes, "--out", out, "--formats", "none")
+    data = json.loads((out / LINES).read_text())
+    data["vocabulary"]["objects"] = ["a", 3]
+    (out / LINES).write_text(json.dumps(data) + "\n")
+    message = refused("--boxes", boxes, "--out", out, "--formats", "none", "--resume")
+    assert LINES in message
+    assert "vocabulary" in message
 
 
 @pytest.mark.parametrize("cut", [1, 20, 10_000_000])
@@ -56,24 +121,24 @@ def test_other_settings_are_refused(tmp_path):
     boxes = lines(tmp_path / "boxes.jsonl", scene(1))
     fine("--boxes", boxes, "--out", tmp_path / "out", "--formats", "none")
     message = refused("--boxes", boxes, "--out", tmp_path / "out", "--resume", "--top", 3)
-    assert "choices was" in message
+    assert "options was" in message
     assert "use --force" in message
 
 
 def test_a_foreign_line_ends_what_is_kept(tmp_path):
-    log = PredictionLog(tmp_path, {"model": "m"})
-    log.append([("a", "a", scene(1)), ("b", "b", scene(2))])
+    with PredictionLog(tmp_path, {"model": "m"}) as log:
+        log.append([("a", "a", scene(1)), ("b", "b", scene(2))])
     with (tmp_path / LINES).open("a") as handle:
         handle.write('{"scenegpi": 1}\nnot json\n')
-    again = PredictionLog(tmp_path, {"model": "m"}, resume=True)
-    assert again.done == {"a", "b"}
-    again.append([("c", "c", scene(3))])
+    with PredictionLog(tmp_path, {"model": "m"}) as again:
+        assert again.done == {"a", "b"}
+        again.append([("c", "c", scene(3))])
     data = [json.loads(line) for line in (tmp_path / LINES).read_text().splitlines()]
     assert [row["source"] for row in data] == ["a", "b", "c"]
     assert isinstance(data[0]["vocabulary"], dict)
     assert isinstance(data[2]["vocabulary"], str)
-    with pytest.raises(DataError, match="model was"):
-        PredictionLog(tmp_path, {"model": "other"}, resume=True)
+    with pytest.raises(DataError, match="model was"), PredictionLog(tmp_path, {"model": "other"}):
+        pass
 
 
 def test_a_killed_run_goes_on(tmp_path):

@@ -6,11 +6,12 @@ import torch
 
 from scenegpi.data import open_dataset
 from scenegpi.errors import GraphError
-from scenegpi.features.batch import SceneBatch, Seen, complete_pairs, edge_numbers, image_size
+from scenegpi.features.batch import SceneBatch, image_size
 from scenegpi.features.entities import EntityFeatures
 from scenegpi.features.pairs import pair_geometry
 from scenegpi.gpi import GPILayer, complete_edges
 from scenegpi.graph import SceneGraph
+from scenegpi.pairs import complete_pairs, edge_numbers
 from scenegpi.vocabulary import Vocabulary
 
 
@@ -120,14 +121,6 @@ def test_flat_batch_equals_loop_over_images(graphs):
     assert flat.ids == (3, 1, 0, 7, 12, 2)
 
 
-def test_mirror_twice_is_the_image(graphs):
-    batch = SceneBatch.of(graphs)
-    mirrored = batch.mirror()
-    assert (mirrored.boxes[:, 2] >= mirrored.boxes[:, 0]).all()
-    assert torch.equal(mirrored.mirror().boxes, batch.boxes)
-    assert not torch.equal(mirrored.boxes, batch.boxes)
-
-
 def test_an_image_without_a_size_ends_where_its_boxes_do(vocabulary):
     graph = SceneGraph([[0, 0, 30, 5], [1, 1, 4, 40]], [0, 0], vocabulary)
     assert image_size(graph) == (30, 40)
@@ -170,20 +163,3 @@ def test_the_self_relations_of_vrd_are_left_out(shared_data):
     batch = SceneBatch.of(list(open_dataset(shared_data / "vrd")))
     assert batch.self_relations == 109
     assert int(batch.relation_count.sum()) == 30_355 + 7_638 - 109
-
-
-def test_looks_lie_in_the_order_of_edges_and_are_0_for_images_without_pixels() -> None:
-    vocabulary = Vocabulary(["a", "b"], ["on"])
-    graphs = [SceneGraph([[0, 0, 5, 5]] * n, [0] * n, vocabulary) for n in (3, 2, 1)]
-    looks = np.arange(12, dtype=np.float16).reshape(6, 2)
-    batch = SceneBatch.of(graphs, looks=[looks, None, np.zeros((0, 2))])
-    assert batch.pair_looks is not None
-    assert batch.pair_looks.tolist() == [*looks.tolist(), [0, 0], [0, 0]]
-    assert batch.seen.tolist() == [True, False, True]
-    same = SceneBatch.seen_of([Seen(graph, look) for graph, look in zip(graphs, [looks, None, None], strict=True)])
-    assert torch.equal(same.pair_looks[:6], batch.pair_looks[:6])
-    assert SceneBatch.of(graphs).pair_looks is None
-    with pytest.raises(GraphError, match=r"looks\[0\]: shape \(5, 2\)"):
-        SceneBatch.of(graphs, looks=[looks[:5], None, None])
-    with pytest.raises(GraphError, match="looks: 1 for 3"):
-        SceneBatch.of(graphs, looks=[looks])

@@ -22,9 +22,11 @@ def test_strict_counts_are_what_comparing_all_pairs_gives(images):
     values = torch.tensor([v for image in images for v in image], dtype=torch.float64)
     sizes = torch.tensor([len(image) for image in images])
     ptr = torch.cat([torch.zeros(1, dtype=torch.long), sizes.cumsum(0)])
-    below, above = strict_counts(values, torch.repeat_interleave(sizes), ptr)
-    assert below.tolist() == [sum(u < v for u in image) for image in images for v in image]
-    assert above.tolist() == [sum(u > v for u in image) for image in images for v in image]
+    below, above = strict_counts(torch.stack([values, -values]), torch.repeat_interleave(sizes), ptr)
+    fewer = [sum(u < v for u in image) for image in images for v in image]
+    more = [sum(u > v for u in image) for image in images for v in image]
+    assert below.tolist() == [fewer, more]
+    assert above.tolist() == [more, fewer]
 
 
 def test_counts_against_a_loop_over_boxes(graphs):

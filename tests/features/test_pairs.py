@@ -1,4 +1,4 @@
-"""Pair geometry: brute force by plain Python, permutation, flat batch = loop, chunks, mirror, scale."""
+"""Pair geometry: brute force by plain Python, permutation, flat batch = loop, chunks, scale."""
 
 import math
 
@@ -8,13 +8,10 @@ import torch
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.pairs import (
-    MIRROR,
     PAIR_NAMES,
     PAIR_WIDTH,
-    mirror_pairs,
     overlapping,
     pair_geometry,
-    relation_features,
 )
 
 
@@ -88,16 +85,6 @@ def test_flat_batch_equals_loop_over_images_and_chunks_equal_the_whole(graphs):
     assert torch.equal(flat, geometry(batch, chunk=7))
 
 
-def test_mirror_images_swap_columns_or_change_sign(graphs):
-    batch = SceneBatch.of(graphs)
-    torch.testing.assert_close(geometry(batch.mirror()), mirror_pairs(geometry(batch)), atol=1e-6, rtol=1e-6)
-    assert torch.equal(mirror_pairs(mirror_pairs(geometry(batch))), geometry(batch))
-    moved = {PAIR_NAMES[k] for k, (source, sign) in enumerate(MIRROR) if source != k or sign < 0}
-    assert "dx" in moved
-    assert "subject inset left" in moved
-    assert "dy" not in moved
-
-
 def test_scaling_image_and_boxes_together_changes_nothing(graphs):
     scaled = [g.replace(boxes=g.boxes * 4, width=800, height=640) for g in graphs]
     torch.testing.assert_close(geometry(SceneBatch.of(graphs)), geometry(SceneBatch.of(scaled)), atol=0, rtol=0)
@@ -122,12 +109,3 @@ def test_overlap_needs_a_common_area():
     box = torch.tensor([[0.0, 0, 10, 10]])
     for other, want in (([10, 0, 20, 10], False), ([9, 9, 20, 20], True), ([2, 2, 2, 5], False)):
         assert bool(overlapping(box, torch.tensor([other], dtype=torch.float32))) is want
-
-
-def test_relation_features_are_clamped_logs_and_words():
-    dist = torch.tensor([[1.0, 0, 0], [0.2, 0.1, 0.7]])
-    words = torch.arange(6.0).view(3, 2)
-    found = relation_features(dist, words, floor=1e-3)
-    torch.testing.assert_close(found[:, :3], dist.clamp_min(1e-3).log())
-    assert torch.equal(found[:, 3:], words[[0, 2]])
-    assert torch.equal(relation_features(dist, floor=1e-3), found[:, :3])

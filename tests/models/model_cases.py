@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ import torch
 
 from scenegpi.graph import SceneGraph
 from scenegpi.models import PRESETS, ModelConfig, SceneModel, build_model, prepare_model
+from scenegpi.prediction import PredictOptions, Predictor, predictions
+from scenegpi.prediction.evidence import Task
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.vectors import WordVectors
 
@@ -62,4 +65,13 @@ def small_model(name: str, seed: int = 0, **changes: object) -> SceneModel:
         config = replace(config, context=replace(config.context, **changes))  # type: ignore[arg-type]
     model = build_model(config, VOCABULARY, WORDS)
     prepare_model(model, random_graphs((4, 6, 3, 8), seed=5))
+    with torch.no_grad():  # a new model passes on what it reads; with weights everywhere it has something to say
+        for each in model.parameters():
+            if each.dim() > 1 and not each.any():
+                each.normal_(0, 0.3)
     return model.eval()
+
+
+def predict_graphs(model: SceneModel, graphs: Iterable[SceneGraph], task: Task = "predcls") -> Iterator[SceneGraph]:
+    """What a model says of graphs, with whole distributions."""
+    return predictions(Predictor(model, options=PredictOptions.scoring(task)), graphs)

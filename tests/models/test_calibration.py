@@ -11,11 +11,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.model_cases import random_graphs, small_model
+from models.model_cases import predict_graphs, random_graphs, small_model
 from scenegpi.errors import DataError
-from scenegpi.features.batch import Seen
-from scenegpi.models import load_model, predict_graphs, save_model
-from scenegpi.models.calibrate import (
+from scenegpi.models import load_model, save_model
+from scenegpi.models.calibration import (
     COLDEST,
     FURTHEST,
     HOTTEST,
@@ -117,7 +116,7 @@ def test_without_relations_or_with_labels_all_right_nothing_is_fitted():
 
 def test_outcomes_are_what_is_annotated():
     model, graphs = small_model("gpi-feature-attention"), random_graphs((4, 1, 6, 3))
-    found = outcomes(model, map(Seen, graphs), "sgcls")
+    found = outcomes(model, graphs, "sgcls")
     rows = [{tuple(row) for row in graph.relations.tolist()} for graph in graphs]
     free = [len(g) * (len(g) - 1) - len({row[:2] for row in each}) for g, each in zip(graphs, rows, strict=True)]
     assert found.pair_image[~found.related].bincount(minlength=4).tolist() == free
@@ -206,9 +205,9 @@ def test_a_model_learns_to_mean_what_it_says():
         drawn = np.array([rng.choice(len(p), p=p / p.sum()) for p in found.pair_dist.astype(np.float64)])
         rows = np.column_stack([found.pairs, drawn - 1])[drawn > 0]
         annotated.append(graph.replace(relations=rows))
-    fitted = fit_calibration(model, map(Seen, annotated), "predcls", predicates=True)
+    fitted = fit_calibration(model, annotated, "predcls", predicates=True)
     assert fitted.related == pytest.approx(WARM.related, rel=0.15)
     assert fitted.offset == pytest.approx(WARM.offset, abs=0.15)
     assert fitted.predicates == pytest.approx(WARM.predicates, rel=0.15)
     assert fitted.labels == 1
-    assert fit_calibration(model, map(Seen, annotated), "predcls") == replace(fitted, predicates=1.0)
+    assert fit_calibration(model, annotated, "predcls") == replace(fitted, predicates=1.0)

@@ -9,10 +9,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.model_cases import random_graphs, small_model
+from models.model_cases import predict_graphs, random_graphs, small_model
 from scenegpi.errors import DataError
-from scenegpi.models import PRESETS, build_model, load_model, predict_graphs, preset, save_model
-from scenegpi.options import override
+from scenegpi.models import PRESETS, load_model, save_model
 
 
 @pytest.mark.parametrize("name", list(PRESETS))
@@ -25,7 +24,7 @@ def test_saved_is_loaded(name, tmp_path):
     for (key, a), b in zip(model.state_dict().items(), again.state_dict().values(), strict=True):
         assert torch.equal(a, b), key
     for a, b in zip(*(predict_graphs(m, random_graphs((4, 6))) for m in (model, again)), strict=True):
-        assert np.array_equal(a.pair_dist, b.pair_dist)
+        np.testing.assert_allclose(a.pair_dist, b.pair_dist, atol=1e-6)
     assert sorted(p.name for p in (tmp_path / "m").iterdir()) == [
         "README.md",
         "config.json",
@@ -33,9 +32,13 @@ def test_saved_is_loaded(name, tmp_path):
         "model.safetensors",
         "vocabulary.json",
     ]
-    card = (tmp_path / "m" / "README.md").read_text()
-    assert "R@50 50.0" in card
-    assert "overlap by half" not in card
+    assert "R@50 50.0" in (tmp_path / "m" / "README.md").read_text()
+
+
+def test_loaded_weights_lie_at_aligned_addresses(tmp_path):
+    """Files are mapped at any address, and products of unaligned matrices take another path in the last bit."""
+    loaded = load_model(save_model(small_model("gpi-linguistic"), tmp_path / "m"))
+    assert {each.data_ptr() % 16 for each in loaded.parameters()} == {0}
 
 
 def test_half_precision_is_half_the_size_and_nearly_the_same(tmp_path):
@@ -49,12 +52,6 @@ def test_half_precision_is_half_the_size_and_nearly_the_same(tmp_path):
     for a, b in zip(*(predict_graphs(m, random_graphs((4, 6)), "sgcls") for m in (model, again)), strict=True):
         assert np.allclose(a.pair_dist, b.pair_dist, atol=5e-3)
         assert np.allclose(a.label_dist, b.label_dist, atol=5e-3)
-
-
-def test_a_card_says_when_a_model_hedges(tmp_path):
-    config = override(preset("gpi-no-attention"), {"context": {"second_choice": 4}}, "")
-    save_model(build_model(config, small_model("baseline").vocabulary), tmp_path / "m")
-    assert "overlap by half" in (tmp_path / "m" / "README.md").read_text()
 
 
 @pytest.fixture

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from models.model_cases import VOCABULARY, random_graphs
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import box_iou
-from scenegpi.models.duplicates import LOUD, covered, duplicate_columns, twins
-from scenegpi.models.second import SecondChoice
+from scenegpi.models.duplicates import DUPLICATE_SCALE, duplicate_columns
 
 
 def doubled(seed, n=5, extra=4):
@@ -27,55 +25,31 @@ def doubled(seed, n=5, extra=4):
 
 
 def loops(graph):
-    """(n, n) duplicates, a box of itself too, and (n,) whether a bigger one stands beside it."""
+    """(n, n) duplicates, a box of itself too, and (n,) their areas."""
     iou, n = box_iou(graph.boxes, graph.boxes), len(graph)
     area = (graph.boxes[:, 2:] - graph.boxes[:, :2] + 1).prod(1)
     same = [[i == j or (graph.labels[i] == graph.labels[j] and iou[i, j] >= 0.5) for j in range(n)] for i in range(n)]
-    hidden = [any(same[i][j] and area[j] > area[i] for j in range(n)) for i in range(n)]
-    return np.array(same), np.array(hidden)
+    return np.array(same), area
 
 
 def test_against_loops():
     graphs = [doubled(seed) for seed in range(6)]
     batch = SceneBatch.of(graphs)
-    hidden = covered(batch, batch.labels).tolist()
-    member, first = twins(batch, batch.labels)
     columns = duplicate_columns(batch, batch.labels)
     seen = 0
     for g, graph in enumerate(graphs):
-        same, late = loops(graph)
+        same, area = loops(graph)
         start = int(batch.ptr[g])
-        assert hidden[start : start + len(graph)] == late.tolist()
-        for i in range(len(graph)):
-            found = member[first[start + i] : first[start + i + 1]] - start
-            assert sorted(found.tolist()) == np.flatnonzero(same[i]).tolist()
         for e in range(int(batch.edge_ptr[g]), int(batch.edge_ptr[g + 1])):
             i, j = (batch.edge_index[:, e] - start).tolist()
             assert columns[e, 0] == float(graph.labels[i] == graph.labels[j])
-            assert columns[e, 2] == LOUD * float(same[i, j])
+            assert columns[e, 2] == DUPLICATE_SCALE * float(same[i, j])
+            assert columns[e, 3] == DUPLICATE_SCALE * float(same[i, j]) * np.sign(area[j] - area[i])
             seen += int(same[i, j])
     assert seen > 10
-    assert any(hidden)
 
 
 def test_boxes_of_one_size_do_not_cover_each_other():
     graph = SceneGraph([[0, 0, 10, 10], [0, 0, 10, 10]], [0, 0], VOCABULARY)
     batch = SceneBatch.of([graph])
-    assert not covered(batch, batch.labels).any()
-    assert duplicate_columns(batch, batch.labels).tolist() == [[1, 1, LOUD, 0], [1, 1, LOUD, 0]]
-
-
-def test_a_second_choice_leaves_the_odds_of_a_relation():
-    torch.manual_seed(0)
-    second = SecondChoice(6, 5, 8, 0.0)
-    edges = torch.tensor([[0, 1], [1, 0]])
-    logits, near, pair = torch.randn(2, 4), torch.randn(2, 6), torch.randn(2, 5)
-    before = logits.softmax(1)
-    after = second(logits, edges, near, pair).softmax(1)
-    assert torch.allclose(before[:, 0], after[:, 0], atol=1e-6)
-    assert (before.argmax(1) == after.argmax(1)).all()
-    with torch.no_grad():
-        second.out.bias.fill_(20.0)
-    after = second(logits, edges, near, pair).softmax(1)
-    assert torch.allclose(before[:, 0], after[:, 0], atol=1e-6)
-    assert (before[:, 1:].argmax(1) != after[:, 1:].argmax(1)).all()
+    assert duplicate_columns(batch, batch.labels).tolist() == [[1, 1, DUPLICATE_SCALE, 0], [1, 1, DUPLICATE_SCALE, 0]]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
-from models.model_cases import VOCABULARY, random_graphs, small_model
+from models.model_cases import VOCABULARY, predict_graphs, random_graphs, small_model
 from scenegpi.errors import GraphError, OptionError
 from scenegpi.features.batch import SceneBatch
-from scenegpi.models import PRESETS, BaselineConfig, ModelConfig, build_model, predict_graphs, preset
+from scenegpi.models import PRESETS, BaselineConfig, ModelConfig, build_model, preset
 from scenegpi.models.sgp import reverse_edges, scaled_log
 from scenegpi.vocabulary import Vocabulary
 
@@ -34,9 +32,7 @@ def test_entities_listed_in_another_order_give_the_same_graph(name, task):
             assert np.abs(found[tuple(pair)] - row).max() <= 1e-5
 
 
-@pytest.mark.parametrize(
-    "extra", [{"read_hidden": True}, {"read_reverse": True}, {"strict": True}, {"feedback": "softmax"}]
-)
+@pytest.mark.parametrize("extra", [{"strict": True}, {"steps": 3}, {"aggregation": "max"}, {"aggregation": "mean"}])
 def test_every_option_of_the_context_is_invariant(extra):
     model = small_model("gpi-feature-attention", **extra)
     graph = random_graphs((7,))[0]
@@ -69,7 +65,8 @@ def test_chunks_of_pairs_give_what_the_whole_gives(name, monkeypatch):
     monkeypatch.setattr("scenegpi.models.baseline.CHUNK", 7)
     monkeypatch.setattr("scenegpi.models.sgp._MOST_EDGES", 16)
     for budget in (1, 40, 10_000):
-        for a, b in zip(whole, predict_graphs(model, graphs, pairs=budget), strict=True):
+        monkeypatch.setattr("scenegpi.prediction.predictor.PAIRS", budget)
+        for a, b in zip(whole, predict_graphs(model, graphs), strict=True):
             assert np.abs(a.pair_dist - b.pair_dist).max() <= 1e-5
 
 
@@ -138,15 +135,9 @@ def test_graphs_of_another_vocabulary_are_refused():
     graph = random_graphs((3,), dist=False)[0]
     strange = type(graph)(graph.boxes, [0, 1, 0], other)
     with pytest.raises(GraphError, match="vocabulary"):
-        list(predict_graphs(small_model("baseline"), [strange]))
+        small_model("baseline")(SceneBatch.of([strange]))
 
 
 def test_impossible_combinations_are_refused():
     with pytest.raises(ValueError, match="prior"):
         BaselineConfig(layers=0, prior="none")
-    with pytest.raises(ValueError, match="read_hidden"):
-        replace(
-            PRESETS["gpi-no-attention"],
-            baseline=BaselineConfig(layers=0),
-            context=replace(PRESETS["gpi-no-attention"].context, read_hidden=True),
-        )

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from models.model_cases import VOCABULARY, random_graphs, small, small_model
+from models.model_cases import VOCABULARY, predict_graphs, random_graphs, small, small_model
 from scenegpi.features.batch import SceneBatch
-from scenegpi.models import PRESETS, build_model, predict_graphs, prepare_model
+from scenegpi.models import PRESETS, build_model, prepare_model
 
 NAME = "gpi-feature-attention"
 

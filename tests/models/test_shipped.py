@@ -8,10 +8,10 @@ import re
 import numpy as np
 import pytest
 
+from models.model_cases import predict_graphs
 from scenegpi import GraphError, load_model, predict
 from scenegpi.data import open_dataset, sample_path
 from scenegpi.metrics import Plan, Protocol, RecallState
-from scenegpi.models import predict_dataset, predict_graphs
 from scenegpi.models.shipped import shipped_models
 
 
@@ -51,7 +51,7 @@ def test_the_figures_of_the_card_come_out(model, shared_data):
     stored = json.loads((folder / "metrics.json").read_text())["vg150, all boxes"]
     data = open_dataset(shared_data / "vg150_allboxes")
     state = RecallState(Plan(Protocol("predcls"), data.vocabulary))
-    figures = state.stream(zip(predict_dataset(model, data), data, strict=True)).result().figures
+    figures = state.stream(zip(predict_graphs(model, data), data, strict=True)).result().figures
     for name in ("R@20", "R@50", "R@100", "ngR@50", "mR@50"):
         assert figures[name] == pytest.approx(stored["figures"][name], abs=2e-3), name
     row = re.search(r"^\| all boxes .*$", (folder / "README.md").read_text(), re.M)[0]
@@ -68,7 +68,7 @@ def test_vrd_layout_does_what_its_card_says(shared_data):
     stored = json.loads((folder / "metrics.json").read_text())["VRD test"]["figures"]
     data = open_dataset(shared_data / "vrd", "test")
     state = RecallState(Plan(Protocol("predcls", per_pair=(1, 70)), data.vocabulary))
-    figures = state.stream(zip(predict_dataset(model, data), data, strict=True)).result().figures
+    figures = state.stream(zip(predict_graphs(model, data), data, strict=True)).result().figures
     rows = {"R, graph constraint": "R@{}", "predicate detection, k = 1": "detection-R@{},k=1"}
     for row, name in (rows | {"predicate detection, k = 70": "detection-R@{},k=70"}).items():
         cells = re.search(rf"^\| {row} \|.*$", (folder / "README.md").read_text(), re.M)[0].split("|")[3:5]

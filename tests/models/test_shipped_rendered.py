@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from scenegpi import load_model, predict
+from scenegpi import PredictOptions, Predictor, load_model
 from scenegpi.models.shipped import shipped_models
 from scenegpi.rendered import render_scene, rendered_vocabulary
 
@@ -25,13 +25,13 @@ def test_vocabulary_and_size(model):
 
 def test_pixels_and_boxes_in_labels_and_relations_out(model):
     """Scenes of another seed than that of the training."""
+    predictor = Predictor(model, options=PredictOptions(top=50, min_relation=0.0))
     right, alone, found, wanted = [], [], 0, 0
     for k in range(16):
         image, graph = render_scene(99, k)
-        answer = predict(model, graph.boxes, image=image, top=50)
+        answer = predictor(image, graph.boxes)
         right.append(answer.labels == graph.labels)
-        looks = model.vision.looks(np.asarray(image), graph)
-        alone.append(model.vision.label_dist(looks, graph).argmax(axis=1) == graph.labels)
+        alone.append(model.vision.label_dist(image, graph).argmax(axis=1) == graph.labels)
         told = {t[:3] + t[4:] for t in answer.triplets()}
         found += sum(t[:3] + t[4:] in told for t in graph.triplets())
         wanted += len(graph.relations)

@@ -84,7 +84,7 @@ def test_nothing_is_left_of_a_run_that_fails(tmp_path):
 
 def test_the_command_says_what_it_wrote(tmp_path):
     code = "from scenegpi.cli import main; main()"
-    words = ["data", "render", "--images", "3", "--seed", "5", "--jobs", "1", "--out", str(tmp_path / "s")]
+    words = ["data", "render", "--scenes", "3", "--seed", "5", "--jobs", "1", "--out", str(tmp_path / "s")]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert f"{tmp_path / 's'}: 3 scenes written" in done.stdout

@@ -98,7 +98,7 @@ def test_the_commands(tmp_path):
     assert done.exit_code == 0, done.output
     assert "3 images: " in done.output
     assert (tmp_path / "q.png").read_bytes().startswith(b"\x89PNG")
-    done = run(app, ["figure", "qualitative", "--out", str(tmp_path / "r.svg"), "--images", "3, 1"])
+    done = run(app, ["figure", "qualitative", "--out", str(tmp_path / "r.svg"), "--image", "3", "--image", "1"])
     assert done.output.count("corrected") == 2
     done = run(app, ["figure", "attention", "--out", str(tmp_path / "a.png"), "--node", "2", "--image", "2"])
     assert done.exit_code == 0, done.output

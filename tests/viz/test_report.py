@@ -216,7 +216,7 @@ def test_a_training_run(tmp_path):
     from scenegpi.training.run import train
 
     train(small_config(data_file(tmp_path)), tmp_path / "run")
-    done = run_command(tmp_path / "run", "--out", tmp_path / "r.html", "--images", 3)
+    done = run_command(tmp_path / "run", "--out", tmp_path / "r.html", "--limit", 3)
     assert done.exit_code == 0, done.output
     assert "r.html: 3 images" in done.output
     page = (tmp_path / "r.html").read_text()
@@ -255,12 +255,12 @@ def test_an_evaluation_of_a_model_and_of_a_file(tmp_path):
         str(tmp_path / "e.json"),
     ]
     assert run(app, [*evaluate, "--model", str(tmp_path / "model")]).exit_code == 0
-    done = run_command(tmp_path / "e.json", "--out", tmp_path / "a.html", "--images", 4)  # it says where its data is
+    done = run_command(tmp_path / "e.json", "--out", tmp_path / "a.html", "--limit", 4)  # it says where its data is
     assert "a.html: 4 images" in done.output
     page = (tmp_path / "a.html").read_text()
     assert 'class="attention"' not in page  # a model that weighs nothing
     assert run(app, [*evaluate, str(tmp_path / "said.jsonl")]).exit_code == 0
-    done = run_command(tmp_path / "e.json", "--out", tmp_path / "b.html", "--data", data, "--images", 4)
+    done = run_command(tmp_path / "e.json", "--out", tmp_path / "b.html", "--data", data, "--limit", 4)
     assert "b.html: 4 images" in done.output
     shown = [re.findall(r"<h3>(\d+)</h3>", text) for text in (page, (tmp_path / "b.html").read_text())]
     assert shown[0] == shown[1]

@@ -22,11 +22,13 @@ SOURCE_HELP = "A data set: a file or a folder of any known format."
 Source = Annotated[Path, typer.Argument(help=SOURCE_HELP, show_default=False, readable=False)]
 Format = Annotated[str | None, typer.Option(help="The format, where the path does not tell it.", show_default=False)]
 Split = Annotated[str | None, typer.Option(help="Only train, val or test.", show_default=False)]
-Validation = Annotated[int, typer.Option(help="So many training images become val (the field takes 5000).", min=0)]
+Validation = Annotated[
+    int, typer.Option(help="Number of training images that become val (the field takes 5000).", min=0)
+]
 DropEmpty = Annotated[bool, typer.Option(help="Leave out images without a box or without a relation.")]
 Overlap = Annotated[bool, typer.Option(help="Keep only relations whose boxes overlap.")]
 Duplicates = Annotated[str, typer.Option(help="Repeated relations: keep, drop, or sample one predicate a pair.")]
-Images = Annotated[Path | None, typer.Option(help="The folder of the photos.", show_default=False)]
+Photos = Annotated[Path | None, typer.Option(help="Folder of the photos.", show_default=False)]
 Names = Annotated[Path | None, typer.Option(help="Class names for detector output.", show_default=False)]
 Sizes = Annotated[Path | None, typer.Option(help="JSON of image sizes, for boxes in fractions.", show_default=False)]
 Strict = Annotated[bool, typer.Option(help="Stop at the first defect instead of leaving the image out.")]
@@ -42,7 +44,7 @@ def stats(
     drop_empty: DropEmpty = False,
     overlap: Overlap = False,
     duplicates: Duplicates = "keep",
-    images: Images = None,
+    photos: Photos = None,
     names: Names = None,
     sizes: Sizes = None,
     strict: Strict = False,
@@ -62,7 +64,7 @@ def stats(
         drop_empty=drop_empty,
         overlap=overlap,
         duplicates=duplicates,
-        images=images,
+        images=photos,
         names=names,
         sizes=sizes,
         strict=strict,
@@ -82,7 +84,7 @@ def stats(
 def validate(
     path: Source,
     format: Format = None,
-    images: Images = None,
+    photos: Photos = None,
     names: Names = None,
     sizes: Sizes = None,
     warnings: Annotated[bool, typer.Option(help="Also list oddities that cost nothing.")] = True,
@@ -92,7 +94,7 @@ def validate(
 
     from scenegpi.data import validate as check
 
-    report = check(path, format=format, images=images, names=names, sizes=sizes)
+    report = check(path, format=format, images=photos, names=names, sizes=sizes)
     for defect in report.defects:
         if defect.severity == "error" or warnings:
             sys.stdout.write(f"{defect.severity}: {defect}\n")
@@ -118,7 +120,7 @@ def convert(
     drop_empty: DropEmpty = False,
     overlap: Overlap = False,
     duplicates: Duplicates = "keep",
-    images: Images = None,
+    photos: Photos = None,
     names: Names = None,
     sizes: Sizes = None,
     strict: Strict = False,
@@ -134,7 +136,7 @@ def convert(
         drop_empty=drop_empty,
         overlap=overlap,
         duplicates=duplicates,
-        images=images,
+        images=photos,
         names=names,
         sizes=sizes,
         strict=strict,
@@ -163,7 +165,7 @@ def show(
     format: Format = None,
     split: Split = None,
     validation: Validation = 0,
-    images: Images = None,
+    photos: Photos = None,
     names: Names = None,
     sizes: Sizes = None,
 ) -> None:
@@ -173,7 +175,7 @@ def show(
     from scenegpi.data import DataError, sample_path
     from scenegpi.viz.terminal import render
 
-    where = {"format": format, "images": images, "names": names, "sizes": sizes}
+    where = {"format": format, "images": photos, "names": names, "sizes": sizes}
     dataset = _open(path or sample_path(), split=split, validation=validation, **where)
     at = dataset.find(image) if image is not None else index
     if at >= len(dataset):

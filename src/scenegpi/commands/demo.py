@@ -52,22 +52,23 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
 
 def _see(out: Path, console: Console) -> None:
     """Rendered scenes: what each box looks like alone, and what it is among the others."""
-    from scenegpi import load_model, predict
+    from scenegpi import PredictOptions, Predictor
     from scenegpi.files import whole_file
     from scenegpi.rendered import render_scene
     from scenegpi.viz.terminal import render
 
-    model = load_model("rendered")
-    if model.vision is None:
-        raise RuntimeError("the shipped model 'rendered' sees no pixels")
+    predictor = Predictor("rendered", options=PredictOptions(top=10))
+    vision = predictor.model.vision
+    if vision is None:
+        raise RuntimeError("the shipped model 'rendered' does not use photos")
     alone = among = boxes = 0
     for index in SCENES:
         photo, truth = render_scene(SEED, index)
         file = out / f"scene-{index}.jpg"
         with whole_file(file) as part:
             photo.save(part, format="JPEG", quality=92)
-        found = predict(model, truth.boxes, image=file, top=10).replace(file=file.name)
-        looked = model.vision.label_dist(model.vision.looks(file, truth), truth).argmax(axis=1)
+        found = predictor(file, truth.boxes)
+        looked = vision.label_dist(file, truth).argmax(axis=1)
         alone += int((looked == truth.labels).sum())
         among += int((found.labels == truth.labels).sum())
         boxes += len(truth)
@@ -88,11 +89,11 @@ def _see(out: Path, console: Console) -> None:
 
 def _predict(dataset: Dataset, out: Path) -> None:
     """The layout model on the sample scenes; + marks what the scene's own relations say too."""
-    from scenegpi import load_model, predict
+    from scenegpi import PredictOptions, Predictor
 
-    model = load_model("vg150-layout")
+    predictor = Predictor("vg150-layout", options=PredictOptions(top=8))
     for graph in dataset:
-        found = predict(model, graph.boxes, graph.names, width=graph.width, height=graph.height, top=8)
+        found = predictor(boxes=graph.boxes, labels=graph.names, width=graph.width, height=graph.height)
         said = {triplet[:3] for triplet in graph.triplets()}
         print(f"{graph.file}: {len(graph)} boxes")
         for triplet in found.triplets(top=8):

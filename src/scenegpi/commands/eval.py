@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import partial
 from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +12,7 @@ import typer
 
 from scenegpi.commands.scoring import evaluate_file, evaluate_model
 from scenegpi.errors import MetricError
+from scenegpi.files import write_json
 from scenegpi.metrics.protocol import Constraint, Empty, Match, Protocol, Several, Task
 
 if TYPE_CHECKING:
@@ -68,14 +66,6 @@ def _family_table(cells: Mapping[str, str], ks: tuple[int, ...], title: str) -> 
     return table
 
 
-def write_json(result: Result, file: Path, **extra: Any) -> None:
-    """The result as JSON, whole or not at all."""
-    from scenegpi.files import whole_file
-
-    with whole_file(file) as part:
-        part.write_text(json.dumps({**extra, **result.to_dict()}, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
 def eval_command(
     task: Annotated[Task, typer.Option(help="What the system was given: boxes and labels, boxes, or nothing.")],
     predictions: Annotated[
@@ -83,21 +73,24 @@ def eval_command(
     ] = None,
     model: Annotated[str | None, typer.Option(help="In place of a file: run this model, a folder or a name.")] = None,
     data: Annotated[Path | None, typer.Option(help="The ground truth, for JSON lines: any known data set.")] = None,
+    photos: Annotated[Path | None, typer.Option(help="With --model: the folder of the photos.")] = None,
+    limit: Annotated[int, typer.Option(help="With --model: only this many images; 0 for all.", min=0)] = 0,
+    device: Annotated[str, typer.Option(help="With --model: where it runs, cpu, cuda, ...")] = "cpu",
     split: Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")] = None,
     train: Annotated[Path | None, typer.Option(help="Training data, for zR@K and head, body, tail.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
     k: Annotated[str, typer.Option(help="The K's of recall@K.")] = "20,50,100",
-    constraint: Annotated[Constraint, typer.Option(help="One predicate a pair, all of them (ng), or both.")] = "both",
+    constraint: Annotated[Constraint, typer.Option(help="One predicate per pair, all of them (ng), or both.")] = "both",
     empty: Annotated[
         Empty, typer.Option(help="Images without predictions: 0, left out, or as in the field.")
     ] = "field",
     several: Annotated[Several, typer.Option(help="Several predicates of a pair in a list of triplets.")] = "refuse",
-    per_pair: Annotated[str, typer.Option(help="Predicates a pair of VRD's predicate detection: 1,70.")] = "",
+    per_pair: Annotated[str, typer.Option(help="Predicates per pair of VRD's predicate detection: 1,70.")] = "",
     iou: Annotated[float, typer.Option(help="How much boxes must overlap.")] = 0.5,
-    match: Annotated[Match, typer.Option(help="Boxes that overlap will do, or only the very boxes.")] = "overlap",
+    match: Annotated[Match, typer.Option(help="Boxes that overlap, or only the same boxes (by index).")] = "overlap",
     allow_missing: Annotated[bool, typer.Option("--allow-missing", help="Images may lack a prediction.")] = False,
     bootstrap: Annotated[int, typer.Option(help="Replicates of the 95% intervals; 0 for none.", min=0)] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap.")] = 0,
     against: Annotated[Path | None, typer.Option(help="Another system's predictions, for a paired comparison.")] = None,
     published: Annotated[bool, typer.Option("--published", help="Show published figures beside.")] = False,
 ) -> None:
@@ -111,30 +104,20 @@ def eval_command(
         protocol = Protocol(task, constraint, ks, iou, empty, several, per_pair=per, match=match, data=name)
     except MetricError as error:
         raise typer.BadParameter(str(error)) from None
-    score = partial(
-        evaluate_file,
-        protocol=protocol,
-        data=data,
-        split=split,
-        train=train,
-        allow_missing=allow_missing,
-        bootstrap=bootstrap,
-        seed=seed,
-        progress=sys.stderr.isatty(),
-    )
+    how: dict[str, Any] = {"data": data, "split": split, "train": train, "bootstrap": bootstrap, "seed": seed}
     if model is None:
-        result = score(file)
+        result = evaluate_file(file, protocol, allow_missing=allow_missing, **how)
     else:
-        options = {key: value for key, value in score.keywords.items() if key != "allow_missing"}
-        result = evaluate_model(model, **options)
+        result = evaluate_model(model, protocol, photos=photos, limit=limit, device=device, **how)
     extra: dict[str, Any] = {"predictions" if model is None else "model": str(file), "task": task}
     extra |= {"data": None if data is None else str(data), "split": split}  # so that a report finds the images
     differences: dict[str, Difference] = {}
     if against is not None:
-        differences = _compared(score(against), result, against)
+        other = evaluate_file(against, protocol, allow_missing=allow_missing, **how)
+        differences = _compared(other, result, against)
         extra["against"] = {"predictions": str(against), "differences": {n: asdict(d) for n, d in differences.items()}}
     if json_file is not None:
-        write_json(result, json_file, **extra)
+        write_json(json_file, {**extra, **result.to_dict()})
     _print(result, differences, against, published)
     if json_file is not None:
         print(f"Wrote {json_file}")
@@ -152,15 +135,18 @@ def _compared(other: Result, result: Result, file: Path) -> dict[str, Difference
 
 def _print(result: Result, differences: dict[str, Difference], against: Path | None, published: bool) -> None:
     from rich.console import Console
+    from rich.text import Text
 
     console = Console(highlight=False)
     console.print(result_table(result))
-    console.print(f"{result.images:,} images, {result.counts['relations']:,} relations. {result.protocol}.")
+    console.print(Text(f"{result.images:,} images, {result.counts['relations']:,} relations. {result.protocol}."))
     for note in [*result.notes, *([f"Zero-shot: {result.zero_shot}."] if result.zero_shot else [])]:
-        console.print(note)
+        console.print(Text(note, style="bold reverse" if note.startswith("SCORED ON") else ""), soft_wrap=True)
     if differences:
         console.print(difference_table(differences, result.protocol.ks))
-        console.print(f"In points, to {against} on the same images; * the 95% interval leaves 0 out.", soft_wrap=True)
+        console.print(
+            Text(f"In points, to {against} on the same images; * the 95% interval leaves 0 out."), soft_wrap=True
+        )
     if published:
         from scenegpi.metrics.published import published as reported
         from scenegpi.metrics.table import figure_table

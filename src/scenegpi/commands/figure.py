@@ -32,11 +32,11 @@ def qualitative(
         str | None, typer.Option(help="Another model for the third column; by default MODEL without its context.")
     ] = None,
     task: Given = "predcls",
-    images: Annotated[
-        str | None, typer.Option(help="Ids or file names with commas; by default the most instructive are picked.")
+    image: Annotated[
+        list[str] | None, typer.Option(help="An id or file name, may be repeated; by default the most instructive.")
     ] = None,
-    rows: Annotated[int, typer.Option(help="How many images to pick.", min=1, max=20)] = 3,
-    scan: Annotated[int, typer.Option(help="How many images to look at, from the first.", min=1)] = 1000,
+    rows: Annotated[int, typer.Option(help="Number of images to pick.", min=1, max=20)] = 3,
+    limit: Annotated[int, typer.Option(help="Number of images to pick from, the first ones.", min=1)] = 1000,
 ) -> None:
     """Input, ground truth, baseline and GPI side by side; what context corrects or spoils is marked.
 
@@ -52,11 +52,11 @@ def qualitative(
     first = first_stage(network) if baseline is None else load_model(baseline)
     dataset = _open(data, split, photos)
     totals = None
-    if images is not None:
-        chosen = [dataset.find(name.strip()) for name in images.split(",")]
+    if image:
+        chosen = [dataset.find(name) for name in image]
     else:
         boxes, relations = dataset.counts()
-        dataset = dataset[((boxes > 1) & (relations > 0)).nonzero()[0][:scan]]
+        dataset = dataset[((boxes > 1) & (relations > 0)).nonzero()[0][:limit]]
         chosen, totals = pick(compare(_watched(dataset), network, first, task), rows)
     if not chosen:
         from scenegpi.data import DataError
@@ -91,16 +91,17 @@ def attention(
 ) -> None:
     """Attention of one object over its neighbours, and of the graph vector over all objects."""
     from scenegpi.models import load_model
+    from scenegpi.prediction import PredictOptions, Predictor, aligned
     from scenegpi.viz.attention import attention as weigh
     from scenegpi.viz.attention import draw_attention, most_telling
     from scenegpi.viz.picture import picture_file
-    from scenegpi.viz.scenes import aligned, photos_for
 
     picture_file(out)
     network, dataset = load_model(model), _open(data, split, photos)
     at = 0 if image is None else dataset.find(image)
-    graph = next(aligned(dataset[[at]], network))
-    weights = weigh(network, graph, task, photos_for(network, dataset))
+    graph = next(aligned(dataset[[at]], network.vocabulary))
+    photo = None if network.vision is None else dataset.image_path(at)
+    weights = weigh(Predictor(network, options=PredictOptions.scoring(task)), graph, photo)
     node = most_telling(weights) if node is None and len(graph) else node
     draw_attention(graph, weights, out, node, dataset.image_path(at))
     print(f"{out}: attention of box {node} of image {graph.file or graph.image_id}")

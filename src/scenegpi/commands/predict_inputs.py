@@ -3,71 +3,69 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from scenegpi.data import DataError, Dataset, open_dataset
 from scenegpi.data.coco_names import COCO_IDS, COCO_PLACES
 from scenegpi.data.images import SUFFIXES
 from scenegpi.data.open import detect_format
 from scenegpi.graph import SceneGraph
-from scenegpi.models.bulk import Item, photo_size
+from scenegpi.prediction.inputs import Item
+from scenegpi.vision.photos import photo_size
 
 PHOTOS = (*SUFFIXES, ".gif", ".tif", ".tiff", ".ppm", ".pgm")
-SIMPLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
+UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\ud800-\udfff/\\:*?"<>|]+')
+LONGEST_NAME = 120
+"""Bytes of a file name, without a number to tell it apart and without its suffix."""
 
 
 @dataclass(frozen=True)
-class Task:
-    """An item with the name that its files get."""
+class Entry:
+    """One image of a run: what to predict, under a key that no other image has; the name of its files; or why not."""
 
     item: Item
     name: str
+    problem: str = ""
 
 
 class Inputs:
-    """The images of one call, in order, each time the same.
+    """The images of one call, in order, the same each time.
 
     Args:
         photos: files, in order.
-        boxes: where boxes come from; None leaves them to a detector.
+        boxes: where boxes come from; None leaves them to a finder.
     """
 
     def __init__(self, photos: Sequence[Path], boxes: Dataset | None) -> None:
         self.photos, self.boxes = photos, boxes
+        self.matches = pair(photos, boxes) if photos and boxes is not None else []
 
     def __len__(self) -> int:
         return len(self.photos) if self.photos or self.boxes is None else len(self.boxes)
 
-    def __iter__(self) -> Iterator[Task]:
-        used: set[str] = set()
-        for item in self._items():
-            yield Task(item, _free_name(item, used))
+    def __iter__(self) -> Iterator[Entry]:
+        keys: set[str] = set()
+        names: set[str] = set()
+        for photo, graph in self._images():
+            shown = photo.as_posix() if photo is not None and self.photos else _shown(graph, len(keys))
+            key = _free(shown, keys)
+            name = _free(_file_name(photo, graph, shown), names, fold=True)
+            missing = graph is None and self.boxes is not None
+            yield Entry(Item(photo, graph, key), name, f"{key}: no boxes were given for it" if missing else "")
 
-    def _items(self) -> Iterator[Item]:
+    def _images(self) -> Iterator[tuple[Path | None, SceneGraph | None]]:
         if self.boxes is None:
-            yield from (Item(path.as_posix(), path) for path in self.photos)
+            yield from ((path, None) for path in self.photos)
         elif self.photos:
-            yield from self._together(self.boxes)
+            for path, at in zip(self.photos, self.matches, strict=True):
+                graph = None if at is None else self.boxes[at]
+                scaled = graph is not None and self.boxes.format == "yolo"
+                yield path, _on_photo(graph, path) if scaled and graph is not None else graph
         else:
-            for i, graph in enumerate(self.boxes):
-                shown = graph.image_id if graph.image_id is not None else graph.file
-                yield Item(str(i if shown is None else shown), self.boxes.photo_path(graph), graph)
-
-    def _together(self, boxes: Dataset) -> Iterator[Item]:
-        """Photos with the boxes of the same name: file name, else its stem as a name or an id, else the id's number."""
-        places: dict[str, int] = {}
-        for i, graph in enumerate(boxes):
-            for name in _names(graph):
-                places.setdefault(name, i)
-        for path in self.photos:
-            at = next((places[name] for name in _wanted(path) if name in places), None)
-            found = None if at is None else boxes[at]
-            scaled = found is not None and boxes.format == "yolo"
-            yield Item(path.as_posix(), path, _on_photo(found, path) if scaled and found is not None else found)
+            yield from ((self.boxes.photo_path(graph), graph) for graph in self.boxes)
 
 
 def find_photos(paths: Sequence[str], out: Path) -> list[Path]:
@@ -98,30 +96,86 @@ def find_photos(paths: Sequence[str], out: Path) -> list[Path]:
 
 
 def open_boxes(
-    path: Path, photos: Sequence[Path], format: str | None, names: str | None, images: Path | None, sizes: Path | None
+    path: Path, photos: Sequence[Path], format: str | None, names: str | None, folder: Path | None, sizes: Path | None
 ) -> Dataset:
-    """Boxes of any format. `names` is a file, or "coco" for COCO's 80 names by the numbers of that format."""
+    """Boxes of any format, at least one image; DataError where there are none, or classes without names.
+
+    `names` is a file, or "coco" for COCO's 80 names by the numbers of that format; `folder` holds their photos.
+    """
     format = format or detect_format(path)
     table: str | Mapping[int, str] | None = names
     if names == "coco" and not Path(names).exists():
         table = COCO_PLACES if format == "yolo" else COCO_IDS
     folders = {photo.parent for photo in photos}
-    beside = images or (folders.pop() if len(folders) == 1 else None)
-    return open_dataset(path, format=format, names=table, images=beside, sizes=sizes)
+    beside = folder or (folders.pop() if len(folders) == 1 else None)
+    dataset = open_dataset(path, format=format, names=table, images=beside, sizes=sizes)
+    if not len(dataset):
+        first = f" ({dataset.report.first_error})" if dataset.report.first_error else ""
+        raise DataError(path, f"holds no image that can be used{first}")
+    objects = dataset.vocabulary.objects
+    if objects and all(name.startswith("class ") for name in objects):
+        hint = "add --names FILE, or --names coco for the 80 names of COCO"
+        raise DataError(path, f"its classes have numbers but no names, and a model goes by names: {hint}")
+    return dataset
+
+
+def pair(photos: Sequence[Path], boxes: Dataset) -> list[int | None]:
+    """For each photo the place of its boxes, or None: by the longest end of the path that both share.
+
+    The last part may differ in its suffix, or be the image's id. DataError where two images fit one photo equally
+    well, or one image's boxes fit two photos. One photo and the boxes of one image belong together.
+    """
+    ends: dict[str, list[int]] = {}
+    parts: list[tuple[str, ...]] = []
+    for i, graph in enumerate(boxes):
+        parts.append(PurePosixPath(graph.file).parts if graph.file else ())
+        for name in _names(graph):
+            ends.setdefault(name, []).append(i)
+    if len(photos) == len(boxes) == 1:
+        return [0]
+    claims: dict[int, list[tuple[int, int]]] = {}
+    for k, path in enumerate(photos):
+        candidates = next((ends[name] for name in _wanted(path) if name in ends), [])
+        shared = {i: _shared(path.parts, parts[i]) for i in candidates}
+        best = max(shared.values(), default=0)
+        fits = [i for i, count in shared.items() if count == best]
+        if len(fits) > 1:
+            who = " and ".join(repr(_shown(boxes[i], i)) for i in fits[:2])
+            raise DataError(path, f"the boxes of images {who} fit this photo equally well")
+        if fits:
+            claims.setdefault(fits[0], []).append((best, k))
+    found: list[int | None] = [None] * len(photos)
+    for i, claimed in claims.items():
+        (best, k), *others = sorted(claimed, key=lambda claim: (-claim[0], claim[1]))
+        if others and others[0][0] == best:
+            other = photos[others[0][1]]
+            raise DataError(photos[k], f"the boxes of image {_shown(boxes[i], i)!r} fit this photo and {other}")
+        found[k] = i
+    return found
+
+
+def _shared(path: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """How many parts two paths share, from the end; the last one without regard to its suffix."""
+    count = 0
+    for a, b in zip(reversed(path), reversed(other), strict=False):
+        if a != b and not (count == 0 and PurePosixPath(a).stem == PurePosixPath(b).stem):
+            break
+        count += 1
+    return count
 
 
 def _names(graph: SceneGraph) -> Iterator[str]:
-    """What the boxes of an image may be called by, the surest first."""
+    """What the last part of a photo's path may be, for the boxes of an image."""
     if graph.file:
-        yield graph.file
-        yield Path(graph.file).name
-        yield Path(graph.file).stem
+        yield PurePosixPath(graph.file).name
+        if (stem := PurePosixPath(graph.file).stem) != PurePosixPath(graph.file).name:
+            yield stem
     if graph.image_id is not None:
         yield str(graph.image_id)
 
 
 def _wanted(path: Path) -> Iterator[str]:
-    yield path.as_posix()
+    """The same for a photo, the surest first."""
     yield path.name
     yield path.stem
     number = re.search(r"\d+$", path.stem)  # COCO_val2014_000000000042.jpg is image 42
@@ -139,14 +193,27 @@ def _on_photo(graph: SceneGraph, photo: Path) -> SceneGraph:
     return graph.replace(boxes=graph.boxes * scale, width=width, height=height)
 
 
-def _free_name(item: Item, used: set[str]) -> str:
-    """A short file name, safe whatever the image is called, and used once."""
-    text = item.photo.stem if item.photo is not None else Path(item.key).stem if item.graph is None else item.key
-    if item.graph is not None and item.photo is None and item.graph.file:
-        text = Path(item.graph.file).stem
-    name = re.sub(r"[^A-Za-z0-9._-]+", "_", text)[:60].lstrip(".-_") or "image"
-    if not SIMPLE.fullmatch(text) or name.lower() in used:
-        digest = hashlib.sha256(f"{item.key} {len(used)}".encode(errors="replace")).hexdigest()[:8]
-        name = f"{name}-{digest}"
-    used.add(name.lower())
-    return name
+def _shown(graph: SceneGraph | None, place: int) -> str:
+    """What an image is called: its id, its file, or its place."""
+    if graph is None:
+        return str(place)
+    return str(graph.image_id if graph.image_id is not None else graph.file if graph.file else place)
+
+
+def _file_name(photo: Path | None, graph: SceneGraph | None, shown: str) -> str:
+    """A readable file name, safe whatever the image is called."""
+    text = photo.stem if photo is not None else shown
+    if photo is None and graph is not None and graph.file:
+        text = PurePosixPath(graph.file).stem
+    short = UNSAFE.sub("_", text).encode()[:LONGEST_NAME].decode(errors="ignore")
+    return short.strip(" .") or "image"
+
+
+def _free(text: str, used: set[str], fold: bool = False) -> str:
+    """The text, or the text with a number, so that none is used twice (with `fold`: whatever their case)."""
+    free, k = text, 1
+    while (free.casefold() if fold else free) in used:
+        k += 1
+        free = f"{text} ({k})"
+    used.add(free.casefold() if fold else free)
+    return free

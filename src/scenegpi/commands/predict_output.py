@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from scenegpi.data import DataError, Dataset, open_dataset
 from scenegpi.data.export import EXPORTS, to_ntriples, write_export
 from scenegpi.data.write import write_coco
 from scenegpi.errors import GraphError
-from scenegpi.files import parse_json, read_object, whole_file, writing
+from scenegpi.files import folder_lock, no_link, parse_json, read_object, tidy, whole_file, write_json, writing
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
 from scenegpi.vocabulary import Vocabulary
@@ -28,33 +29,59 @@ WHOLE = {"coco": "predictions.coco.json", "rdf": "predictions.nt"}
 FORMATS = (*PICTURES, *(name for name in EXPORTS if name not in WHOLE), *WHOLE)
 
 
+def choose_folder(folder: Path, settings: dict[str, Any], resume: bool, force: bool) -> Path:
+    """Where a run goes: `folder` where it is new, or holds a run of these settings, which is continued.
+
+    A run of other settings is not touched: this one goes to the next free `folder-2`, `folder-3`, ..., unless `resume`
+    insists on the folder, or `force` replaces what is in it.
+    """
+    if resume or force:
+        return folder
+    free, k = folder, 1
+    while (free / LINES).exists() and _difference(free, settings) is not None:
+        k += 1
+        free = folder.with_name(f"{folder.name}-{k}")
+    return free
+
+
 class PredictionLog:
-    """The lines of a run, and which images they hold.
+    """The lines of a run, and which images they hold. A context: the folder is locked while it is open.
 
     Args:
-        folder: where everything goes; made if it is not there.
-        settings: what decides the answers (model, options); a run that goes on must have the same.
-        resume: go on with what is there.
+        folder: where everything goes; made if it is not there. A run that is there is continued.
+        settings: what decides the answers (model, options); a run that is continued must have the same.
         force: replace what is there.
     """
 
-    def __init__(self, folder: Path, settings: dict[str, Any], resume: bool = False, force: bool = False) -> None:
-        self.folder, self.path = folder, folder / LINES
+    def __init__(self, folder: Path, settings: dict[str, Any], force: bool = False) -> None:
+        self.folder, self.path, self.settings, self.force = folder, folder / LINES, settings, force
         self.done: set[str] = set()
         self._written: set[str] = set()
-        with writing(folder):
-            if folder.exists() and not folder.is_dir():
-                raise DataError(folder, "is a file, expected a folder to write")
-            folder.mkdir(parents=True, exist_ok=True)
-        if self.path.exists() and not (resume or force):
-            raise DataError(self.path, "exists already (--resume goes on with it, --force replaces it)")
-        if self.path.exists() and resume and not force:
-            self._check_settings(settings)
-            self._recover()
-        else:
-            self.path.unlink(missing_ok=True)
-            with whole_file(self.folder / RUN) as part:
-                part.write_text(json.dumps(settings, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        self._lock = ExitStack()
+
+    def __enter__(self) -> PredictionLog:
+        with writing(self.folder):
+            if self.folder.exists() and not self.folder.is_dir():
+                raise DataError(self.folder, "is a file, expected a folder to write")
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock.enter_context(folder_lock(self.folder))
+        try:
+            tidy(self.folder)
+            if self.path.exists() and not self.force:
+                changed = _difference(self.folder, self.settings)
+                if changed is not None:
+                    raise DataError(self.folder / RUN, f"{changed}: go on as before, or use --force")
+                self._recover()
+            else:
+                self.path.unlink(missing_ok=True)
+                write_json(self.folder / RUN, self.settings)
+        except BaseException:
+            self._lock.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
 
     def append(self, rows: Iterable[tuple[str, str, SceneGraph]]) -> None:
         """Source, name and graph of some images: all of them are in the file, or the next run does them again."""
@@ -67,26 +94,16 @@ class PredictionLog:
             data |= {"source": source, "name": name}
             lines.append(json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
         if lines:
-            with writing(self.path), self.path.open("ab", buffering=0) as handle:
+            with writing(self.path), open(self.path, "ab", buffering=0, opener=no_link) as handle:
                 left = memoryview("".join(lines).encode(errors="replace"))
                 while left:
                     left = left[handle.write(left) :]
                 os.fsync(handle.fileno())
 
-    def _check_settings(self, settings: dict[str, Any]) -> None:
-        file = self.folder / RUN
-        before = read_object(file) if file.exists() else {}
-        for key, value in settings.items():
-            if before.get(key) != value:
-                was = json.dumps(before.get(key))
-                raise DataError(
-                    file, f"{key} was {was:.80}, is {json.dumps(value):.80} now: go on as before, or use --force"
-                )
-
     def _recover(self) -> None:
         """Notes what is done; cuts off the file where a line is torn."""
         end = 0
-        with writing(self.path), self.path.open("rb+") as handle:
+        with writing(self.path), open(self.path, "rb+", opener=no_link) as handle:
             for line in handle:
                 try:
                     data = parse_json(line) if line.endswith(b"\n") else None
@@ -96,10 +113,22 @@ class PredictionLog:
                     break
                 vocabulary = data.get("vocabulary")
                 if isinstance(vocabulary, dict):
-                    self._written.add(Vocabulary.from_dict(vocabulary).reference)
+                    try:
+                        self._written.add(Vocabulary.from_dict(vocabulary).reference)
+                    except ValueError as error:
+                        raise DataError(self.path, f"vocabulary: {error}; --force starts anew") from None
                 self.done.add(data["source"])
                 end += len(line)
             handle.truncate(end)
+
+
+def _difference(folder: Path, settings: dict[str, Any]) -> str | None:
+    """What is not as it was in the run of a folder, in one line; None where nothing changed."""
+    before = read_object(folder / RUN) if (folder / RUN).exists() else {}
+    for key, value in settings.items():
+        if before.get(key) != value:
+            return f"{key} was {json.dumps(before.get(key)):.80}, is {json.dumps(value):.80} now"
+    return None
 
 
 def write_image(graph: SceneGraph, folder: Path, name: str, formats: Iterable[str], photo: Path | None) -> None:

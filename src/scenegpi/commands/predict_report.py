@@ -16,7 +16,8 @@ from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.errors import printable
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
-from scenegpi.models.choose import model_vocabulary
+from scenegpi.models.shipped import model_vocabulary
+from scenegpi.prediction.model_words import UNMATCHED
 from scenegpi.words.label_map import LabelMap
 
 TRIPLETS = 8
@@ -33,8 +34,11 @@ def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[
     for line in label_lines(summary, setup):
         console.print(Text(line), soft_wrap=True)
     for reason, count in summary.left_out.items():
-        if count and not reason.startswith("label"):
-            console.print(Text(f"{counted(count, 'box')} left out: {reason}"), soft_wrap=True)
+        if count and not reason.startswith(UNMATCHED):
+            console.print(Text(printable(f"{counted(count, 'box')} left out: {reason}")), soft_wrap=True)
+    if summary.photos_drawn and not summary.photos_read:
+        text = "labels without scores are believed: the photo is only drawn, not read by the network"
+        console.print(Text(text, style="dim"), soft_wrap=True)
     _written(console, summary, setup, whole)
     problems = list(summary.skipped)
     if data is not None:
@@ -76,7 +80,7 @@ def label_lines(summary: Summary, setup: Setup) -> list[str]:
     for vocabulary, counts in summary.names.items():
         if vocabulary.objects == (NO_LABEL,):
             continue
-        labels = LabelMap.between(vocabulary, target, threshold=setup.choices.similarity)
+        labels = LabelMap.between(vocabulary, target, threshold=setup.options.similarity)
         found = labels.report(dict(counts)).splitlines()
         lost = sum(counts[match.source] for match in labels.unmapped)
         if found:

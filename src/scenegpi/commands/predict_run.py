@@ -1,35 +1,42 @@
-"""The run of `scenegpi predict`: batches of images through an Engine, here or in worker processes, into a folder."""
+"""The run of `scenegpi predict`: batches of images through a Predictor, here or in worker processes, into a folder."""
 
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 
-from scenegpi.commands.predict_inputs import Inputs, Task
+from scenegpi.commands.predict_inputs import Entry, Inputs
 from scenegpi.commands.predict_output import PredictionLog, write_image
 from scenegpi.errors import DataError, printable
 from scenegpi.graph import SceneGraph
-from scenegpi.models.bulk import Choices, Engine
+from scenegpi.prediction import Prediction, PredictOptions, Predictor
 from scenegpi.vocabulary import Vocabulary
 
-SHOWN = 5  # images whose relations are printed
+SHOWN = 5
+"""Images whose relations are printed."""
+RESTARTS = 3
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a worker needs to make its engine and to write files."""
+    """All that a worker needs to make its predictor and to write files."""
 
     model: str
-    detector: str | None
-    choices: Choices
+    finder: str | None
+    options: PredictOptions
     folder: Path
     formats: tuple[str, ...]
+    device: str = "cpu"
     threads: int = 0
 
 
@@ -37,12 +44,8 @@ class Setup:
 class Answer:
     """What became of one image."""
 
-    task: Task
-    graph: SceneGraph | None
-    problem: str
-    vocabulary: Vocabulary | None
-    names: Counter[str]
-    left_out: Counter[str]
+    entry: Entry
+    prediction: Prediction
 
 
 @dataclass
@@ -51,6 +54,8 @@ class Summary:
 
     predicted: int = 0
     resumed: int = 0
+    photos_read: int = 0
+    photos_drawn: int = 0
     skipped: list[str] = field(default_factory=list)
     boxes: int = 0
     relations: int = 0
@@ -59,17 +64,20 @@ class Summary:
     shown: list[tuple[str, str, SceneGraph]] = field(default_factory=list)
 
     def add(self, answer: Answer) -> None:
-        self.left_out.update(answer.left_out)
-        if answer.vocabulary is not None:
-            self.names.setdefault(answer.vocabulary, Counter()).update(answer.names)
-        if answer.graph is None:
-            self.skipped.append(answer.problem)
+        found, entry = answer.prediction, answer.entry
+        self.left_out.update(found.left_out)
+        if found.vocabulary is not None:
+            self.names.setdefault(found.vocabulary, Counter()).update(found.names)
+        if found.graph is None:
+            self.skipped.append(printable(found.problem))
             return
         self.predicted += 1
-        self.boxes += len(answer.graph)
-        self.relations += len(answer.graph.relations)
+        self.photos_read += found.photo_read
+        self.photos_drawn += entry.item.photo is not None and not found.photo_read
+        self.boxes += len(found.graph)
+        self.relations += len(found.graph.relations)
         if len(self.shown) < SHOWN:
-            self.shown.append((answer.task.item.key, answer.task.name, answer.graph))
+            self.shown.append((entry.item.key, entry.name, found.graph))
 
 
 def run(
@@ -79,88 +87,98 @@ def run(
     summary = Summary()
     wanted = _not_done(inputs, log, summary, step)
     batches = iter(lambda: list(islice(wanted, batch)), [])
-    for answers in _answers(batches, setup, jobs):
-        log.append((a.task.item.key, a.task.name, a.graph) for a in answers if a.graph is not None)
-        for answer in answers:
+    answers = map(_Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
+    for some in answers:
+        log.append((a.entry.item.key, a.entry.name, a.prediction.graph) for a in some if a.prediction.graph is not None)
+        for answer in some:
             summary.add(answer)
-        step(len(answers))
+        step(len(some))
     return summary
 
 
-def _not_done(inputs: Inputs, log: PredictionLog, summary: Summary, step: Callable[[int], None]) -> Iterator[Task]:
+def _not_done(inputs: Inputs, log: PredictionLog, summary: Summary, step: Callable[[int], None]) -> Iterator[Entry]:
     done = frozenset(log.done)
-    for task in inputs:
-        if task.item.key in done:
+    for entry in inputs:
+        if entry.item.key in done:
             summary.resumed += 1
             step(1)
         else:
-            yield task
+            yield entry
 
 
-def _answers(batches: Iterator[list[Task]], setup: Setup, jobs: int) -> Iterator[list[Answer]]:
-    if jobs <= 1:
-        worker = _Worker(setup)
-        yield from map(worker.answer, batches)
-        return
-    # fork would copy torch's threads in an unknown state; a started process is clean
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _start, (setup,)) as pool:
-        waiting: list[Future[list[Answer]]] = []
+def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> Iterator[list[Answer]]:
+    """Answers in order. Where a worker was killed, new ones do its batches, and those of the others, again."""
+    waiting: list[list[Entry]] = []
+    restarts = 0
+    more = True
+    while more or waiting:
+        # fork would copy torch's threads in an unknown state; a started process is clean
+        pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start, (setup, os.getpid()))
+        futures: list[Future[list[Answer]]] = []
         try:
-            for some in batches:
-                waiting.append(pool.submit(_answer, some))
-                if len(waiting) > 2 * jobs:
-                    yield waiting.pop(0).result()
-            while waiting:
-                yield waiting.pop(0).result()
+            futures = [pool.submit(_answer, some) for some in waiting]
+            while more or waiting:
+                while more and len(waiting) <= 2 * jobs:
+                    some = next(batches, None)
+                    more = some is not None
+                    if some is not None:
+                        waiting.append(some)
+                        futures.append(pool.submit(_answer, some))
+                if waiting:
+                    answers = futures[0].result()
+                    del futures[0], waiting[0]
+                    yield answers
+        except BrokenProcessPool:
+            restarts += 1
+            if restarts > RESTARTS:
+                raise DataError("--jobs", f"worker processes were killed {restarts} times (out of memory?)") from None
         finally:
-            for future in waiting:
-                future.cancel()
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 class _Worker:
-    """A model, loaded once, that answers batches and writes the files of each image."""
+    """A predictor, made once, that answers batches and writes the files of each image."""
 
     def __init__(self, setup: Setup) -> None:
-        from scenegpi.models.checkpoint import load_model
-        from scenegpi.vision.detect import load_detector
-
         self.setup = setup
         if setup.threads:
             import torch
 
             torch.set_num_threads(setup.threads)
-        detector = None if setup.detector is None else load_detector(setup.detector)
-        self.engine = Engine(load_model(setup.model), detector, setup.choices)
+        self.predictor = Predictor(setup.model, setup.finder, setup.options, setup.device)
 
-    def answer(self, tasks: list[Task]) -> list[Answer]:
-        outcomes = self.engine.run(task.item for task in tasks)
+    def answer(self, entries: list[Entry]) -> list[Answer]:
+        predictions = self.predictor.stream(entry.item for entry in entries if not entry.problem)
         answers = []
-        for task, outcome in zip(tasks, outcomes, strict=True):
-            graph, problem = outcome.graph, printable(outcome.problem)
-            if graph is not None:
+        for entry in entries:
+            found = Prediction(entry.item, problem=entry.problem) if entry.problem else next(predictions)
+            if found.graph is not None:
                 try:
-                    write_image(graph, self.setup.folder, task.name, self.setup.formats, task.item.photo)
+                    write_image(found.graph, self.setup.folder, entry.name, self.setup.formats, entry.item.photo)
                 except DataError as error:
-                    if self._is_about(error, task):  # the picture's photo; a full disk is another matter
-                        graph, problem = None, str(error)
-                    else:
+                    if os.fspath(entry.item.photo or "") != error.file:  # a full disk is no fault of the photo
                         raise
-            answers.append(Answer(task, graph, problem, outcome.vocabulary, outcome.names, outcome.left_out))
+                    found.graph, found.problem = None, str(error)
+            answers.append(Answer(entry, found))
         return answers
-
-    @staticmethod
-    def _is_about(error: DataError, task: Task) -> bool:
-        return task.item.photo is not None and os.fspath(task.item.photo) == error.file
 
 
 _worker: _Worker | None = None
 
 
-def _start(setup: Setup) -> None:
+def _start(setup: Setup, parent: int) -> None:
+    """Of a worker process: it dies with its parent, and leaves Ctrl-C to it."""
     global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        from ctypes import CDLL
+
+        CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
     _worker = _Worker(setup)
 
 
-def _answer(tasks: list[Task]) -> list[Answer]:
+def _answer(entries: list[Entry]) -> list[Answer]:
     assert _worker is not None
-    return _worker.answer(tasks)
+    return _worker.answer(entries)

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 def render(
     out: Annotated[Path, typer.Option(help="The folder to write; must not exist, or be empty.", show_default=False)],
-    images: Annotated[int, typer.Option(help="How many scenes.", min=1)] = 1000,
+    scenes: Annotated[int, typer.Option(help="Number of scenes.", min=1)] = 1000,
     seed: Annotated[int, typer.Option(help="Another seed gives other scenes.", min=0)] = 0,
     lookalike: Annotated[float, typer.Option(help="Share of things drawn in their family's shared look.")] = 0.85,
     damage: Annotated[float, typer.Option(help="Blur, noise and light, from 0 to 1.")] = 0.3,
     validation: Annotated[float, typer.Option(help="Share of the scenes that is val.")] = 0.1,
     test: Annotated[float, typer.Option(help="Share of the scenes that is test.")] = 0.2,
-    jobs: Annotated[int, typer.Option(help="Processes; 0 takes one a core.", min=0)] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core.", min=0)] = 0,
 ) -> None:
     """Draw scenes of people, animals and things: JPEGs with boxes, labels and relations in Visual Genome's layout."""
     from os import cpu_count
@@ -33,14 +33,15 @@ def render(
     except ValueError as error:
         raise DataError(out, str(error)) from None
 
-    def watched(scenes: Iterable[Made]) -> Iterable[Made]:
-        from rich.console import Console
-        from rich.progress import track
+    def watched(made: Iterable[Made]) -> Iterable[Made]:
+        from scenegpi.progress import progress
 
-        console = Console(stderr=True)
-        return track(scenes, "drawing", total=images, console=console, disable=not console.is_terminal)
+        with progress("drawing", scenes) as step:
+            for each in made:
+                yield each
+                step(1)
 
-    graphs = render_folder(out, images, seed, options, validation, test, jobs or cpu_count() or 1, watched)
+    graphs = render_folder(out, scenes, seed, options, validation, test, jobs or cpu_count() or 1, watched)
     boxes, relations = (sum(map(len, part)) for part in (graphs, [graph.relations for graph in graphs]))
     print(f"{out}: {len(graphs):,} scenes written, {boxes:,} boxes, {relations:,} relations (seed {seed})")
     print(f"{out / 'images'}: their pictures; look at one with: scenegpi data show {out} --out scene.png")

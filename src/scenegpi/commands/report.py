@@ -26,9 +26,10 @@ def report(
     photos: Annotated[Path | None, typer.Option(help="The folder of the photos.", show_default=False)] = None,
     model: Annotated[str | None, typer.Option(help="In place of the model that RUN names.", show_default=False)] = None,
     task: Annotated[Task | None, typer.Option(help="By default that of RUN's figures.", show_default=False)] = None,
-    images: Annotated[int, typer.Option(help="How many images the gallery shows, 0 for none.", min=0, max=60)] = 12,
+    limit: Annotated[int, typer.Option(help="Images in the gallery; 0 for none.", min=0, max=60)] = 12,
 ) -> None:
     """Figures, curves, predicates and a gallery with attention, in one file that opens without a network."""
+    from scenegpi.commands.scoring import trained_on_note
     from scenegpi.data import DataError
     from scenegpi.errors import MetricError
     from scenegpi.metrics.protocol import Protocol
@@ -46,10 +47,14 @@ def report(
         try:
             protocol = Protocol(exhibit.task, data=name)
             result, recall = exhibit.score(protocol, _watched)
-            shown = exhibit.show(choose(recall, images), recall)
+            shown = exhibit.show(choose(recall, limit), recall)
         except MetricError as error:
             raise DataError(data or run, str(error)) from None
-    write_report(out, source, result, shown)
+    warning = ""
+    if found is not None and result is not None and found[0].trained_on:
+        warning = trained_on_note(found[0].trained_on, result.images)
+        print(warning)
+    write_report(out, source, result, shown, warning=warning)
     size = out.stat().st_size / 1e6
     print(f"{out}: {len(shown)} images, {size:.1f} MB; open it in a browser")
     if found is None:

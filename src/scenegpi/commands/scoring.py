@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from scenegpi.data import Dataset
     from scenegpi.graph import SceneGraph
     from scenegpi.metrics.result import Result
+    from scenegpi.vocabulary import Vocabulary
 
 Pairs = Iterator[tuple["SceneGraph", "SceneGraph"]]
 
@@ -27,7 +28,6 @@ def evaluate_file(
     allow_missing: bool = False,
     bootstrap: int = 1000,
     seed: int = 0,
-    progress: bool = False,
 ) -> Result:
     """Score a file of predictions; DataError, one line that names file, image and field, if that can't be done.
 
@@ -39,7 +39,6 @@ def evaluate_file(
         train: the training data, whose "train" split (or all of it) tells what is zero-shot, and head, body and tail.
         allow_missing: images of `data` that have no prediction count as images without predictions.
         bootstrap, seed: of the intervals.
-        progress: show a bar on the terminal.
     """
     from scenegpi.data import DataError, open_dataset
     from scenegpi.metrics.state import Plan, RecallState
@@ -63,12 +62,12 @@ def evaluate_file(
         truth = open_dataset(data, split)
         found = open_dataset(predictions, vocabulary=truth.vocabulary, strict=True, trust=True)
         if train is not None:
-            options |= _training(train, truth)
+            options |= _training(train, truth.vocabulary)
         state = RecallState(Plan(protocol, truth.vocabulary, **options))
         pairs = matched(found, truth, allow_missing)
         total = len(truth)
     try:
-        state.stream(_shown(pairs, total, progress))
+        state.stream(_shown(pairs, total))
     except MetricError as error:
         raise DataError(predictions, str(error)) from None
     return state.result()
@@ -81,31 +80,56 @@ def evaluate_model(
     data: Path | None,
     split: str | None = None,
     train: Path | None = None,
+    photos: Path | None = None,
+    limit: int = 0,
+    device: str = "cpu",
     bootstrap: int = 1000,
     seed: int = 0,
-    progress: bool = False,
 ) -> Result:
-    """Run a model (a folder or a shipped name) on a data set and score it; the other arguments as for a file."""
+    """Run a model (a folder or a shipped name) on a data set and score it, in the model's vocabulary.
+
+    `photos` is a folder of photos, `limit` a number of images, the first ones; the other arguments are as for a file.
+    Where the model was trained on some of the images, the result's first note says so.
+    """
     from scenegpi.data import DataError, open_dataset
     from scenegpi.errors import GraphError
     from scenegpi.metrics.state import Plan, RecallState
-    from scenegpi.models import load_model, predict_dataset
+    from scenegpi.prediction import PredictOptions, Predictor, scored_pairs
 
     if data is None:
         raise DataError(source, "which images? Give a data set with --data")
     if protocol.task == "sgdet":
         raise DataError(source, "task sgdet: a model labels boxes that are given, it finds none (predcls or sgcls)")
-    model = load_model(source)
-    truth = open_dataset(data, split)
-    options = _training(train, truth) if train is not None else {}
-    state = RecallState(Plan(protocol, truth.vocabulary, bootstrap=bootstrap, seed=seed, **options))
+    predictor = Predictor(source, options=PredictOptions.scoring(protocol.task), device=device)
+    truth = open_dataset(data, split, images=photos)
+    truth = truth[:limit] if limit else truth
+    vocabulary = predictor.model.vocabulary
+    options = _training(train, vocabulary) if train is not None else {}
+    state = RecallState(Plan(protocol, vocabulary, bootstrap=bootstrap, seed=seed, **options))
+    fingerprint, known = predictor.model.trained_on, 0
+
+    def noted() -> Pairs:
+        nonlocal known
+        for found, target in scored_pairs(predictor, truth):
+            known += fingerprint is not None and fingerprint.seen(target)
+            yield found, target
+
     try:
-        state.stream(
-            _shown(zip(predict_dataset(model, truth, protocol.task), truth, strict=True), len(truth), progress)
-        )
+        state.stream(_shown(noted(), len(truth)))
     except (MetricError, GraphError) as error:
         raise DataError(data, str(error)) from None
-    return state.result()
+    result = state.result()
+    if known:
+        result.notes.insert(0, trained_on_note(known, len(truth)))
+    return result
+
+
+def trained_on_note(known: int, images: int) -> str:
+    """What is said where a model is scored on images that it was trained on."""
+    return (
+        f"SCORED ON ITS OWN TRAINING IMAGES: {known:,} of {images:,}. "
+        "These figures do not tell how the model does on new images."
+    )
 
 
 def matched(found: Dataset, truth: Dataset, allow_missing: bool) -> Pairs:
@@ -149,7 +173,7 @@ def _names(graph: SceneGraph) -> list[str]:
     return [str(name) for name in (graph.image_id, graph.file) if name is not None]
 
 
-def _training(train: Path, truth: Dataset) -> dict[str, Any]:
+def _training(train: Path, vocabulary: Vocabulary) -> dict[str, Any]:
     """Zero-shot triplets and predicate groups from the training data."""
     import numpy as np
 
@@ -160,8 +184,8 @@ def _training(train: Path, truth: Dataset) -> dict[str, Any]:
     graphs = open_dataset(train)
     if (graphs.split_codes() == 0).any():
         graphs = graphs.split("train")
-    align = Alignment(truth.vocabulary)
-    counts = np.zeros(len(truth.vocabulary.predicates), dtype=np.int64)
+    align = Alignment(vocabulary)
+    counts = np.zeros(len(vocabulary.predicates), dtype=np.int64)
 
     def counted() -> Iterator[SceneGraph]:
         for graph in map(align, graphs):
@@ -172,10 +196,10 @@ def _training(train: Path, truth: Dataset) -> dict[str, Any]:
     return {"zero_shot": zero_shot, "groups": predicate_groups(counts)}
 
 
-def _shown(pairs: Pairs, total: int, progress: bool) -> Pairs:
-    if not progress:
-        return pairs
-    from rich.console import Console
-    from rich.progress import track
+def _shown(pairs: Pairs, total: int) -> Pairs:
+    from scenegpi.progress import progress
 
-    return iter(track(pairs, "scoring", total, console=Console(stderr=True), transient=True))
+    with progress("scoring", total) as step:
+        for pair in pairs:
+            yield pair
+            step(1)

@@ -13,7 +13,15 @@ from torch import Tensor
 
 
 def strict_counts(values: Tensor, batch: Tensor, ptr: Tensor) -> tuple[Tensor, Tensor]:
-    """values ``(N,)``, batch ``(N,)`` ascending image numbers, ptr ``(G + 1,)`` -> below ``(N,)``, above ``(N,)``."""
+    """values ``(K, N)``, batch ``(N,)`` ascending image numbers, ptr ``(G + 1,)`` -> below, above ``(K, N)``.
+
+    Each of the K rows is counted by itself: as K times as many images, all are sorted at once.
+    """
+    shape, rows, graphs = values.shape, len(values), len(ptr) - 1
+    shift = torch.arange(rows, device=values.device)[:, None]
+    batch = (batch + shift * graphs).flatten()
+    ptr = torch.cat([(ptr[:-1] + shift * shape[1]).flatten(), ptr.new_tensor([values.numel()])])
+    values = values.flatten()
     by_value = torch.argsort(values, stable=True)
     order = by_value[torch.argsort(batch[by_value], stable=True)]
     value, image = values[order], batch[order]
@@ -26,4 +34,4 @@ def strict_counts(values: Tensor, batch: Tensor, ptr: Tensor) -> tuple[Tensor, T
     below, above = torch.empty_like(place), torch.empty_like(place)
     below[order] = first[group] - ptr[image]
     above[order] = ptr[image + 1] - stop[group]
-    return below, above
+    return below.view(shape), above.view(shape)

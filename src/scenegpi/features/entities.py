@@ -102,8 +102,6 @@ def relative_boxes(boxes: Tensor, sizes: Tensor) -> Tensor:
 def entity_counts(boxes: Tensor, confidence: Tensor, batch: Tensor, ptr: Tensor) -> Tensor:
     """boxes ``(N, 4)``, confidence ``(N,)`` -> ``(N, 8)`` whole numbers in the order of `COUNT_NAMES`."""
     x1, y1, x2, y2 = boxes.unbind(1)
-    smaller, bigger = strict_counts((x2 - x1) * (y2 - y1), batch, ptr)
-    left, right = strict_counts(x1 + x2, batch, ptr)
-    above, below = strict_counts(y1 + y2, batch, ptr)
-    less, surer = strict_counts(confidence, batch, ptr)
-    return torch.stack([smaller, bigger, left, right, above, below, surer, less], 1)
+    values = torch.stack([(x2 - x1) * (y2 - y1), x1 + x2, y1 + y2, -confidence.to(boxes.dtype)])
+    below, above = strict_counts(values, batch, ptr)
+    return torch.stack([below, above], 2).transpose(0, 1).flatten(1)

@@ -1,7 +1,7 @@
 """Tensors -> distributions: FREQ, the baseline without context, and the scene-graph predictor of the paper.
 
-    model = load_model("runs/first/model")
-    logits = model(SceneBatch.of(graphs))
+model = load_model("runs/first/model")
+logits = model(SceneBatch.of(graphs))
 """
 
 from typing import TYPE_CHECKING

@@ -43,6 +43,14 @@ class PairOutput(NamedTuple):
     geometry: Tensor
 
 
+class FirstStage(NamedTuple):
+    """`nodes` (N, C) logits, what is said of the `pairs`, and the `entity` inputs (N, ENTITY_WIDTH), standardised."""
+
+    nodes: Tensor
+    pairs: PairOutput
+    entity: Tensor
+
+
 class Baseline(nn.Module):
     """Labels and boxes -> distributions of each box and each pair, C labels and P predicates."""
 
@@ -65,17 +73,17 @@ class Baseline(nn.Module):
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """One step: (N, C) and (E, 1 + P) logits."""
-        nodes, pairs = self.stages(batch)
-        return SceneLogits([nodes], [pairs.logits])
+        stage = self.first_stage(batch)
+        return SceneLogits([stage.nodes], [stage.pairs.logits])
 
-    def stages(self, batch: SceneBatch, leave_out: bool | None = None) -> tuple[Tensor, PairOutput]:
-        """Node logits (N, C), and what is said of the pairs.
+    def first_stage(self, batch: SceneBatch, leave_out: bool | None = None) -> FirstStage:
+        """What is said of boxes and pairs, and what a context reads besides.
 
         `leave_out`: the images were counted for the prior, and their own relations are to be taken away; by default
         while the model trains.
         """
         dist = batch.label_dist.to(self.label.dtype)
-        box = self.inputs.entities(batch)
+        box = entity = self.inputs.entities(batch)
         if not self.config.counts:
             box = torch.cat([box[:, :BOX_WIDTH], torch.zeros_like(box[:, BOX_WIDTH:])], 1)
         z = dropout(torch.cat([dist @ self.label, box], 1), self.config.input_dropout, self.training)
@@ -84,7 +92,7 @@ class Baseline(nn.Module):
             nodes = nodes + self.entity(z)
         counted = self.training if leave_out is None else leave_out
         if counted or torch.is_grad_enabled() or batch.num_edges <= CHUNK:
-            return nodes, self._pairs(batch, slice(None), dist, z, counted)
+            return FirstStage(nodes, self._pairs(batch, slice(None), dist, z, counted), entity)
         # Into their places at once: a list of pieces would be held twice while it is joined.
         first = self._pairs(batch, slice(CHUNK), dist, z, counted)
         found = PairOutput(*(side.new_empty(batch.num_edges, side.shape[1]) for side in first))
@@ -93,7 +101,7 @@ class Baseline(nn.Module):
             pieces = self._pairs(batch, rows, dist, z, counted) if k else first
             for whole, piece in zip(found, pieces, strict=True):
                 whole[rows] = piece
-        return nodes, found
+        return FirstStage(nodes, found, entity)
 
     def _pairs(self, batch: SceneBatch, rows: slice, dist: Tensor, z: Tensor, counted: bool) -> PairOutput:
         """What is said of the pairs in `rows`; dist (N, C), z (N, d)."""

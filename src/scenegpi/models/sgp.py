@@ -24,7 +24,7 @@ from torch.nn.functional import dropout
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi import MLP, GPILayer, Recurrent
-from scenegpi.models.baseline import Baseline, PairOutput, SceneLogits, end_in_zero
+from scenegpi.models.baseline import Baseline, FirstStage, PairOutput, SceneLogits, end_in_zero
 from scenegpi.models.config import ContextConfig, ModelConfig
 from scenegpi.models.duplicates import COLUMNS
 from scenegpi.models.inputs import ENTITY_WIDTH, PAIR_INPUTS
@@ -76,10 +76,10 @@ class SGP(nn.Module):
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""
-        nodes, pairs = self._first_stage(batch)
+        nodes, pairs, entity = self._first_stage(batch)
         static, start = self._static(batch, pairs), pairs.logits
         del pairs  # of a large graph, its geometry is the larger part
-        entity = dropout(self.baseline.inputs.entities(batch), self.context.input_dropout, self.training)
+        entity = dropout(entity, self.context.input_dropout, self.training)
         layer = self.recurrent.layer
         layer.chunk_edges = _MOST_EDGES if not self.training and batch.num_edges > _MOST_EDGES else None
         out = self.recurrent(
@@ -108,13 +108,13 @@ class SGP(nn.Module):
         """What the baseline says of the pairs, (E, 1 + P), given the labels of nodes (N, C); certain ones stay."""
         certain = batch.label_dist.amax(1, keepdim=True) == 1
         dist = torch.where(certain, batch.label_dist, nodes.detach().softmax(1).to(batch.label_dist.dtype))
-        return self._first_stage(replace(batch, label_dist=dist))[1].logits
+        return self._first_stage(replace(batch, label_dist=dist)).pairs.logits
 
-    def _first_stage(self, batch: SceneBatch) -> tuple[Tensor, PairOutput]:
+    def _first_stage(self, batch: SceneBatch) -> FirstStage:
         """The baseline was trained before and stays as it is, as in the paper."""
         self.baseline.eval()
         with torch.no_grad():
-            return self.baseline.stages(batch, leave_out=self.training)
+            return self.baseline.first_stage(batch, leave_out=self.training)
 
 
 class Read(nn.Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scenegpi.data.dataset import Dataset
 from scenegpi.data.detector_results import Names, graph_of, is_detection
 from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
@@ -81,7 +80,7 @@ def boxes_graph(
             raise GraphError(f"label_dist: shape {dist.shape}, expected (boxes, labels)")
         best = dist.argmax(axis=1) if dist.size else np.zeros(len(dist), dtype=np.int32)
         return SceneGraph(boxes, best, vocabulary, label_dist=dist, **size)
-    words = None if labels is None else list(labels)  # type: ignore[arg-type]
+    words: list[Any] | None = None if labels is None else list(labels)  # type: ignore[arg-type]
     if words is not None and not any(isinstance(word, str) for word in words):
         table = vocabulary if names is None else _table(names)
         return SceneGraph(boxes, np.asarray(words, dtype=np.int64), table, scores=scores, **size)
@@ -89,12 +88,6 @@ def boxes_graph(
     if words is None and any(name.startswith("class ") for name in graph.vocabulary.objects):
         raise GraphError("labels: class numbers without names, and a model goes by names; give names=[...]")
     return graph if scores is None else graph.replace(scores=scores)
-
-
-def dataset_items(dataset: Dataset, photos: bool) -> Iterator[Item]:
-    """The images of a data set, with their photos where `photos` are wanted and there are any."""
-    for graph in dataset:
-        yield Item(dataset.photo_path(graph) if photos else None, graph)
 
 
 def _table(names: Names) -> Vocabulary:

@@ -7,16 +7,17 @@ labels, then rules, then word vectors). A box whose name has no match is left ou
 from __future__ import annotations
 
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 
 from scenegpi.data.detector_results import NO_LABEL
-from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.label_map import LabelMap
 
 MAX_MAPS = 64
+UNMATCHED = "no label of the model matches"
 
 
 class ModelWords:
@@ -46,10 +47,7 @@ class ModelWords:
         if graph.vocabulary.objects == (NO_LABEL,):
             zeros = np.zeros(len(graph), dtype=np.int32)
             return SceneGraph(graph.boxes, zeros, self.vocabulary, scores=graph.scores, **_image(graph))
-        mapped = self.label_map(graph.vocabulary).apply(graph)
-        if len(graph) and not len(mapped):
-            raise GraphError(f"labels: {self.unmatched(graph)}")
-        return mapped
+        return self.label_map(graph.vocabulary).apply(graph)
 
     def unmatched(self, graph: SceneGraph) -> str:
         """One line about the names of a graph that have no match, with the nearest labels of the model."""
@@ -57,11 +55,11 @@ class ModelWords:
         lost = sorted({name for name in graph.names if labels[name].target is None})
         parts = []
         for name in lost[:5]:
-            near = get_close_matches(name, self.vocabulary.objects, n=2, cutoff=0.6)
+            near = get_close_matches(name, self.vocabulary.objects, n=2, cutoff=0.75)
             parts.append(f"{name!r:.40}" + (f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""))
         more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-        return f"none of the model's {len(self.vocabulary.objects)} labels matches {', '.join(parts)}{more}"
+        return f"{UNMATCHED} {', '.join(parts)}{more}"
 
 
-def _image(graph: SceneGraph) -> dict[str, object]:
+def _image(graph: SceneGraph) -> dict[str, Any]:
     return {"image_id": graph.image_id, "file": graph.file, "width": graph.width, "height": graph.height}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from scenegpi.options import bounded
+from scenegpi.options import bounded, check_fields
 from scenegpi.words.label_map import THRESHOLD
 
 
@@ -36,6 +36,9 @@ class PredictOptions:
     min_relation: float = bounded(0.1, 0.0, 1.0)
     similarity: float = bounded(THRESHOLD, -1.0, 2.0)
     distributions: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @classmethod
     def scoring(cls, task: Literal["predcls", "sgcls"]) -> PredictOptions:

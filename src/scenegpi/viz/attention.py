@@ -24,9 +24,7 @@ from scenegpi.viz.text import named, set_text, text_sizes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from scenegpi.models.build import SceneModel
-    from scenegpi.models.predict import Task
-    from scenegpi.models.sight import Photos
+    from scenegpi.prediction import Predictor
 
 HEAT = "#D55E00"
 _WIDE, _TALL, _HEAD, _EDGE = 6.6, 7.0, 0.62, 0.12
@@ -40,24 +38,25 @@ class Attention:
     nodes: NDArray[np.float64]
 
 
-def attention(
-    model: SceneModel, graph: SceneGraph, task: Task = "predcls", photos: Photos | None = None, step: int = -1
-) -> Attention:
+def attention(predictor: Predictor, graph: SceneGraph, photo: Any = None, step: int = -1) -> Attention:
     """The weights of a model's attention on the boxes of a graph; GraphError where the model has none.
 
     Args:
-        model: one with attention over neighbours or features.
+        predictor: one that keeps all boxes (`PredictOptions.scoring`), and whose model has attention.
         graph: its boxes, and its labels or their distributions.
-        task, photos: as for `predict_graphs`, through which the model runs.
+        photo: for a model that uses it.
         step: of the recurrence; the last by default.
     """
     from scenegpi.gpi import one_weight, recorded_attention
-    from scenegpi.models.predict import predict_graphs
+    from scenegpi.prediction import Item
 
-    with recorded_attention(model) as calls:
-        found = next(predict_graphs(model, [graph], task, photos=photos))
+    with recorded_attention(predictor.model) as calls:
+        prediction = next(predictor.stream([Item(photo, graph)]))
+    found = prediction.graph
+    if found is None:
+        raise GraphError(prediction.problem)
     if not calls:
-        raise GraphError("attention: this model has no context, it sees each pair alone")
+        raise GraphError("attention: this model has no context, it reads each pair alone")
     if not -len(calls) <= step < len(calls):
         raise GraphError(f"attention: step {step}, but this model takes {len(calls)}")
     call = calls[step]

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
-from scenegpi.viz.scenes import aligned, predictions
 
 if TYPE_CHECKING:
     from scenegpi.data.dataset import Dataset
     from scenegpi.models.build import SceneModel
-    from scenegpi.models.predict import Task
+    from scenegpi.prediction.evidence import Task
 
 Flags = NDArray[np.bool_]
 LARGEST, MOST_PAIRS = 12, 12
@@ -84,8 +83,11 @@ def first_stage(model: SceneModel) -> SceneModel:
 
 def compare(dataset: Dataset, model: SceneModel, first: SceneModel, task: Task) -> Iterator[Compared]:
     """Both models on every image of a data set, in its order."""
-    runs = (predictions(each, dataset, task) for each in (first, model))
-    for truth, before, after in zip(aligned(dataset, model), *runs, strict=True):
+    from scenegpi.prediction import PredictOptions, Predictor, scored_pairs
+
+    options = PredictOptions.scoring(task)
+    runs = (scored_pairs(Predictor(each, options=options, device=model.device), dataset) for each in (first, model))
+    for (before, _), (after, truth) in zip(*runs, strict=True):
         yield compare_image(truth, before, after)
 
 

@@ -24,6 +24,7 @@ from scenegpi.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel
+    from scenegpi.prediction import Predictor
     from scenegpi.viz.attention import Attention
 
 Pair = tuple[SceneGraph, SceneGraph]
@@ -47,15 +48,15 @@ class Shown:
 class Exhibit:
     """Where predictions come from: `pairs(None)` gives (prediction, truth) of all images, `pairs([3, 7])` of some.
 
-    `photo(truth)` is where its photo lies, or None; `model` and `task` are there where a model made the predictions.
+    `photo(truth)` is where its photo is, or None; `predictor` is there where a model made the predictions.
     """
 
     vocabulary: Vocabulary
     pairs: Callable[[Sequence[int] | None], Iterator[Pair]]
     photo: Callable[[SceneGraph], Path | None]
-    model: SceneModel | None = None
+    predictor: Predictor | None = None
     task: Any = "predcls"
-    pixels: Callable[[SceneGraph], Any] | None = None
+    trained_on: int = 0
 
     @classmethod
     def of_model(
@@ -64,16 +65,18 @@ class Exhibit:
         graphs: Sequence[SceneGraph],
         photo: Callable[[SceneGraph], Path | None],
         task: Any,
-        pixels: Callable[[SceneGraph], Any] | None = None,
     ) -> Exhibit:
-        """A model's predictions for graphs of its vocabulary; `pixels` gives the photos to a model that sees."""
-        from scenegpi.models.predict import predict_graphs
+        """A model's predictions for graphs of its vocabulary."""
+        from scenegpi.prediction import PredictOptions, Predictor, predictions
+
+        predictor = Predictor(model, options=PredictOptions.scoring(task), device=model.device)
 
         def pairs(places: Sequence[int] | None) -> Iterator[Pair]:
             some = graphs if places is None else [graphs[k] for k in places]
-            return zip(predict_graphs(model, some, task, photos=pixels), some, strict=True)
+            return zip(predictions(predictor, some, photo), some, strict=True)
 
-        return cls(model.vocabulary, pairs, photo, model, task, pixels)
+        known = 0 if model.trained_on is None else model.trained_on.count(graphs)
+        return cls(model.vocabulary, pairs, photo, predictor, task, known)
 
     def score(
         self, protocol: Protocol, watch: Callable[[Iterable[Pair]], Iterable[Pair]] = iter, bootstrap: int = 1000
@@ -106,10 +109,10 @@ class Exhibit:
     def _attention(self, graph: SceneGraph) -> Attention | None:
         from scenegpi.viz.attention import attention
 
-        if self.model is None or not 1 < len(graph) <= ATTENTION_BOXES:
+        if self.predictor is None or not 1 < len(graph) <= ATTENTION_BOXES:
             return None
         try:
-            return attention(self.model, graph, self.task, self.pixels)
+            return attention(self.predictor, graph, self.photo(graph))
         except GraphError:  # a model that weighs nothing
             return None
 

@@ -10,7 +10,6 @@ from scenegpi.errors import DataError, OptionError
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.report.exhibit import Exhibit
 from scenegpi.viz.report.source import Source
-from scenegpi.viz.scenes import aligned, photos_for
 
 if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel
@@ -18,8 +17,9 @@ if TYPE_CHECKING:
 
 def of_dataset(model: SceneModel, dataset: Dataset, task: Any) -> Exhibit:
     """A model on a data set, whose names it must know."""
-    graphs = list(aligned(dataset, model))
-    return Exhibit.of_model(model, graphs, dataset.photo_path, task, photos_for(model, dataset))
+    from scenegpi.prediction import aligned
+
+    return Exhibit.of_model(model, list(aligned(dataset, model.vocabulary)), dataset.photo_path, task)
 
 
 def of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
@@ -46,13 +46,7 @@ def of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
     def photo(graph: SceneGraph) -> Path | None:
         return place.get(_key(graph))
 
-    def pixels(graph: SceneGraph) -> Any:
-        from scenegpi.vision.photos import open_photo
-
-        path = photo(graph)
-        return None if path is None else open_photo(path)
-
-    return Exhibit.of_model(model, graphs, photo, task, pixels if model.vision is not None else None), name
+    return Exhibit.of_model(model, graphs, photo, task), name
 
 
 def of_npz(path: Path, task: Any) -> Exhibit:

@@ -30,6 +30,7 @@ def write_report(
     result: Result | None,
     shown: Sequence[Shown] = (),
     notes: Sequence[str] = (),
+    warning: str = "",
 ) -> Path:
     """Writes the report, whole or not at all.
 
@@ -39,14 +40,21 @@ def write_report(
         result: the figures that stand first; by default the first that the source has.
         shown: images of the gallery.
         notes: what a reader must know about how the report was made.
+        warning: what a reader must know before any figure, in large letters.
     """
-    text = render(source, result, shown, notes)
+    text = render(source, result, shown, notes, warning)
     with whole_file(target) as part:
         part.write_text(text, encoding="utf-8")
     return target
 
 
-def render(source: Source, result: Result | None, shown: Sequence[Shown] = (), notes: Sequence[str] = ()) -> str:
+def render(
+    source: Source,
+    result: Result | None,
+    shown: Sequence[Shown] = (),
+    notes: Sequence[str] = (),
+    warning: str = "",
+) -> str:
     """The page as text."""
     results = dict(source.results)
     if result is not None:
@@ -86,7 +94,10 @@ def render(source: Source, result: Result | None, shown: Sequence[Shown] = (), n
         kind=join(source.kind),
         name=join(source.name),
         facts=_facts(source, first),
-        notes=join([h("p", note, class_="note") for note in notes]),
+        notes=join(
+            h("p", warning, class_="warning", role="alert") if warning else None,
+            [h("p", note, class_="note") for note in notes],
+        ),
         body=join(*body),
         data=data_block("data", data),
         version=join(__version__),

@@ -1,0 +1,57 @@
+"""A model on annotated images: predictions beside the truth, both in the model's vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from scenegpi.data.dataset import Dataset
+from scenegpi.errors import DataError, GraphError, MetricError
+from scenegpi.graph import SceneGraph
+from scenegpi.metrics.alignment import Alignment
+from scenegpi.prediction.inputs import Item
+from scenegpi.prediction.predictor import Predictor
+from scenegpi.vocabulary import Vocabulary
+
+PhotoOf = Callable[[SceneGraph], Path | None]
+
+
+def aligned(dataset: Dataset, vocabulary: Vocabulary) -> Iterator[SceneGraph]:
+    """The graphs of a data set in the numbers of a model's vocabulary; DataError on a name that it does not have.
+
+    Scoring needs the same names: a label that was only mapped to a similar one could not be right or wrong.
+    """
+    align = Alignment(vocabulary)
+    for graph in dataset:
+        try:
+            yield align(graph)
+        except MetricError as error:
+            what = str(error).partition(", the ground truth")[0]
+            raise DataError(dataset.path, f"image {graph.image_id}: {what}, which the model does not know") from None
+
+
+def predictions(
+    predictor: Predictor, graphs: Iterable[SceneGraph], photo: PhotoOf | None = None
+) -> Iterator[SceneGraph]:
+    """What the model says of graphs of its vocabulary, in their order; GraphError on an image it can't predict.
+
+    `photo` tells where the photo of a graph is, for a model that uses photos.
+    """
+    wanted = photo if predictor.model.vision is not None and predictor.options.labels != "believed" else None
+    for found in predictor.stream(Item(None if wanted is None else wanted(graph), graph) for graph in graphs):
+        if found.graph is None:
+            raise GraphError(found.problem)
+        yield found.graph
+
+
+def scored_pairs(predictor: Predictor, dataset: Dataset) -> Iterator[tuple[SceneGraph, SceneGraph]]:
+    """(prediction, truth) of every image of a data set, in its order."""
+    truths: list[SceneGraph] = []
+
+    def noted() -> Iterator[SceneGraph]:
+        for truth in aligned(dataset, predictor.model.vocabulary):
+            truths.append(truth)
+            yield truth
+
+    for found in predictions(predictor, noted(), dataset.photo_path):
+        yield found, truths.pop(0)
