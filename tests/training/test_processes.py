@@ -57,5 +57,6 @@ def test_two_processes_are_one_with_twice_the_batch(tmp_path):
 
 def distance(folder, stage, *runs):
     """Between the weights of two runs."""
-    weights = [dict(load_model(folder / run / stage / "model").named_parameters()) for run in runs]
-    return float(sum((a - weights[1][name]).square().sum() for name, a in weights[0].items()) ** 0.5)
+    weights = [load_model(folder / run / stage / "model").requires_grad_(False) for run in runs]
+    pairs = zip(*(model.parameters() for model in weights), strict=True)
+    return float(sum((a - b).square().sum() for a, b in pairs)) ** 0.5
