@@ -174,7 +174,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(table) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"key {twice!r:.60} stands twice")
+        raise ValueError(f"key {twice!r:.60} is duplicated")
     return table
 
 
