@@ -18,6 +18,7 @@ from scenegpi.data.objects import NO_LABEL
 from scenegpi.features.label_map import LabelMap
 from scenegpi.graph import SceneGraph
 from scenegpi.models.choose import model_vocabulary
+from scenegpi.viz.text import numbered
 
 TRIPLETS = 8
 MOST_LINES = 12
@@ -52,15 +53,16 @@ def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[
 
 
 def triplets(graph: SceneGraph) -> Table:
-    """One image: its best relations, objects with their number in the picture."""
+    """One image: its best relations, objects named as in the picture."""
+    names = numbered(graph.names, 60)
     rest = len(graph.relations) - TRIPLETS
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     for triplet in graph.triplets(top=TRIPLETS):
         table.add_row(
             Text(f"  {triplet.score:.2f}", style="dim"),
-            Text(printable(f"{triplet.subject} {triplet.subject_index}")),
+            Text(names[triplet.subject_index]),
             Text(printable(triplet.predicate), style="italic cyan"),
-            Text(printable(f"{triplet.object} {triplet.object_index}")),
+            Text(names[triplet.object_index]),
         )
     if rest > 0:
         table.add_row("", Text(f"... and {rest} more", style="dim"))
