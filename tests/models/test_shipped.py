@@ -11,6 +11,7 @@ import pytest
 from models.model_cases import predict_graphs
 from scenegpi import PredictOptions, Predictor, load_model, predict
 from scenegpi.data import open_dataset, sample_path
+from scenegpi.errors import GraphError
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models.shipped import shipped_models
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from scenegpi import SceneGraph
 from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.viz.attention import attention, draw_attention, most_telling
+from scenegpi.viz.text import numbered
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +73,12 @@ def test_pictures(tmp_path, n):
     weights = attention(model, graph)
     photo = np.full((160, 200, 3), 90, dtype=np.uint8)
     assert draw_attention(graph, weights, tmp_path / "a.png", photo=photo).stat().st_size > 5000
-    assert draw_attention(graph, weights, tmp_path / "a.svg", node=0).stat().st_size > 5000
+    tree = ElementTree.parse(draw_attention(graph, weights, tmp_path / "a.svg", node=0))
+    texts = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")]
+    names = numbered(graph.names)
+    assert f"what {names[0]} attends to" in texts
+    best = int(weights.nodes.argmax())
+    assert f"{names[best]}  {100 * weights.nodes[best]:.0f}%" in texts
     assert 0 <= most_telling(weights) < n
     with pytest.raises(GraphError, match=f"box {n}, but there are {n}"):
         draw_attention(graph, weights, tmp_path / "b.png", node=n)

@@ -147,7 +147,7 @@ def mirror_image(graph: SceneGraph) -> SceneGraph:
     width, _ = image_size(graph)
     boxes = graph.boxes.copy()
     boxes[:, [0, 2]] = width - graph.boxes[:, [2, 0]]
-    return _changed(graph, boxes=boxes)
+    return graph.with_fields(boxes=boxes)
 
 
 def drop_boxes(graph: SceneGraph, rng: np.random.Generator, most: float) -> tuple[SceneGraph, NDArray[np.int64]]:
@@ -180,11 +180,4 @@ def add_distractors(graph: SceneGraph, other: SceneGraph, rng: np.random.Generat
     boxes = np.concatenate([graph.boxes, other.boxes[chosen] * np.tile(scale, 2)])
     labels = np.concatenate([graph.labels, other.labels[chosen]])
     nothing = {"scores": None, "label_dist": None, "pairs": None, "pair_dist": None}
-    return _changed(graph, boxes=boxes, labels=labels, **nothing)
-
-
-def _changed(graph: SceneGraph, **changes: Any) -> SceneGraph:
-    for value in changes.values():
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-    return SceneGraph.trusted(**{name: getattr(graph, name) for name in graph.__slots__} | changes)
+    return graph.with_fields(boxes=boxes, labels=labels, **nothing)

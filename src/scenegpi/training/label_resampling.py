@@ -57,8 +57,7 @@ class Lender:
         for box in np.flatnonzero(count == 0).tolist():
             pair = [labels[box], self.true[chosen[box]]]
             dist[box, pair] = dist[box, pair[::-1]]
-        dist.flags.writeable = False
-        return SceneGraph.trusted(**{name: getattr(graph, name) for name in graph.__slots__} | {"label_dist": dist})
+        return graph.with_fields(label_dist=dist)
 
 
 def box_shares(graph: SceneGraph) -> NDArray[np.float64]:

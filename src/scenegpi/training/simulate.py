@@ -35,8 +35,7 @@ def simulate_labels(
     logits[np.arange(n), graph.labels] += config.strength
     dist = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
     dist = (dist / dist.sum(axis=1, keepdims=True)).astype(np.float32)
-    dist.flags.writeable = False
-    return SceneGraph.trusted(**{name: getattr(graph, name) for name in graph.__slots__} | {"label_dist": dist})
+    return graph.with_fields(label_dist=dist)
 
 
 def simulated(
