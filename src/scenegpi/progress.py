@@ -1,4 +1,10 @@
-"""How far a long job is: a bar on a terminal; elsewhere a plain line now and then."""
+"""One way to show how far a long job is: a bar on a terminal, elsewhere a plain line now and then.
+
+with progress("images", total) as advance:
+    for image in images:
+        ...
+        advance()
+"""
 
 from __future__ import annotations
 
@@ -7,36 +13,46 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-EVERY = 10.0
-"""Seconds between two plain lines."""
+SECONDS = 10.0
+"""Between two lines where there is no terminal; a job that is done sooner prints none."""
 
 
 @contextmanager
-def progress(what: str, total: int | None = None, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Counts: inside, call the function with how many more are done. On stderr, which pipes leave alone."""
-    if not shown:
-        yield lambda count: None
+def progress(what: str, total: int | None = None, shown: bool = True) -> Iterator[Callable[..., None]]:
+    """Gives `advance(n=1)`, to be called when n more are done. Everything is written to stderr.
+
+    Args:
+        what: is counted.
+        total: how many there will be; None where nobody knows.
+        shown: without it nothing is shown.
+    """
+    if shown and sys.stderr.isatty():
+        with _bar(what, total) as advance:
+            yield advance
         return
-    if not sys.stderr.isatty():
-        yield _lines(what, total)
-        return
+    done, last = 0, time.monotonic()
+
+    def count(n: int = 1) -> None:
+        nonlocal done, last
+        done += n
+        now = time.monotonic()
+        if shown and now - last >= SECONDS:
+            last = now
+            print(f"{what}: {done:,}" + (f" of {total:,}" if total else ""), file=sys.stderr, flush=True)
+
+    yield count
+
+
+@contextmanager
+def _bar(what: str, total: int | None) -> Iterator[Callable[..., None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda count: bar.advance(task, count)
 
+        def advance(n: int = 1) -> None:
+            bar.advance(task, n)
 
-def _lines(what: str, total: int | None) -> Callable[[int], None]:
-    done, last = 0, time.monotonic()
-
-    def advance(count: int) -> None:
-        nonlocal done, last
-        done += count
-        if time.monotonic() - last >= EVERY:
-            last = time.monotonic()
-            print(f"{what}: {done:,}{'' if total is None else f' of {total:,}'}", file=sys.stderr, flush=True)
-
-    return advance
+        yield advance

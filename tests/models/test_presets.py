@@ -72,13 +72,16 @@ def test_chunks_of_pairs_give_what_the_whole_gives(name, monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_weight_gets_a_gradient(name):
-    model = small_model(name, freeze=False).train()
+    model = small_model(name).train()
     out = model(SceneBatch.of(random_graphs((5, 7)), given_labels=False))
     weights = torch.arange(out.nodes[-1].shape[1]).float(), torch.arange(out.edges[-1].shape[1]).float()
     sum(
         ((n * weights[0]).sum() + (e * weights[1]).sum() for n, e in zip(*out, strict=True)), torch.zeros(())
     ).backward()
-    assert [key for key, p in model.named_parameters() if p.grad is None or not p.grad.isfinite().all()] == []
+    trained = {key: p.grad for key, p in model.named_parameters() if p.requires_grad}
+    assert [key for key, grad in trained.items() if grad is None or not grad.isfinite().all()] == []
+    frozen = {key for key, p in model.named_parameters() if not p.requires_grad}
+    assert frozen == {key for key, _ in model.named_parameters() if key.startswith("network.baseline.")}
 
 
 def test_an_untrained_context_hands_on_the_baseline():

@@ -64,8 +64,8 @@ def test_the_released_loss_weighs_all_negatives_together():
 
 def test_the_metric_loss_counts_rows_as_recall_does():
     batch, out = case()
-    config = LossConfig(kind="metric", power=1.0, negatives=0.0, entities=0.0, related=0.0)
-    predicate = out.edges[0][:, 1:].log_softmax(1)
+    config = LossConfig(kind="metric", negatives=0.0, entities=0.0)
+    logs_of_all = out.edges[0].log_softmax(1)
     image = batch.batch[batch.edge_index[0]]
     for g, loss in enumerate(scene_loss(out, batch, config).tolist()):
         mine = image[batch.relation_edge] == g
@@ -73,12 +73,12 @@ def test_the_metric_loss_counts_rows_as_recall_does():
         if not len(rows):
             assert loss == 0
             continue
-        logs = predicate[batch.relation_edge[mine], batch.relation_class[mine] - 1]
-        assert loss * batch.num_graphs == pytest.approx(float(-(rows * logs).sum() / rows.sum()), rel=1e-5)
+        logs = logs_of_all[batch.relation_edge[mine], batch.relation_class[mine]]
+        assert loss * batch.num_graphs == pytest.approx(float(-(rows * logs).sum() / rows.sum().sqrt()), rel=1e-5)
 
 
 def test_balanced_weights_raise_what_is_rare():
-    v = predicate_balance(torch.tensor([1000, 10, 0]), 0.999)
+    v = predicate_balance(torch.tensor([1000, 10, 0]))
     assert v[0] < v[1] < v[2]
     batch, out = case()
     plain = scene_loss(out, batch, PAPER).sum()
@@ -88,29 +88,16 @@ def test_balanced_weights_raise_what_is_rare():
     assert more > plain
 
 
-def test_every_step_counts_or_the_last():
+def test_every_step_of_the_context_counts_and_the_frozen_baseline_does_not():
     batch, out = case(steps=3)
-    out.edges[0].requires_grad_()
     each = [scene_loss(SceneLogits([n], [e]), batch, PAPER) for n, e in zip(*out, strict=True)]
-    assert torch.allclose(scene_loss(out, batch, PAPER), sum(each))
-    last = replace(PAPER, steps="last", first_stage=0.5)
-    assert torch.allclose(scene_loss(out, batch, last), 0.5 * each[0] + each[2])
-    out.edges[0].requires_grad_(False)  # a frozen baseline
     assert torch.allclose(scene_loss(out, batch, PAPER), each[1] + each[2])
-
-
-def test_a_drawn_target_is_the_soft_one_on_average():
-    batch, out = case()
-    generator = torch.Generator().manual_seed(0)
-    drawn = replace(PAPER, targets="drawn")
-    mean = torch.stack([scene_loss(out, batch, drawn, generator=generator) for _ in range(600)]).mean(0)
-    assert torch.allclose(mean, scene_loss(out, batch, PAPER), rtol=0.02)
 
 
 @pytest.mark.parametrize("kind", ["paper", "released", "balanced", "metric"])
 def test_gradients_by_finite_differences(kind):
     batch, out = case((3, 2))
-    config = LossConfig(kind=kind, smoothing=0.1)
+    config = LossConfig(kind=kind)
 
     def loss(nodes, edges):
         return scene_loss(SceneLogits([nodes], [edges]), batch, config, torch.tensor([0.5, 1.0, 2.0])).sum()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,14 @@ import numpy as np
 
 from models.model_cases import random_graph
 from scenegpi.data import write_jsonl
-from scenegpi.training.config import TrainConfig, train_config
+from scenegpi.training.config import TrainConfig, merged, train_config
 
 SMALL = {
     "baseline": {"hidden": 16, "embedding": 8, "rank": 4},
     "context": {"hidden": 12, "phi": 10, "alpha": 9},
 }
+TESTS = Path(__file__).resolve().parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]), "OMP_NUM_THREADS": "1"}
 
 
 def data_file(folder: Path, images: int = 24, seed: int = 0) -> Path:
@@ -26,22 +30,14 @@ def data_file(folder: Path, images: int = 24, seed: int = 0) -> Path:
 
 
 def small_config(path: Path, preset: str = "gpi-feature-attention", **sections: Any) -> TrainConfig:
-    """A preset with narrow layers; `sections` are tables or values of the configuration."""
-    model = {"baseline": SMALL["baseline"]}
-    if preset != "baseline":
-        model["context"] = SMALL["context"]
+    """A preset with narrow layers, one epoch per stage; `sections` are tables or values of the configuration."""
+    model = SMALL if preset != "baseline" else {"baseline": SMALL["baseline"]}
     values: dict[str, Any] = {
         "preset": preset,
         "model": model,
         "data": {"path": str(path), "validation": 4},
-        "optim": {
-            "epochs": 2,
-            "first_epochs": 0 if preset == "baseline" else 1,
-            "batch": 5,
-            "warmup": 1,
-            "patience": 50,
-        },
+        "optim": {"batch": 5, "warmup": 1, "patience": 50},
+        "baseline": {"epochs": 1},
+        "context": {"epochs": 1},
     }
-    for key, value in sections.items():
-        values[key] = {**values.get(key, {}), **value} if isinstance(value, dict) else value
-    return train_config(values)
+    return train_config(merged(values, sections))

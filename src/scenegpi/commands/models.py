@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+MAX_CARD = 1 << 20
+
 
 def models(
     source: Annotated[str | None, typer.Argument(help="A shipped name or a folder; its card is shown.")] = None,
@@ -70,7 +72,9 @@ def _metrics(folder: Path) -> dict[str, Any]:
 
 def _card(folder: Path) -> str:
     from scenegpi.errors import DataError
+    from scenegpi.files import check_file
 
+    check_file(folder / "README.md", MAX_CARD)
     try:
         return (folder / "README.md").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from scenegpi.training.config import TrainConfig
 
 Text = str | None
 Number = int | None
 
 
 def train(
-    out: Annotated[Path, typer.Option(help="Folder of the run: its log, its state, its best model.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run: its log, its state, its model.", show_default=False)
+    ] = None,
+    recipe: Annotated[
+        Text, typer.Option(help="Make a model as those that ship were made (see --recipes).", show_default=False)
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="A data set of any known format.", show_default=False)] = None,
     preset: Annotated[
         Text,
@@ -25,116 +27,116 @@ def train(
             show_default=False,
         ),
     ] = None,
-    stage: Annotated[
-        Text,
-        typer.Option(
-            help="vision (labels from photos), graph (relations from what they show) or both; without it no pixels.",
-            show_default=False,
-        ),
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with any settings; options on the command line override it.")
     ] = None,
+    use_photos: Annotated[
+        bool, typer.Option("--use-photos", help="Train a model that finds labels in photos, too.")
+    ] = False,
     photos: Annotated[
-        Text, typer.Option(help="Folder of the photos, where it is not beside the data.", show_default=False)
+        Text, typer.Option(help="Folder of photos, if not beside the data; implies --use-photos.", show_default=False)
     ] = None,
     task: Annotated[Text, typer.Option(help="predcls, sgcls or both.", show_default=False)] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file for every setting; options here go before it.", show_default=False)
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in OUT.")] = False,
+    limit: Annotated[Number, typer.Option(help="Train on at most this many images.", min=1, show_default=False)] = None,
     validation: Annotated[
-        Number, typer.Option(help="So many training images are set aside to validate.", min=0, show_default=False)
+        Number, typer.Option(help="Number of training images to set aside for validation.", min=0, show_default=False)
+    ] = None,
+    epochs: Annotated[
+        Number, typer.Option(help="Most epochs, divided between baseline and context.", min=1, show_default=False)
     ] = None,
     start: Annotated[
-        Text, typer.Option(help="A model whose baseline is taken over instead of trained first.", show_default=False)
+        Text, typer.Option(help="A run or model whose baseline is taken over instead of trained.", show_default=False)
     ] = None,
     words: Annotated[Text, typer.Option(help="Word vectors, for gpi-linguistic.", show_default=False)] = None,
     distributions: Annotated[
         Text, typer.Option(help="npz file of another system's distributions.", show_default=False)
     ] = None,
     simulate: Annotated[bool, typer.Option("--simulate", help="SGCls from simulated label distributions.")] = False,
-    epochs: Annotated[Number, typer.Option(help="The most epochs.", min=1, show_default=False)] = None,
-    seed: Annotated[Number, typer.Option(help="Of everything random.", min=0, show_default=False)] = None,
-    device: Annotated[Text, typer.Option(help="cpu, gpu, cuda, mps or auto.", show_default=False)] = None,
-    devices: Annotated[Number, typer.Option(help="Processes that train together.", min=1, show_default=False)] = None,
-    num_nodes: Annotated[Number, typer.Option(help="Machines that do.", min=1, show_default=False)] = None,
-    threads: Annotated[Number, typer.Option(help="CPU threads a process.", min=1, show_default=False)] = None,
+    seed: Annotated[Number, typer.Option(help="Random seed.", min=0, show_default=False)] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in OUT.")] = False,
+    device: Annotated[
+        Text, typer.Option(help="Where to train: cpu, gpu, cuda, mps or auto.", show_default=False)
+    ] = None,
+    devices: Annotated[Number, typer.Option(help="Processes per machine.", min=1, show_default=False)] = None,
+    num_nodes: Annotated[Number, typer.Option(help="Number of machines.", min=1, show_default=False)] = None,
+    threads: Annotated[Number, typer.Option(help="CPU threads per process.", min=1, show_default=False)] = None,
+    recipes: Annotated[bool, typer.Option("--recipes", help="List the recipes and exit.")] = False,
 ) -> None:
     """Train a model on a data set. Interrupted, even killed, it goes on with --resume and loses one epoch at most."""
+    from scenegpi.errors import DataError
+
+    if recipes:
+        _list_recipes()
+        return
+    if out is None:
+        raise DataError("options", "--out: which folder shall hold the run?")
     options: dict[str, Any] = {
         "preset": preset,
         "task": task,
-        "stage": stage,
         "seed": seed,
         "start": start,
         "device": device,
         "devices": devices,
         "nodes": num_nodes,
+        "epochs": epochs,
         "data": {
             "path": None if data is None else str(data),
             "photos": photos,
             "validation": validation,
+            "limit": limit,
             "words": words,
             "distributions": distributions,
         },
-        "optim": {"epochs": epochs},
+        "model": {"vision": {}} if use_photos or photos is not None else {},
         "simulate": {} if simulate else None,
     }
+    options["data"] = {key: value for key, value in options["data"].items() if value is not None}
+    options = {key: value for key, value in options.items() if value is not None and (value != {} or key == "simulate")}
     if threads:
         import torch
 
         torch.set_num_threads(threads)
-    settings = _resumed(out, options) if resume else _settings(config, _given(options))
-
-    from scenegpi.errors import DataError, OptionError
-    from scenegpi.training.run import is_first_process
-    from scenegpi.training.run import train as run
-
+    shown = sys.stderr.isatty()
     try:
-        model = run(settings, out, resume=resume, progress=sys.stderr.isatty())
-    except OptionError as error:
-        raise DataError(config or "options", str(error)) from None
+        model = (
+            _resume(out, options, recipe or config, shown) if resume else _train(out, options, recipe, config, shown)
+        )
     except KeyboardInterrupt:
         print(f"stopped; go on with: scenegpi train --resume --out {out}", file=sys.stderr)
         raise typer.Exit(130) from None
-    if is_first_process() and settings.stage == "vision":
-        print(f"{model}: the label predictor; go on with: scenegpi train --stage graph ... --out {out}")
-    elif is_first_process():
-        print(f"{model}: the best model, with its figures in README.md\n{out / 'log.csv'}: one row an epoch")
+    from scenegpi.training.run import is_first_process
+
+    if is_first_process():
+        print(f"{model}: the model, with its figures in README.md\n{out / 'log.csv'}: one row per epoch")
 
 
-def _settings(file: Path | None, options: dict[str, Any]) -> TrainConfig:
+def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path | None, shown: bool) -> Path:
     from scenegpi.errors import DataError, OptionError
-    from scenegpi.training.config import read_toml, train_config
+    from scenegpi.training.recipes import find_recipe, read_config
+    from scenegpi.training.run import train
 
-    values = {} if file is None else read_toml(file)
-    if file is not None:
-        try:
-            train_config(values)  # so that what is wrong in the file is said with its name
-        except OptionError as error:
-            raise DataError(file, str(error)) from None
-    for key, value in options.items():
-        values[key] = {**values.get(key, {}), **value} if isinstance(value, dict) else value
+    if recipe is not None and config is not None:
+        raise DataError("options", "--recipe and --config: give one of them")
+    file = config if recipe is None else find_recipe(recipe)
+    settings = read_config(file, options)
     try:
-        return train_config(values)
+        return train(settings, out, progress=shown)
     except OptionError as error:
-        raise DataError("options", str(error)) from None
+        raise DataError(file or "options", str(error)) from None
 
 
-def _resumed(out: Path, options: dict[str, Any]) -> TrainConfig:
+def _resume(out: Path, options: dict[str, Any], file: Any, shown: bool) -> Path:
     from scenegpi.errors import DataError
-    from scenegpi.training.run import read_run
+    from scenegpi.training.run import resume
 
-    given = sorted({*_given(options)} - {"simulate"})
+    given = sorted({*options, *(["recipe or config"] if file is not None else [])})
     if given:
         raise DataError(out, f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
-    return read_run(out)
+    return resume(out, progress=shown)
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """Without what was not given; an empty table stays where it stands for a switch."""
-    found: dict[str, Any] = {}
-    for key, value in options.items():
-        if isinstance(value, dict) and value:
-            value = {name: each for name, each in value.items() if each is not None} or None
-        if value is not None:
-            found[key] = value
-    return found
+def _list_recipes() -> None:
+    from scenegpi.training.recipes import recipe_titles
+
+    for name, title in recipe_titles().items():
+        print(f"{name}: {title}")

@@ -26,7 +26,9 @@ from scenegpi.words.vectors import WordVectors
 
 MEASURED = 2000
 """Training images whose features are measured to standardise inputs."""
-MAX_CELLS = 1 << 27
+MAX_CELLS = 1 << 26
+MAX_LABELS, MAX_PREDICATES = 4096, 2048
+"""With `MAX_WIDTH` they bound what a model from an untrusted folder can allocate."""
 
 
 class SceneModel(nn.Module):
@@ -70,7 +72,7 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
     labels, predicates = len(vocabulary.objects), len(vocabulary.predicates)
     if not labels or not predicates:
         raise OptionError("vocabulary: a model needs labels and predicates")
-    if labels**2 * (1 + predicates) > MAX_CELLS:
+    if labels > MAX_LABELS or predicates > MAX_PREDICATES or labels**2 * (1 + predicates) > MAX_CELLS:
         raise OptionError(f"vocabulary: {labels:,} labels and {predicates:,} predicates are too many to count")
     context, vision = config.context, None
     if config.vision is not None:

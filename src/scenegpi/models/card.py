@@ -11,38 +11,60 @@ if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel
 
 FIGURES = ("R@20", "R@50", "R@100", "ngR@50", "mR@50")
+_USE = """```python
+from scenegpi import Predictor
+
+predictor = Predictor("PATH")
+graph = predictor(boxes=[[0, 0, 50, 90], [10, 60, 90, 99]], labels={labels})
+```
+"""
+_USE_PHOTO = """```python
+from scenegpi import Predictor
+
+predictor = Predictor("PATH")
+graph = predictor("photo.jpg", boxes=[[0, 0, 50, 90], [10, 60, 90, 99]])
+```
+"""
 
 
 def model_card(name: str, model: SceneModel, metrics: Mapping[str, Any], training: Mapping[str, Any]) -> str:
     """Markdown for README.md; `metrics` and `training` as given to `save_model`."""
-    vocabulary, context = model.vocabulary, model.config.context
-    kind = "no context: each box and each pair alone"
-    if context is not None:
-        kind = f"context by a GPI layer, {context.aggregation} aggregation, {context.steps} steps"
-        kind += f", word vectors of width {context.words}" if context.words else ""
-    reads = "boxes and labels (or label distributions); no pixels"
-    if model.config.vision is not None:
-        reads = "a photo and boxes (or labels, or label distributions)"
-    if model.config.baseline.prior == "given":
-        reads = "boxes, label distributions and pair distributions of another system"
+    vocabulary = model.vocabulary
+    labels, predicates = len(vocabulary.objects), len(vocabulary.predicates)
     lines = [
         f"# {name}",
         "",
-        f"- reads: {reads}",
-        f"- gives: a distribution over {len(vocabulary.objects)} labels for each box and over "
-        f'{len(vocabulary.predicates)} predicates and "no relation" for each ordered pair',
-        f"- model: {kind}; {model.num_parameters():,} weights",
+        f"- reads: {_reads(model)}",
+        f"- gives: a distribution over {labels} labels for each box, and over {predicates} predicates and "
+        f'"no relation" for each ordered pair of boxes',
+        f"- model: {_kind(model)}; {model.num_parameters():,} weights",
         f"- vocabulary: {vocabulary.reference}",
     ]
     tasks: dict[Task, str] = {"predcls": "labels given", "sgcls": "labels found"}
     for task, what in tasks.items():
         calibration = model.calibration.of(task)
         if calibration != Calibration():
-            lines.append(f"- calibrated, {what}: {calibration}, by images that it was not trained on")
+            lines.append(f"- calibrated, {what}: {calibration}, on images that it was not trained on")
     lines += [f"- {key}: {value}" for key, value in training.items() if isinstance(value, str | int | float)]
-    lines += ["", *_figures(metrics), "", "```python", "from scenegpi import load_model, predict", ""]
-    lines += ['graph = predict(load_model("PATH"), boxes=[[0, 0, 50, 90], [10, 60, 90, 99]], labels=[0, 1])', "```", ""]
-    return "\n".join(lines)
+    use = _USE.format(labels=list((vocabulary.objects * 2)[:2])) if model.config.vision is None else _USE_PHOTO
+    return "\n".join([*lines, "", *_figures(metrics), "", use])
+
+
+def _reads(model: SceneModel) -> str:
+    if model.config.baseline.prior == "given":
+        return "boxes, label distributions and pair distributions of another system"
+    if model.config.vision is not None:
+        return "a photo and boxes; or boxes with labels or label distributions"
+    return "boxes with labels or label distributions; it does not use the photo"
+
+
+def _kind(model: SceneModel) -> str:
+    context = model.config.context
+    if context is None:
+        return "no context: each box and each pair by itself"
+    steps = "1 step" if context.steps == 1 else f"{context.steps} steps"
+    words = f", word vectors of width {context.words}" if context.words else ""
+    return f"context by a GPI layer, {context.aggregation} aggregation, {steps}{words}"
 
 
 def _figures(metrics: Mapping[str, Any]) -> list[str]:

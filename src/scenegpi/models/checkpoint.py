@@ -4,10 +4,11 @@
     config.json         what the model is made of, its calibration, and how it was trained
     vocabulary.json     the names behind its numbers
     metrics.json        its figures, each with protocol, data and number of images
+    trained_on.bin      a fingerprint of the training images; some models have none
     README.md           the model card
 
-Nothing is unpickled. A configuration is checked field by field before anything is built, the shapes in the file are
-compared with it before anything is allocated, and a weight that is not finite is refused.
+Nothing is unpickled. A configuration is checked field by field, with bounds, before anything is built; the shapes in
+the file are compared with it before anything is read, and a weight that is not finite is refused.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from scenegpi.models.build import SceneModel, build_model
 from scenegpi.models.calibration import Calibrations
 from scenegpi.models.card import model_card
 from scenegpi.models.config import ModelConfig
+from scenegpi.models.fingerprint import Fingerprint
 from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
 from scenegpi.vocabulary import Vocabulary
 
 FORMAT = 1
 SMALL = 1 << 22
+TRAINED_ON = "trained_on.bin"
 _SPARSE = ("cells", "values")
 
 
@@ -63,10 +66,14 @@ def save_model(
         write_json(part / "vocabulary.json", model.vocabulary.to_dict())
         write_json(part / "metrics.json", figures)
         (part / "README.md").write_text(model_card(folder.name, model, figures, record), encoding="utf-8")
+        if model.trained_on is not None:
+            model.trained_on.write(part / TRAINED_ON)
+    if model.trained_on is None:
+        (folder / TRAINED_ON).unlink(missing_ok=True)  # of a model that stood there before
     return folder
 
 
-def load_model(source: str | Path) -> SceneModel:
+def load_model(source: str | Path, device: str | torch.device = "cpu") -> SceneModel:
     """The model of a folder, or one that ships in the package by its name; DataError with one line otherwise."""
     folder = find_model(source)
     config, calibration = _config(folder)
@@ -78,7 +85,9 @@ def load_model(source: str | Path) -> SceneModel:
     state = read_tensors(folder / "model.safetensors", model.state_dict())
     model.load_state_dict(state, assign=True)
     model.calibration = calibration
-    return model.eval()
+    if (folder / TRAINED_ON).exists():
+        model.trained_on = Fingerprint.read(folder / TRAINED_ON)
+    return model.to(device).eval()
 
 
 def _config(folder: Path) -> tuple[ModelConfig, Calibrations]:
@@ -121,8 +130,8 @@ def read_tensors(path: Path, wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
             for name in sorted(found ^ names):
                 raise DataError(path, f"{name}: {'missing' if name in names else 'not a tensor of this model'}")
             for name, value in wanted.items():
-                if not _is_sparse(value):
-                    _check_header(path, name, file.get_slice(name), value)
+                for part in _names(name, value):
+                    _check_header(path, part, file.get_slice(part), value)
             return {name: _read(path, file, name, value) for name, value in wanted.items()}
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise DataError(path, f"cannot be read ({error})") from None
@@ -130,6 +139,10 @@ def read_tensors(path: Path, wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _check_header(path: Path, name: str, found: Any, wanted: Tensor) -> None:
     shape, dtype = tuple(found.get_shape()), found.get_dtype()
+    if _is_sparse(wanted):
+        if len(shape) != 1 or shape[0] > wanted.numel() or dtype != "I32":
+            raise DataError(path, f"{name}: expected a list of at most {wanted.numel():,} whole numbers")
+        return
     if shape != tuple(wanted.shape):
         raise DataError(path, f"{name}: shape {shape}, but config.json makes it {tuple(wanted.shape)}")
     if dtype not in ("F32", "F16"):
@@ -144,8 +157,8 @@ def _read(path: Path, file: Any, name: str, wanted: Tensor) -> Tensor:
         return value.float().clone()  # mapped files lie at odd addresses, where products take another path
     size = prod(wanted.shape)
     cells, values = (file.get_tensor(part) for part in _names(name, wanted))
-    if cells.shape != values.shape or cells.dim() != 1 or {cells.dtype, values.dtype} != {torch.int32}:
-        raise DataError(path, f"{name}: expected two lists of whole numbers of one length")
+    if cells.shape != values.shape:
+        raise DataError(path, f"{name}: expected two lists of one length")
     if len(cells) and (int(cells.min()) < 0 or int(cells.max()) >= size or int(values.min()) < 0):
         raise DataError(path, f"{name}: a cell or a count outside its range")
     dense = torch.zeros(size, dtype=torch.int32)

@@ -8,7 +8,7 @@ from typing import Literal
 from scenegpi.options import bounded
 from scenegpi.vision.config import VisionConfig
 
-MAX_WIDTH = 4096
+MAX_WIDTH = 1024
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,6 @@ class ContextConfig:
         strict: exactly Theorem 1, rho does not read s.
         read_again: after the last step the baseline reads the pairs again, with the corrected labels. A predicate that
             was chosen for a wrong label is not kept when the label is corrected (SGCls); given labels change nothing.
-        freeze: the baseline is trained first and then left as it is, as in the paper.
         dropout, input_dropout: of hidden layers and of inputs.
         words: width of the word vectors of the most probable labels and predicates; 0 for none.
     """
@@ -72,7 +71,6 @@ class ContextConfig:
     steps: int = bounded(1, 1, 16)
     strict: bool = False
     read_again: bool = False
-    freeze: bool = True
     dropout: float = bounded(0.2, 0.0, 0.95)
     input_dropout: float = bounded(0.1, 0.0, 0.95)
     words: int = bounded(0, 0, MAX_WIDTH)

@@ -1,8 +1,8 @@
 """Which images a model was trained on, without keeping them: four bytes per image.
 
-The key of an image is a hash of its boxes, rounded to pixels, with their label names; the order of the boxes, the image's id
-and its file don't matter, so the same annotations are recognised in any file format. Of images that were not trained
-on, about n in four billion are taken for one of n that were.
+The key of an image is a hash of its boxes, rounded to pixels, with their label names. The order of the boxes, the
+image's id and its file don't matter, so the same annotations are recognised in any file format. An image that was not
+trained on is taken for one of n that were with probability n in four billion.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class SGP(nn.Module):
     ) -> None:
         super().__init__()
         self.config, self.context = config, context
-        self.baseline = Baseline(config.baseline, labels, predicates)
+        self.baseline = Baseline(config.baseline, labels, predicates).requires_grad_(False)
         classes = 1 + predicates
         layer = GPILayer(
             labels + ENTITY_WIDTH,
@@ -111,8 +111,7 @@ class SGP(nn.Module):
         return self._first_stage(replace(batch, label_dist=dist)).pairs.logits
 
     def _first_stage(self, batch: SceneBatch) -> FirstStage:
-        if not self.context.freeze:
-            return self.baseline.first_stage(batch)
+        """The baseline was trained before and stays as it is, as in the paper."""
         self.baseline.eval()
         with torch.no_grad():
             return self.baseline.first_stage(batch, leave_out=self.training)

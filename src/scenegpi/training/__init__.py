@@ -1,4 +1,4 @@
-"""Losses, batches, the Lightning module, and a run on disk that can be stopped and resumed.
+"""Recipes, losses, batches, the Lightning module, and a run on disk that can be stopped and resumed.
 
 from scenegpi.training import TrainConfig, train
 train(TrainConfig(...), "runs/first")
@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING
 from scenegpi.lazy import lazy
 
 if TYPE_CHECKING:
-    from scenegpi.training.config import TrainConfig, read_toml
-    from scenegpi.training.run import train
+    from scenegpi.training.config import TrainConfig, train_config
+    from scenegpi.training.recipes import find_recipe, read_config, recipe_titles
+    from scenegpi.training.run import resume, train
     from scenegpi.training.simulate import simulate_labels
 
 __getattr__, __dir__, __all__ = lazy(
     __name__,
-    {"config": ("TrainConfig", "read_toml"), "run": ("train",), "simulate": ("simulate_labels",)},
+    {
+        "config": ("TrainConfig", "train_config"),
+        "recipes": ("find_recipe", "read_config", "recipe_titles"),
+        "run": ("resume", "train"),
+        "simulate": ("simulate_labels",),
+    },
 )

@@ -2,35 +2,43 @@
 
     preset = "gpi-feature-attention"
     task = "predcls"
+    epochs = 10                   # in all, divided between the baseline and the context
     [data]
     path = "vg150"
     validation = 1291
     [model.context]
     hidden = 256
-    [optim]
-    epochs = 8
+    [optim]                       # optim, loss and augment hold for both stages,
+    batch = 64
+    [context.optim]               # or for one of them
+    learning_rate = 2e-3
 
-A key that is no setting is refused, with the file's name and the field's.
+A model with context is trained in two stages: its baseline first; then the context, with the baseline as it is. A key
+that is no setting is refused, with the file's name and the field's.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from scenegpi.errors import DataError, OptionError
-from scenegpi.files import check_file, reason
+from scenegpi.errors import OptionError
+from scenegpi.models.calibration import Calibrations
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.presets import preset
 from scenegpi.options import bounded, override
-from scenegpi.vision.config import FitOptions, VisionConfig
+from scenegpi.vision.config import FitOptions
 
-LARGEST_FILE = 1 << 20
 _DEFAULT_PRESET = "gpi-feature-attention"
-_DEFAULT_MODEL = preset(_DEFAULT_PRESET)
+
+
+@dataclass(frozen=True)
+class RenderedConfig:
+    """Scenes that the run draws for itself, see `scenegpi.rendered`."""
+
+    images: int = bounded(1500, 1, 1_000_000)
+    seed: int = bounded(0, 0, 2**31 - 1)
 
 
 @dataclass(frozen=True)
@@ -39,25 +47,30 @@ class DataConfig:
 
     Args:
         path, format: as `open_dataset` takes them.
-        splits: "train" trains on the images that the data calls so; "all" on all but those set aside to validate.
-        photos: folder of the photos, for models that see; by default where the data set has them.
-        cache: folder where the looks of photos are kept; by default in the run's.
-        validation: so many training images are set aside; 0 takes the data's own validation images, or else one
-            training image in twenty.
-        validation_seed: draws them; without it the first ones are taken.
-        images: train on so many images only; 0 for all.
+        rendered: scenes to draw where no path is given.
+        splits: "train" trains on the images that the data set calls so; "photos" on those and on every other image that
+            has a photo.
+        photos: folder of the photos, for models that use them; by default where the data set has them.
+        cache: folder where box features are kept; by default in the run's.
+        validation: number of training images to set aside. By default the data set's own validation images, or else one
+            training image in twenty; 0 for none.
+        limit: train on at most this many images, spread evenly over all; 0 for all.
+        fold, folds: the images with a photo are dealt into `folds` parts, and part `fold` is left out (`left_out` opens
+            it).
         distributions: npz file of another system's label and pair distributions.
         words: file of word vectors, for models that read them.
     """
 
     path: str = ""
     format: str | None = None
-    splits: Literal["train", "all"] = "train"
+    rendered: RenderedConfig | None = None
+    splits: Literal["train", "photos"] = "train"
     photos: str | None = None
     cache: str | None = None
-    validation: int = bounded(0, 0, 10**9)
-    validation_seed: int | None = None
-    images: int = bounded(0, 0, 10**9)
+    validation: int | None = bounded(None, 0, 10**9)
+    limit: int = bounded(0, 0, 10**9)
+    fold: int | None = bounded(None, 0, 99)
+    folds: int = bounded(5, 2, 100)
     distributions: str | None = None
     words: str | None = None
 
@@ -67,95 +80,67 @@ class LossConfig:
     """The loss by name, and its weights; see `scenegpi.training.losses`.
 
     Args:
-        kind: "paper", "released", "balanced", "metric" or "coverage".
+        kind: "paper", "released", "balanced" or "metric".
         entities: weight of an entity's label.
         negatives: weight of a pair without a relation.
-        related: weight of related-or-not beside the choice of the predicate.
-        power: "metric", "coverage": an image with k relations weighs k ** (1 - power); 1 counts images, 0 relations.
-        beta: "balanced": effective number of samples, (1 - beta ** n) / (1 - beta).
-        smoothing: share of the target spread evenly over the predicates.
-        targets: a pair with several predicates counts all of them ("soft"), or one that is drawn ("drawn").
-        steps: every step of the recurrence counts, or the last one only.
-        first_stage: weight of the baseline's own output in a model with context.
-        ranking: the relations of an image against its unrelated pairs, besides, see `scenegpi.training.ranking`:
-            "pairwise", "listwise" or "none".
-        ranking_weight: of that.
     """
 
-    kind: Literal["paper", "released", "balanced", "metric", "coverage"] = "metric"
+    kind: Literal["paper", "released", "balanced", "metric"] = "metric"
     entities: float = bounded(4.0, 0.0, 1e4)
     negatives: float = bounded(1.0, 0.0, 1e4)
-    related: float = bounded(1.0, 0.0, 1e4)
-    power: float = bounded(0.5, 0.0, 1.0)
-    beta: float = bounded(0.999, 0.0, 0.999999)
-    smoothing: float = bounded(0.0, 0.0, 0.9)
-    targets: Literal["soft", "drawn"] = "soft"
-    steps: Literal["every", "last"] = "every"
-    first_stage: float = bounded(1.0, 0.0, 1e4)
-    ranking: Literal["none", "pairwise", "listwise"] = "none"
-    ranking_weight: float = bounded(1.0, 0.0, 1e4)
 
 
 @dataclass(frozen=True)
 class OptimConfig:
-    """How weights are found: Adam with decoupled weight decay.
+    """How weights are found: Adam with decoupled weight decay; the learning rate falls to a fiftieth along a cosine.
 
     Args:
-        batch: images in a batch.
-        pairs: in place of `batch`, a batch is as many images as have together about so many pairs; 0 counts images.
-        epochs, patience: the most, and how many without a better validation R@50 before it stops.
-        keep: the "best" epoch by validation R@50; or the "last": no validation images needed, no early stop.
-            A hundred images can't tell epochs apart: with so few, the last of a falling rate is the safer choice.
-        first_epochs: how many of the epochs, at the beginning, train the baseline of a model with context.
-        learning_rate, warmup, schedule: warmup counts steps; "cosine" ends at a fiftieth of the rate. With
-            `first_epochs` it starts anew after them.
-        weight_decay, context_decay: of the matrices of the baseline and of the context.
-        pair_rate: the context's network over pairs learns at this share of the rate. Where labels are to be
-            corrected, it fits too closely long before they are learned.
-        clip: largest norm of a gradient; 0 for none.
+        batch: images per batch.
+        learning_rate, warmup: warmup counts steps.
+        pair_rate: the context's network over pairs learns at this share of the rate. Where labels are corrected, it
+            fits too closely long before they are learned.
         average: decay of the running mean of the weights, which is what is validated and kept; 0 for none.
-        workers: processes that prepare batches.
+        keep: the "best" epoch by validation R@50; or the "last": no validation images needed, no early stop. A hundred
+            images can't tell epochs apart: with so few, the last of a falling rate is the safer choice.
+        patience: number of epochs without a better validation R@50 before it stops.
     """
 
     batch: int = bounded(64, 1, 100_000)
-    pairs: int = bounded(0, 0, 10**8)
-    epochs: int = bounded(10, 1, 100_000)
-    patience: int = bounded(3, 1, 100_000)
-    keep: Literal["best", "last"] = "best"
-    first_epochs: int = bounded(6, 0, 100_000)
     learning_rate: float = bounded(1e-3, 1e-9, 10.0)
-    weight_decay: float = bounded(1e-4, 0.0, 10.0)
-    context_decay: float = bounded(1e-3, 0.0, 10.0)
     warmup: int = bounded(100, 0, 10**7)
-    schedule: Literal["cosine", "constant"] = "cosine"
     pair_rate: float = bounded(1.0, 0.0, 1.0)
-    clip: float = bounded(5.0, 0.0, 1e6)
     average: float = bounded(0.998, 0.0, 0.999999)
-    workers: int = bounded(0, 0, 64)
+    keep: Literal["best", "last"] = "best"
+    patience: int = bounded(3, 1, 100_000)
 
 
 @dataclass(frozen=True)
 class AugmentConfig:
-    """What is done to a training image, afresh each epoch.
+    """What is done to a training image, anew each epoch.
 
     Args:
-        mirror: left and right change places in half of the images.
-        distractors: boxes of another training image are added, on average so many for each box of the image; they
-            are not related to anything.
-        drop: in half of the images boxes are left out, at a rate drawn from 0 to this one; what hangs on them goes
-            too. The context sees more kinds of neighbourhoods than there are images.
-        photos: where images borrow label distributions, those that have their own come so many times an epoch: what is
-            borrowed lacks what goes together in a photo.
+        mirror: left and right are swapped in half of the images.
+        drop: in half of the images boxes are left out, and their relations, at a rate drawn from 0 to this one: the
+            context meets more kinds of neighbourhoods than there are images.
+        photos: where other images resample their label distributions, those with their own come this many times per
+            epoch: resampled ones don't show what goes together in a photo.
         given: share of the batches with given labels where the task is "both".
-        drop_from: boxes are left out in the epochs that train the context, or from the first ("start").
     """
 
     mirror: bool = True
-    distractors: float = bounded(0.0, 0.0, 10.0)
-    drop: float = bounded(0.5, 0.0, 0.95)
-    drop_from: Literal["context", "start"] = "context"
+    drop: float = bounded(0.0, 0.0, 0.95)
     photos: int = bounded(1, 1, 100)
     given: float = bounded(0.5, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class StageConfig:
+    """How the baseline is trained, or the context; `epochs` are the most."""
+
+    epochs: int = bounded(6, 1, 100_000)
+    loss: LossConfig = LossConfig()
+    optim: OptimConfig = OptimConfig()
+    augment: AugmentConfig = AugmentConfig()
 
 
 @dataclass(frozen=True)
@@ -163,76 +148,100 @@ class SimulateConfig:
     """SGCls without a detector: label distributions by a confusion model, see `scenegpi.training.simulate`."""
 
     strength: float = bounded(5.0, 0.0, 100.0)
-    noise: float = bounded(1.0, 0.0, 100.0)
-    frequency: float = bounded(0.5, 0.0, 10.0)
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """A whole run. `task` "both" trains with labels given in some batches and without in others (`augment.given`).
+    """A whole run: the label predictor where `model.vision` is set, then the baseline, then the context if any.
 
-    `stage` "vision" trains a label predictor on photos, "graph" a model on what that shows, "both" one after the other;
-    "layout" is a model without pixels. Images without a photo borrow label distributions (see `training.borrow`).
-    `fit` says how the label predictor is trained, where not as usual.
-    `start` is a model whose baseline is taken over, instead of training one first. `simulate` makes up label
-    distributions for SGCls; the figures are then called simulated. `device` is one of Lightning's accelerators,
-    `devices` how many processes of it train together. `calibrate` fits temperatures of the best model to the validation
-    images (see `models.calibrate`).
+    Args:
+        preset: the model starts from it.
+        task: labels are given ("predcls"), found ("sgcls"), or given in some batches and found in others ("both").
+        seed: random seed.
+        start: a run, or a model, whose baseline is taken over instead of trained; a run's label predictor too.
+        device, devices, nodes: one of Lightning's accelerators, processes per machine, machines.
+        model, data: what is trained on what.
+        fit: how the label predictor is trained, where not by the defaults.
+        baseline, context: how each stage is trained.
+        simulate: label distributions for SGCls are made up; the figures are then called simulated.
+        calibration: numbers that the finished model gets; by default they are fitted to the validation images.
+        half: the finished model is stored in half precision.
     """
 
     preset: str = _DEFAULT_PRESET
     task: Literal["predcls", "sgcls", "both"] = "predcls"
-    stage: Literal["layout", "vision", "graph", "both"] = "layout"
     seed: int = bounded(0, 0, 2**31 - 1)
     start: str | None = None
     device: Literal["auto", "cpu", "gpu", "cuda", "mps"] = "cpu"
     devices: int = bounded(1, 1, 1024)
     nodes: int = bounded(1, 1, 1024)
-    model: ModelConfig = _DEFAULT_MODEL
+    model: ModelConfig = field(default_factory=lambda: preset(_DEFAULT_PRESET))
     data: DataConfig = DataConfig()
-    loss: LossConfig = LossConfig()
-    optim: OptimConfig = OptimConfig()
-    augment: AugmentConfig = AugmentConfig()
-    simulate: SimulateConfig | None = None
     fit: FitOptions | None = None
-    calibrate: bool = True
+    baseline: StageConfig = StageConfig()
+    context: StageConfig = StageConfig(epochs=4, augment=AugmentConfig(drop=0.5))
+    simulate: SimulateConfig | None = None
+    calibration: Calibrations | None = None
+    half: bool = False
 
     @property
     def scored_task(self) -> Literal["predcls", "sgcls"]:
-        """The task of the validation figures; a model that sees and does both is judged by the harder one."""
-        harder = self.task == "sgcls" or (self.task == "both" and self.stage != "layout")
+        """The task of the validation figures; a model that uses photos and does both is judged by the harder one."""
+        harder = self.task == "sgcls" or (self.task == "both" and self.model.vision is not None)
         return "sgcls" if harder else "predcls"
 
+    @property
+    def simulated(self) -> bool:
+        """Whether the validation figures rest on simulated label distributions."""
+        return self.simulate is not None and self.scored_task == "sgcls"
 
-def train_config(data: Mapping[str, Any]) -> TrainConfig:
-    """From plain values; where `preset` is named, the model starts from it. OptionError that names the field.
+    @property
+    def stage(self) -> StageConfig:
+        """The stage that the finished model comes from."""
+        return self.baseline if self.model.context is None else self.context
 
-    Epochs that are not said: 6 for a baseline, and 4 for the context on top of it. A task that is not said: both for
-    a model that sees, else PredCls.
+
+_SHARED = ("loss", "optim", "augment")
+
+
+def train_config(values: Mapping[str, Any]) -> TrainConfig:
+    """From the tables of a TOML file; the model starts from its preset. OptionError that names the field.
+
+    A task that is not given is "both" for a model that uses photos, else PredCls.
     """
-    named = data.get("preset", TrainConfig.preset) if isinstance(data, Mapping) else TrainConfig.preset
+    if not isinstance(values, Mapping):
+        raise OptionError(f"expected a table of settings, found {type(values).__name__}")
+    named = values.get("preset", TrainConfig.preset)
     if not isinstance(named, str):
         raise OptionError(f"preset: expected a text, found {type(named).__name__}")
-    model, optim = preset(named), OptimConfig()
-    if model.context is None:
-        optim = replace(optim, epochs=optim.first_epochs, first_epochs=0)
-    elif data.get("start") is not None:
-        optim = replace(optim, epochs=optim.epochs - optim.first_epochs, first_epochs=0)
-    start = replace(TrainConfig(), preset=named, model=model, optim=optim)
-    if data.get("stage", start.stage) != start.stage:
-        start = replace(start, task="both", model=replace(model, vision=VisionConfig()))
-    return override(start, data, "")
+    shared = {key: values[key] for key in _SHARED if key in values}
+    override(StageConfig(), shared, "")  # so that errors name the table that the user wrote
+    rest = {key: value for key, value in values.items() if key not in (*_SHARED, "epochs")}
+    for stage in ("baseline", "context"):
+        rest[stage] = merged(shared, rest.get(stage, {}))
+    config = override(replace(TrainConfig(), preset=named, model=preset(named)), rest, "")
+    if config.model.vision is not None and "task" not in values:
+        config = replace(config, task="both")
+    return config if values.get("epochs") is None else with_epochs(config, values["epochs"])
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """The values of a TOML file; DataError with the line where it is none."""
-    path = Path(path)
-    check_file(path)
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise DataError(path, "too large for a configuration")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(path, f"is not TOML ({error})") from None
+def with_epochs(config: TrainConfig, epochs: Any) -> TrainConfig:
+    """The same run with this many epochs in all, divided between its stages in the proportion that they had."""
+    whole = override(config.stage, {"epochs": epochs}, "").epochs
+    if config.model.context is None:
+        return replace(config, baseline=replace(config.baseline, epochs=whole))
+    if config.start is not None:
+        return replace(config, context=replace(config.context, epochs=whole))
+    if whole < 2:
+        raise OptionError("epochs: baseline and context need one each, so at least 2 (or take a baseline over: start)")
+    share = config.baseline.epochs / (config.baseline.epochs + config.context.epochs)
+    first = min(max(round(share * whole), 1), whole - 1)
+    baseline, context = replace(config.baseline, epochs=first), replace(config.context, epochs=whole - first)
+    return replace(config, baseline=baseline, context=context)
+
+
+def merged(below: Any, above: Any) -> Any:
+    """Two nested tables; where both have a value, that of `above` counts."""
+    if not isinstance(below, Mapping) or not isinstance(above, Mapping):
+        return above
+    return {**below, **{key: merged(below.get(key), value) for key, value in above.items()}}

@@ -1,4 +1,4 @@
-"""Which images train and which validate, from what the configuration says."""
+"""Which images train, which validate and which are left out, from what the configuration says."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scenegpi.data.columns import SPLITS
 from scenegpi.data.dataset import Dataset
@@ -36,21 +37,30 @@ class Images(NamedTuple):
 
 
 def open_images(config: DataConfig, photos: bool = False) -> Images:
-    """Training and validation images, and where their photos lie; DataError if there are no images of either."""
-    if not config.path:
-        raise OptionError("data.path: which data set?")
-    dataset = open_dataset(config.path, format=config.format, images=config.photos)
-    if not dataset.vocabulary.predicates:
-        raise DataError(config.path, "boxes without relations: nothing to learn from")
+    """Training and validation images, and where their photos are; DataError if there is nothing to train on."""
+    dataset = _open(config)
     if config.distributions is not None:
         dataset = attach_distributions(dataset, config.distributions)
     train, validation = _split(dataset, config, photos)
-    if config.images:
-        train = train[: config.images]
-    if not len(train) or not len(validation):
+    if config.limit and config.limit < len(train):
+        train = train[np.arange(config.limit) * len(train) // config.limit]
+    if not len(train) or (not len(validation) and config.validation != 0):
         raise DataError(config.path, f"{len(train)} training and {len(validation)} validation images with a relation")
     found = [[data.image_path(i) for i in range(len(data))] if photos else [] for data in (train, validation)]
     return Images(list(train), list(validation), dataset.vocabulary, *found)
+
+
+def left_out(config: DataConfig) -> Dataset:
+    """The images of the fold that a run does not train on; those without a relation are no test."""
+    dataset = _open(config)
+    return dataset[_fold(dataset, config)].drop_empty()
+
+
+def deal(images: int, folds: int) -> NDArray[np.int64]:
+    """The fold of each image, (n,), sizes as even as can be; the same whenever it is asked."""
+    fold = np.empty(images, dtype=np.int64)
+    fold[np.random.default_rng(0).permutation(images)] = np.arange(images) % folds
+    return fold
 
 
 def open_words(config: TrainConfig, vocabulary: Vocabulary) -> WordVectors | None:
@@ -63,24 +73,46 @@ def open_words(config: TrainConfig, vocabulary: Vocabulary) -> WordVectors | Non
     return load_words(Path(config.data.words), [*vocabulary.objects, *vocabulary.predicates])
 
 
+def _open(config: DataConfig) -> Dataset:
+    if not config.path:
+        raise OptionError("data.path: which data set? (--data)")
+    dataset = open_dataset(config.path, format=config.format, images=config.photos)
+    if not dataset.vocabulary.predicates:
+        raise DataError(config.path, "boxes without relations: nothing to learn from")
+    return dataset
+
+
+def _photographed(dataset: Dataset) -> NDArray[np.int64]:
+    """(n,) places of the images that have a photo."""
+    return np.array([i for i in range(len(dataset)) if dataset.image_path(i) is not None], dtype=np.int64)
+
+
+def _fold(dataset: Dataset, config: DataConfig) -> NDArray[np.int64]:
+    if config.fold is None:
+        return np.zeros(0, dtype=np.int64)
+    if config.fold >= config.folds:
+        raise OptionError(f"data.fold: {config.fold} of {config.folds} folds, which are counted from 0")
+    places = _photographed(dataset)
+    return places[deal(len(places), config.folds) == config.fold]
+
+
 def _split(dataset: Dataset, config: DataConfig, photos: bool) -> tuple[Dataset, Dataset]:
     codes = dataset.split_codes()
-    if config.splits == "all" or not (codes == SPLITS["train"]).any():
-        return _set_aside(dataset.drop_empty(), config, photos)
-    if not config.validation and (codes == SPLITS["val"]).any():
-        return dataset.split("train").drop_empty(), dataset.split("val").drop_empty()
-    count = config.validation or max(len(dataset.split("train").drop_empty()) // ONE_IN, 1)
-    parts = [dataset.split(name, count, config.validation_seed).drop_empty() for name in ("train", "val")]
-    return parts[0], parts[1]
-
-
-def _set_aside(dataset: Dataset, config: DataConfig, photos: bool) -> tuple[Dataset, Dataset]:
-    """So many images to validate, of those with a photo where photos count; the first, or drawn by the seed."""
-    able = np.arange(len(dataset))
-    if photos:
-        shown = [i for i in able.tolist() if dataset.image_path(i) is not None]
-        able = np.array(shown, dtype=np.int64) if shown else able
-    if config.validation_seed is not None:
-        able = np.random.default_rng(config.validation_seed).permutation(able)
-    taken = np.sort(able[: config.validation or max(len(able) // ONE_IN, 1)])
-    return dataset[np.setdiff1d(np.arange(len(dataset)), taken)], dataset[taken]
+    named = bool((codes == SPLITS["train"]).any())
+    chosen = codes == SPLITS["train"] if named else np.ones(len(dataset), dtype=bool)
+    if config.splits == "photos":
+        chosen[_photographed(dataset)] = True
+    chosen[_fold(dataset, config)] = False
+    train = dataset[np.flatnonzero(chosen)].drop_empty()
+    own = dataset[np.flatnonzero((codes == SPLITS["val"]) & ~chosen)].drop_empty()
+    if config.validation is None and named and len(own):
+        return train, own
+    count = max(len(train) // ONE_IN, 1) if config.validation is None else config.validation
+    able = np.arange(len(train))
+    if photos:  # with no photo at all there is nothing to choose from
+        found = _photographed(train)
+        able = found if len(found) else able
+    if count >= len(train):
+        raise DataError(config.path, f"{count} validation images of only {len(train)} that could train")
+    aside = able[:count]
+    return train[np.setdiff1d(np.arange(len(train)), aside)], train[aside]

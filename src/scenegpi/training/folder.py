@@ -1,8 +1,11 @@
-"""A run on disk: what it was told, its log, its best model, and the state to go on from.
+"""A run on disk: what it was told, its log, its model, and the state to go on from.
 
-    config.json   every setting
-    log.csv       one row an epoch
-    model/        the best model so far (a checkpoint folder)
+    config.json   every setting; written first
+    scenes/       where the run drew its own
+    vision/       the label predictor, see `scenegpi.training.vision_stage`
+    baseline/     the stage before the context: a log, a model and a state of its own
+    log.csv       one row per epoch
+    model/        the best model so far, or the last (a checkpoint folder)
     last.ckpt     weights, optimiser and counters after the last whole epoch
     finished.json when it is done
 
@@ -11,10 +14,9 @@ Files are replaced whole, the model before the state: a kill at any moment costs
 
 from __future__ import annotations
 
+import copy
 import csv
-import json
 import math
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -24,11 +26,14 @@ import torch
 from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
 
 from scenegpi.errors import DataError
-from scenegpi.files import whole_file
-from scenegpi.models.checkpoint import save_model
-from scenegpi.training.module import MONITOR, SceneModule
+from scenegpi.files import LOCK, check_file, whole_file
+from scenegpi.models.build import SceneModel
+from scenegpi.models.checkpoint import load_model, save_model
+from scenegpi.training.callbacks import RunningMean
+from scenegpi.training.module import MONITOR, SceneModule, recall_figures
 
 CONFIG, LOG, MODEL, STATE, FINISHED = "config.json", "log.csv", "model", "last.ckpt", "finished.json"
+SCENES, BASELINE = "scenes", "baseline"
 
 
 class WholeFiles(TorchCheckpointIO):
@@ -39,6 +44,7 @@ class WholeFiles(TorchCheckpointIO):
             torch.save(checkpoint, part)
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = True) -> dict[str, Any]:
+        check_file(Path(path))
         try:
             return torch.load(path, map_location=map_location or "cpu", weights_only=True)
         except Exception as error:  # what torch raises depends on where the file is broken
@@ -46,19 +52,37 @@ class WholeFiles(TorchCheckpointIO):
 
 
 class RunFolder(L.Callback):
-    """Writes the run after every epoch. Stands last among the callbacks, so that it saves what the others know."""
+    """Writes a stage after every epoch. Stands last among the callbacks, so that it saves what the others know.
 
-    def __init__(self, folder: Path, record: dict[str, Any], simulated: bool, keep_last: bool = False) -> None:
-        self.folder, self.record, self.simulated, self.keep_last = folder, record, simulated, keep_last
+    Args:
+        folder: of the stage.
+        record: how the model is made, for its card.
+        mean: whose model is kept; without it, the one that is trained.
+        keep_last: keep the last epoch instead of the best.
+        simulated: the figures rest on simulated label distributions.
+    """
+
+    def __init__(
+        self, folder: Path, record: dict[str, Any], mean: RunningMean | None, keep_last: bool, simulated: bool
+    ) -> None:
+        self.folder, self.record, self.mean, self.keep_last = folder, record, mean, keep_last
+        self.scored_on = "validation" + (" (simulated label distributions)" if simulated else "")
         self.rows: list[dict[str, float]] = []
         self.best = -1.0
+        self.metrics: dict[str, Any] = {}
+        self._kept: SceneModel | None = None
         self.started = time.perf_counter()
 
+    @property
+    def kept(self) -> SceneModel:
+        """The model of the epoch that is kept; of one before a resume, from the folder."""
+        return load_model(self.folder / MODEL) if self._kept is None else self._kept
+
     def state_dict(self) -> dict[str, Any]:
-        return {"rows": self.rows, "best": self.best}
+        return {"rows": self.rows, "best": self.best, "metrics": self.metrics}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.rows, self.best = list(state_dict["rows"]), float(state_dict["best"])
+        self.rows, self.best, self.metrics = (state_dict[name] for name in ("rows", "best", "metrics"))
 
     def on_train_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.started = time.perf_counter()
@@ -68,28 +92,28 @@ class RunFolder(L.Callback):
             raise TypeError(f"RunFolder writes runs of SceneModule, not of {type(pl_module).__name__}")
         seconds = time.perf_counter() - self.started
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
-        row = {"epoch": trainer.current_epoch + 1, "seconds": round(seconds, 2), **metrics}
-        self.rows.append(row)
+        epoch = trainer.current_epoch + 1
+        self.rows.append({"epoch": epoch, "seconds": round(seconds, 2), **metrics})
         found = metrics.get(MONITOR, 0.0)
         better = found > self.best
         self.best = max(self.best, found)
         if trainer.is_global_zero:
             if better or self.keep_last:
-                self._save_model(pl_module, trainer.current_epoch + 1)
+                self._keep(pl_module, epoch)
             self._save_log()
             mark = " (best)" if better and not self.keep_last else ""
             recall = f", {MONITOR} {found:.2f}{mark}" if MONITOR in metrics else ""
-            print(
-                f"epoch {row['epoch']}: loss {metrics.get('loss', math.nan):.4f}{recall}, {seconds:.0f} s", flush=True
-            )
+            print(f"epoch {epoch}: loss {metrics.get('loss', math.nan):.4f}{recall}, {seconds:.0f} s", flush=True)
         trainer.save_checkpoint(self.folder / STATE)
 
-    def _save_model(self, module: SceneModule, epoch: int) -> None:
+    def _keep(self, module: SceneModule, epoch: int) -> None:
+        self._kept = copy.deepcopy(module.model if self.mean is None else self.mean.model)
         count = int(module.recall.sums[module.plan.layout.blocks["images"]][0])
-        what = "validation" + (" (simulated label distributions)" if self.simulated else "")
-        entry = {"figures": module.figures(), "images": count, "protocol": str(module.plan.protocol), "epoch": epoch}
-        metrics = {what: entry} if count else {}
-        save_model(module.best_model, self.folder / MODEL, metrics, self.record, overwrite=True)
+        entry = {"figures": recall_figures(module.recall), "images": count}
+        self.metrics = (
+            {self.scored_on: {**entry, "protocol": str(module.plan.protocol), "epoch": epoch}} if count else {}
+        )
+        save_model(self._kept, self.folder / MODEL, self.metrics, self.record, overwrite=True)
 
     def _save_log(self) -> None:
         names = list(dict.fromkeys(name for row in self.rows for name in row))
@@ -99,22 +123,7 @@ class RunFolder(L.Callback):
             writer.writerows(self.rows)
 
 
-def check_empty(folder: Path, but: str | None = None) -> None:
-    """DataError if there is something in the folder of a new run, other than what is called `but`."""
-    if folder.exists() and (not folder.is_dir() or any(each.name != but for each in folder.iterdir())):
+def check_empty(folder: Path) -> None:
+    """DataError if there is something in the folder of a new run."""
+    if any(each.name != LOCK for each in folder.iterdir()):
         raise DataError(folder, "exists already (--resume goes on with a run, or choose another folder)")
-
-
-def tidy(folder: Path) -> None:
-    """What a kill may leave: half-written files go; a model that was being replaced comes back."""
-    for old in folder.glob(f".{MODEL}.*.old"):
-        if not (folder / MODEL).exists():
-            old.rename(folder / MODEL)
-    for left in (*folder.glob(".*.part"), *folder.glob(".*.old")):
-        shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
-
-
-def write_json(path: Path, data: Any) -> None:
-    """A JSON file, written whole."""
-    with whole_file(path) as part:
-        part.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

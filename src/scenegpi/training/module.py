@@ -1,9 +1,9 @@
-"""The Lightning module: one step of training, validation by recall, a running mean of the weights."""
+"""The Lightning module: one step of training, and validation by recall."""
 
 from __future__ import annotations
 
-import copy
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import lightning as L
@@ -11,104 +11,78 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scenegpi.errors import DataError
-from scenegpi.features.batch import SceneBatch, Seen
+from scenegpi.errors import DataError, GraphError
+from scenegpi.features.batch import SceneBatch
+from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models.build import SceneModel
-from scenegpi.models.predict import predict_seen
-from scenegpi.training.config import TrainConfig
+from scenegpi.prediction import PredictOptions, Predictor
+from scenegpi.training.config import StageConfig, TrainConfig
 from scenegpi.training.losses import scene_loss
 
 MONITOR = "R@50"
 KS = (20, 50, 100)
-_WARM_AVERAGE = 10
-
-
-def recall_figures(state: RecallState) -> dict[str, float]:
-    """R@K and mR@K, as shares; those that there are."""
-    found = state.result().figures
-    return {name: found[name] for k in KS for name in (f"R@{k}", f"mR@{k}") if math.isfinite(found[name])}
+WEIGHT_DECAY, CONTEXT_DECAY = 1e-4, 1e-3
+"""Of the matrices of the baseline and of the context."""
+LOWEST_RATE = 0.02
 
 
 class SceneModule(L.LightningModule):
-    """Trains `model`; validates and keeps `best_model`, the running mean of its weights (or the model itself).
+    """Trains and validates `model`.
 
     Args:
-        model: prepared.
+        model: prepared; a context's baseline stays as it is.
         config: of the run.
+        stage: of this part of the run.
         balance: (P,) weights of the predicates for the balanced loss.
         run: names the run in errors.
     """
 
     balance: Tensor | None
 
-    def __init__(self, model: SceneModel, config: TrainConfig, balance: Tensor | None = None, run: str = "run") -> None:
+    def __init__(
+        self, model: SceneModel, config: TrainConfig, stage: StageConfig, balance: Tensor | None = None, run: str = ""
+    ) -> None:
         super().__init__()
-        self.model, self.config, self.run = model, config, run
-        self.average = copy.deepcopy(model).requires_grad_(False) if config.optim.average else None
+        self.model, self.config, self.stage, self.run = model, config, stage, run
         self.register_buffer("balance", balance, persistent=False)
-        self.plan = Plan(Protocol(task=config.scored_task, constraint="graph", ks=KS), model.vocabulary)
+        self.plan = recall_plan(config, model)
         self.recall = RecallState(self.plan)
-
-    @property
-    def best_model(self) -> SceneModel:
-        """The weights that are validated and kept."""
-        return self.model if self.average is None else self.average
-
-    def on_train_epoch_start(self) -> None:
-        # The context is trained on the baseline that was validated, the mean of its weights.
-        first = self.config.optim.first_epochs
-        if self.average is not None and first and self.current_epoch == first:
-            self.model.baseline.load_state_dict(self.average.baseline.state_dict())
 
     def training_step(self, batch: SceneBatch, number: int) -> Tensor:
         """The loss of a batch, divided by its images."""
-        # Dropout and drawn targets depend on the place in the run, not on what ran before: a resumed run repeats them.
+        # Dropout depends on the place in the run, not on what ran before: a resumed run repeats it.
         seed = (self.config.seed, self.current_epoch, number, self.global_rank)
         torch.manual_seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
-        first = self.current_epoch < self.config.optim.first_epochs
-        out = self.model.baseline(batch) if first else self.model(batch)
-        losses = scene_loss(out, batch, self.config.loss, self.balance, self._mean_over_processes)
+        losses = scene_loss(self.model(batch), batch, self.stage.loss, self.balance, self._mean_over_processes)
         loss = losses.sum()
         if not bool(torch.isfinite(loss)):
             self._stop(batch, losses.detach(), number)
         self.log("loss", loss.detach(), batch_size=batch.num_graphs, prog_bar=True, on_epoch=True, on_step=False)
         return loss
 
-    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
-        if self.average is not None:
-            decay = min(self.config.optim.average, (self.global_step + 1) / (self.global_step + _WARM_AVERAGE))
-            with torch.no_grad():
-                for mean, value in zip(self.average.parameters(), self.model.parameters(), strict=True):
-                    mean.lerp_(value, 1 - decay)
-
     def on_validation_epoch_start(self) -> None:
         self.recall = RecallState(self.plan)
 
-    def validation_step(self, images: list[Seen], number: int) -> None:
+    def validation_step(self, images: list[SceneGraph], number: int) -> None:
         """Predicts a group of validation images and counts what is found."""
-        found = list(predict_seen(self.best_model, images, self.config.scored_task))
-        self.recall.update(found, [image.graph for image in images])
+        self.recall.update(scored(self.model, images, self.config.scored_task), images)
 
     def on_validation_epoch_end(self) -> None:
         if self.trainer.world_size > 1:
             sums = torch.from_numpy(self.recall.sums).to(self.device)
             self.recall.sums[:] = self.trainer.strategy.reduce(sums, reduce_op="sum").cpu().numpy()
-        for name, value in self.figures().items():
+        for name, value in recall_figures(self.recall).items():
             self.log(name, 100 * value, prog_bar=name == MONITOR, rank_zero_only=False)
-
-    def figures(self) -> dict[str, float]:
-        """R@K and mR@K of the last validation, as shares."""
-        return recall_figures(self.recall)
 
     def configure_optimizers(self) -> Any:
         """Adam with decoupled weight decay on matrices, warm-up, then a cosine."""
-        optim = self.config.optim
+        optim = self.stage.optim
         baseline = {id(each) for each in self.model.baseline.parameters()}
         groups: dict[tuple[float, float], list[Tensor]] = {}
         for name, each in self.model.named_parameters():
             if each.requires_grad:
-                decay = optim.weight_decay if id(each) in baseline else optim.context_decay
+                decay = WEIGHT_DECAY if id(each) in baseline else CONTEXT_DECAY
                 share = optim.pair_rate if ".edge_" in name else 1.0
                 groups.setdefault((decay if each.dim() > 1 else 0.0, share), []).append(each)
         settings = [
@@ -116,15 +90,12 @@ class SceneModule(L.LightningModule):
             for (decay, share), params in groups.items()
         ]
         adam = torch.optim.AdamW(settings, lr=optim.learning_rate)
-        whole = max(int(self.trainer.estimated_stepping_batches), 1)
-        first = whole * min(optim.first_epochs, optim.epochs) // optim.epochs
+        steps = max(int(self.trainer.estimated_stepping_batches), 1)
 
         def rate(step: int) -> float:
-            step, steps = (step, first) if step < first else (step - first, whole - first)
             warm = min(1.0, (step + 1) / max(optim.warmup, 1))
-            if optim.schedule == "constant":
-                return warm
-            return warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(step / max(steps, 1), 1.0))))
+            fall = 0.5 * (1 + math.cos(math.pi * min(step / steps, 1.0)))
+            return warm * (LOWEST_RATE + (1 - LOWEST_RATE) * fall)
 
         schedule = torch.optim.lr_scheduler.LambdaLR(adam, rate)
         return {"optimizer": adam, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
@@ -142,3 +113,25 @@ class SceneModule(L.LightningModule):
         raise DataError(
             self.run, f"the loss is {value} in epoch {self.current_epoch + 1}, step {number + 1}: image {images}{more}"
         )
+
+
+def recall_plan(config: TrainConfig, model: SceneModel) -> Plan:
+    """How validation images are scored."""
+    return Plan(Protocol(task=config.scored_task, constraint="graph", ks=KS), model.vocabulary)
+
+
+def scored(model: SceneModel, images: Iterable[SceneGraph], task: Any) -> list[SceneGraph]:
+    """What a model says of images that are in its vocabulary, as recall wants it; GraphError for one without labels."""
+    predictor = Predictor(model, options=PredictOptions.scoring(task), device=model.device)
+    found = []
+    for prediction in predictor.stream(images):
+        if prediction.graph is None:
+            raise GraphError(prediction.problem)
+        found.append(prediction.graph)
+    return found
+
+
+def recall_figures(state: RecallState) -> dict[str, float]:
+    """R@K and mR@K, as shares; those that there are."""
+    found = state.result().figures
+    return {name: found[name] for k in KS for name in (f"R@{k}", f"mR@{k}") if math.isfinite(found[name])}

@@ -1,10 +1,10 @@
 r"""Simulated label distributions: what a detector might say of each box, from the true label and noise.
 
-.. math:: P_i = \text{softmax}_c(s\,[c = y_i] + \lambda \log f_c + \sigma \epsilon_{ic}), \qquad \epsilon \sim N(0, 1)
+.. math:: P_i = \text{softmax}_c(s\,[c = y_i] + \tfrac 1 2 \log f_c + \epsilon_{ic}), \qquad \epsilon \sim N(0, 1)
 
-f_c is the share of label c among training boxes: rare labels are taken for common ones. `strength` s, `noise` sigma and
-`frequency` lambda set how often the most probable label is the true one. This is a test of the code for SGCls where
-there are no pixels; figures that rest on it are always called simulated.
+f_c is the share of label c among training boxes: rare labels are taken for common ones. `strength` s sets how often
+the most probable label is the true one. This is a test of the code for SGCls where there are no pixels; figures that
+rest on it are always called simulated.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from scenegpi.graph import SceneGraph
 from scenegpi.training.config import SimulateConfig
 
+FREQUENCY = 0.5
+
 
 def label_shares(graphs: Iterable[SceneGraph], labels: int) -> NDArray[np.float64]:
-    """f (C,): the share of each label among the boxes, each counted once more than it is seen."""
+    """f (C,): the share of each label among the boxes, each counted once more than it occurs."""
     counts = np.ones(labels)
     for graph in graphs:
         counts += np.bincount(graph.labels, minlength=labels)
@@ -31,7 +33,7 @@ def simulate_labels(
 ) -> SceneGraph:
     """The graph with a simulated `label_dist`; its labels stay the true ones. The same seed gives the same noise."""
     n, c = len(graph), len(shares)
-    logits = config.noise * np.random.default_rng(seed).standard_normal((n, c)) + config.frequency * np.log(shares)
+    logits = np.random.default_rng(seed).standard_normal((n, c)) + FREQUENCY * np.log(shares)
     logits[np.arange(n), graph.labels] += config.strength
     dist = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
     dist = (dist / dist.sum(axis=1, keepdims=True)).astype(np.float32)

@@ -1,0 +1,87 @@
+"""What goes on beside the training steps: the running mean of the weights, early stopping, a progress bar."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.pytorch.callbacks import Callback, EarlyStopping, WeightAveraging
+from torch import Tensor
+
+from scenegpi.models.build import SceneModel
+from scenegpi.progress import progress
+from scenegpi.training.module import SceneModule
+
+WARM = 10
+
+
+class RunningMean(WeightAveraging):
+    """Lightning's running mean of the weights, with a decay that starts low; the mean is what is validated.
+
+    Buffers are counts and scales, which never change: they are copied, not averaged.
+    """
+
+    def __init__(self, decay: float) -> None:
+        def follow(means: Any, weights: Any, count: Tensor) -> None:
+            n = int(count)
+            torch._foreach_lerp_(list(means), list(weights), 1 - min(decay, (n + 1) / (n + WARM)))
+
+        super().__init__(use_buffers=False, multi_avg_fn=follow)
+
+    @property
+    def model(self) -> SceneModel:
+        """The model with the mean of the weights so far."""
+        module = None if self._average_model is None else self._average_model.module
+        if not isinstance(module, SceneModule):
+            raise RuntimeError("there is no mean before the training starts")
+        return module.model
+
+
+class Patience(EarlyStopping):
+    """Early stopping that knows, after a resume, that it had stopped already."""
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        trainer.should_stop = self.wait_count >= self.patience
+
+
+class Bar(Callback):
+    """A progress bar per epoch."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self._open = what, ExitStack()
+
+    def on_train_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        epoch = f"{self.what}, epoch {trainer.current_epoch + 1} of {trainer.max_epochs}"
+        self._advance = self._open.enter_context(progress(epoch, int(trainer.num_training_batches)))
+
+    def on_train_batch_end(self, *args: Any) -> None:
+        self._advance()
+
+    def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self._open.close()
+
+    def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
+        self._open.close()
+
+
+class StageBar:
+    """Shows what is done of what, for functions that tell: `bar("photos", done, total)`."""
+
+    def __init__(self, shown: bool) -> None:
+        self.shown, self._what, self._done, self._open = shown, "", 0, ExitStack()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if what != self._what:
+            self._open.close()
+            self._advance = self._open.enter_context(progress(what, total, self.shown))
+            self._what, self._done = what, 0
+        self._advance(done - self._done)
+        self._done = done
+
+    def __enter__(self) -> StageBar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()

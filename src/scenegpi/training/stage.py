@@ -1,0 +1,190 @@
+"""One stage of a run, the baseline or the context: build, train, keep an epoch, calibrate, write."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lightning as L
+import numpy as np
+import torch
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import TensorBoardLogger
+from torch.utils.data import DataLoader
+
+from scenegpi.errors import DataError, OptionError
+from scenegpi.features.batch import grouped
+from scenegpi.files import tidy, write_json
+from scenegpi.graph import SceneGraph
+from scenegpi.metrics import RecallState
+from scenegpi.models.build import SceneModel, build_model, prepare_model
+from scenegpi.models.calibration import Calibrations, fit_calibrations
+from scenegpi.models.checkpoint import load_model, save_model
+from scenegpi.models.config import ModelConfig
+from scenegpi.models.fingerprint import Fingerprint
+from scenegpi.training.batches import TrainingImages, as_they_are, train_loader
+from scenegpi.training.callbacks import Bar, Patience, RunningMean
+from scenegpi.training.config import StageConfig, TrainConfig
+from scenegpi.training.data_split import Images, open_words
+from scenegpi.training.folder import FINISHED, MODEL, STATE, RunFolder, WholeFiles
+from scenegpi.training.label_resampling import LabelResampler
+from scenegpi.training.losses import predicate_balance
+from scenegpi.training.module import MONITOR, SceneModule, recall_figures, recall_plan, scored
+from scenegpi.training.simulate import label_shares
+from scenegpi.vision.model import VisionModel
+
+CLIP = 5.0
+"""Largest norm of a gradient."""
+
+
+class Stage(NamedTuple):
+    """What is trained: the whole of `config.model`, or its baseline alone (`model`), by which settings, into which folder.
+
+    `start` is a model whose baseline is taken over, `vision` the label predictor that gave the images' `label_dist`.
+    """
+
+    config: TrainConfig
+    settings: StageConfig
+    model: ModelConfig
+    folder: Path
+    start: Path | str | None = None
+    vision: VisionModel | None = None
+    resampler: LabelResampler | None = None
+
+    @property
+    def name(self) -> str:
+        return "baseline" if self.model.context is None else "context"
+
+
+def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: bool = False) -> Path:
+    """Trains a stage, from its last whole epoch if there is one, unless it is finished; gives its model's folder."""
+    folder, settings = stage.folder, stage.settings
+    if (folder / FINISHED).is_file():
+        return folder / MODEL
+    if not images.validation and settings.optim.keep == "best":
+        raise OptionError("optim.keep: the best epoch is chosen by validation images, and there are none")
+    module = make_module(stage, images)
+    trainer, writer = make_trainer(stage, record, progress)
+    shares = label_shares(images.train, len(images.vocabulary.objects))
+    training = TrainingImages(images.train, stage.config, settings, shares, stage.resampler)
+    loader = train_loader(training, trainer.global_rank, trainer.world_size)
+    mine = images.validation[trainer.global_rank :: trainer.world_size]
+    if trainer.is_global_zero and folder.is_dir():
+        tidy(folder)
+    started = time.perf_counter()
+    state = folder / STATE
+    try:
+        trainer.fit(
+            module,
+            loader,
+            validation_loader(mine) if images.validation else None,
+            ckpt_path=str(state) if state.exists() else None,
+        )
+    except SystemExit:  # Lightning's answer to Ctrl+C
+        raise KeyboardInterrupt from None
+    if trainer.is_global_zero:
+        finish(stage, writer, images.validation)
+        kept = writer.rows[-1].get(MONITOR) if settings.optim.keep == "last" else writer.best
+        figures = {MONITOR: kept} if images.validation else {}
+        summary = {"epochs": len(writer.rows), **figures, "seconds": round(time.perf_counter() - started, 1)}
+        write_json(folder / FINISHED, summary)
+    trainer.strategy.barrier()
+    return folder / MODEL
+
+
+def finish(stage: Stage, writer: RunFolder, validation: Sequence[SceneGraph]) -> None:
+    """Calibrates the model that was kept, counts its validation figures anew, and writes it for the last time."""
+    config, model = stage.config, writer.kept
+    calibration = config.calibration if stage.model == config.model else None
+    if calibration is None and validation:
+        calibration = fit_calibrations(model, validation, config.task)
+    model.calibration = calibration or Calibrations()
+    if model.calibration != Calibrations():
+        given, found = model.calibration.predcls, model.calibration.sgcls
+        print(f"calibrated: labels given, {given}; labels found, {found}", flush=True)
+        for entry in writer.metrics.values():  # a list of relations over all pairs may change its order
+            state = RecallState(recall_plan(config, model))
+            state.update(scored(model, validation, config.scored_task), validation)
+            entry["figures"] = recall_figures(state)
+    half = config.half and stage.model == config.model
+    save_model(model, stage.folder / MODEL, writer.metrics, writer.record, overwrite=True, half=half)
+
+
+def make_module(stage: Stage, images: Images) -> SceneModule:
+    """Model and loss, prepared on the training images; everything random starts from the seed."""
+    config = stage.config
+    L.seed_everything(config.seed, workers=True, verbose=False)
+    words = open_words(config, images.vocabulary) if stage.model.context is not None else None
+    model = build_model(stage.model, images.vocabulary, words)
+    prepare_model(model, images.train)
+    model.trained_on = Fingerprint.of(images.train)
+    if stage.vision is not None and model.vision is not None:
+        model.vision.load_state_dict(stage.vision.state_dict())
+        model.vision.requires_grad_(False)
+    if stage.start is not None:
+        take_baseline(model, stage.start)
+    balance = None
+    if stage.settings.loss.kind == "balanced":
+        rows = np.concatenate([graph.relations[:, 2] for graph in images.train])
+        balance = predicate_balance(torch.from_numpy(np.bincount(rows, minlength=len(images.vocabulary.predicates))))
+    return SceneModule(model, config, stage.settings, balance, str(stage.folder))
+
+
+def take_baseline(model: SceneModel, source: Path | str) -> None:
+    """Weights, counts and scales of another model's baseline (in place); DataError if it is built differently."""
+    other = load_model(source)
+    if other.vocabulary != model.vocabulary:
+        raise DataError(source, "vocabulary: differs from that of the training data")
+    if other.config.baseline != model.config.baseline:
+        raise DataError(source, "model.baseline: built otherwise than the one that is to take over its weights")
+    model.baseline.load_state_dict(other.baseline.state_dict())
+    if other.trained_on is not None:
+        model.trained_on = other.trained_on if model.trained_on is None else model.trained_on | other.trained_on
+
+
+def make_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -> tuple[L.Trainer, RunFolder]:
+    """Lightning's Trainer with a running mean, early stopping, the stage's folder, and TensorBoard where there is one.
+
+    `record` says how the model is made, for its card.
+    """
+    for name in ("lightning", "lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning")
+    config, optim = stage.config, stage.settings.optim
+    mean = RunningMean(optim.average) if optim.average else None
+    writer = RunFolder(stage.folder, record, mean, optim.keep == "last", config.simulated)
+    callbacks: list[Callback] = [] if mean is None else [mean]
+    if optim.keep == "best":
+        callbacks.append(Patience(MONITOR, mode="max", patience=optim.patience, check_finite=False))
+    if progress:
+        callbacks.append(Bar(stage.name))
+    callbacks.append(writer)
+    board = TensorBoardLogger(str(stage.folder), name="", version="tensorboard") if find_spec("tensorboard") else False
+    trainer = L.Trainer(
+        accelerator=config.device,
+        devices=config.devices,
+        num_nodes=config.nodes,
+        strategy="ddp_find_unused_parameters_true" if config.devices * config.nodes > 1 else "auto",
+        max_epochs=stage.settings.epochs,
+        gradient_clip_val=CLIP,
+        callbacks=callbacks,
+        logger=board,
+        plugins=[WholeFiles()],
+        enable_checkpointing=False,
+        enable_model_summary=False,
+        enable_progress_bar=False,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+        inference_mode=False,
+    )
+    return trainer, writer
+
+
+def validation_loader(images: Sequence[SceneGraph]) -> DataLoader[Any]:
+    """Groups of validation images."""
+    return DataLoader(list(grouped(images)), batch_size=None, collate_fn=as_they_are)  # type: ignore[arg-type]
