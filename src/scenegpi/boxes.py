@@ -1,9 +1,13 @@
-"""Overlap of boxes as the field's evaluators count it: pixels inclusively (+1), in float64."""
+"""Overlap of boxes as the field's evaluators count it: pixels inclusively (+1), in float64; and suppression by it."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+MAX_CANDIDATES = 4096
+"""Suppression looks at no more boxes than this."""
+BLOCK = 256
 
 
 def box_iou(a: NDArray[np.floating], b: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -14,6 +18,43 @@ def box_iou(a: NDArray[np.floating], b: NDArray[np.floating]) -> NDArray[np.floa
 def paired_iou(a: NDArray[np.floating], b: NDArray[np.floating]) -> NDArray[np.float64]:
     """IoU of each box of `a` with the box of `b` in the same row: (N, 4), (N, 4) -> (N,)."""
     return _iou(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
+
+
+def suppress(
+    boxes: NDArray[np.floating], scores: NDArray[np.floating] | None, groups: NDArray[np.integer], iou: float
+) -> NDArray[np.int64]:
+    """Non-maximum suppression: indices of the boxes that stay, best first.
+
+    A box goes if a better one of its group (label) that stays overlaps it by more than `iou`. Equal scores keep their
+    order; without scores the first is the best. Only the best `MAX_CANDIDATES` boxes are considered, so time and memory
+    are bounded.
+
+    Args:
+        boxes, scores, groups: (N, 4), (N,) and (N,).
+    """
+    weight = np.zeros(len(boxes)) if scores is None else np.asarray(scores, dtype=np.float64)
+    order = np.argsort(-weight, kind="stable")[:MAX_CANDIDATES]
+    group = np.asarray(groups)[order]
+    by_group = np.argsort(group, kind="stable")  # the best of each group first
+    stays = np.ones(len(order), dtype=bool)
+    for rows in np.split(by_group, np.flatnonzero(np.diff(group[by_group])) + 1):
+        stays[rows] = _unbeaten(boxes[order[rows]], iou)
+    return order[stays]
+
+
+def _unbeaten(boxes: NDArray[np.floating], iou: float) -> NDArray[np.bool_]:
+    """Which of the boxes (N, 4), best first, overlap no earlier one that stays; block by block, so in little memory."""
+    stays = np.ones(len(boxes), dtype=bool)
+    for start in range(0, len(boxes), BLOCK):
+        block = boxes[start : start + BLOCK]
+        before = boxes[:start][stays[:start]]
+        alive: NDArray[np.bool_] = np.logical_not((box_iou(block, before) > iou).any(axis=1))
+        over = box_iou(block, block) > iou
+        for i in np.flatnonzero(alive):
+            if alive[i]:
+                alive[i + 1 :] &= ~over[i, i + 1 :]
+        stays[start : start + BLOCK] = alive
+    return stays
 
 
 def _iou(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

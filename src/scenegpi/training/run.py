@@ -45,9 +45,17 @@ from scenegpi.training.folder import (
 from scenegpi.training.label_resampling import Lender
 from scenegpi.training.losses import predicate_balance
 from scenegpi.training.module import KS, MONITOR, SceneModule, recall_figures
-from scenegpi.training.photos import STAGE, SeenImages, fit_photos, look_at, seeing, stage_figures, wait_for_stage
 from scenegpi.training.progress import Bar, photo_counter, print_figures
 from scenegpi.training.simulate import label_shares, simulated
+from scenegpi.training.vision_stage import (
+    STAGE,
+    fit_stage,
+    load_stage,
+    stage_figures,
+    wait_for_stage,
+    with_label_dist,
+)
+from scenegpi.vision.model import VisionModel
 
 
 def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, progress: bool = False) -> Path:
@@ -64,39 +72,36 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     if first and not resume:
         check_empty(folder, but=STAGE if config.stage == "graph" else None)
     sees = config.stage != "layout"
-    if sees:
-        config = seeing(config)
     images = open_images(config.data, photos=sees)
-    seen: SeenImages | None = None
+    vision: VisionModel | None = None
     if sees:
         if config.stage == "vision" or (config.stage == "both" and stage_figures(folder) is None):
             if first:
-                print_figures(fit_photos(config, images, folder, photo_counter(progress)))
+                print_figures(fit_stage(config, images, folder, photo_counter(progress)))
             else:
                 wait_for_stage(folder)
         if config.stage == "vision":
             return folder / STAGE
-        seen = look_at(config, images, folder, photo_counter(progress))
-        images = seen.images
-    return train_graph(config, images, seen, folder, resume, progress)
+        images = with_label_dist(config, images, folder, photo_counter(progress))
+        vision = load_stage(config, images.vocabulary, folder)
+    return train_graph(config, images, vision, folder, resume, progress)
 
 
 def train_graph(
-    config: TrainConfig, images: Images, seen: SeenImages | None, folder: Path, resume: bool, progress: bool
+    config: TrainConfig, images: Images, vision: VisionModel | None, folder: Path, resume: bool, progress: bool
 ) -> Path:
-    """Trains on images that were opened (and looked at) before; as `train`."""
-    looks, validation_looks = (None, None) if seen is None else (seen.train_looks, seen.validation_looks)
+    """Trains on images that were opened before, with the label predictor that gave their `label_dist`; as `train`."""
     validation = images.validation
     if not validation and config.optim.keep == "best":
         raise OptionError("optim.keep: the best epoch is chosen by validation images, and there are none")
-    module = make_module(config, images, folder, seen)
+    module = make_module(config, images, folder, vision)
     labels = len(images.vocabulary.objects)
     shares = label_shares(images.train, labels)
     lender = None
     if config.simulate is not None:
         validation = list(simulated(validation, shares, config.simulate, config.seed))
     elif config.task != "predcls" and any(graph.label_dist is None for graph in images.train):
-        if seen is None:
+        if vision is None:
             raise OptionError("task: sgcls needs label distributions (data.distributions, or simulate to make them up)")
         lender = Lender(images.train, labels)
     if is_first_process():
@@ -104,9 +109,9 @@ def train_graph(
             write_json(folder / CONFIG, plain(config))
         tidy(folder)
     trainer = make_trainer(config, folder, progress, stage_figures(folder))
-    training = TrainingImages(images.train, config, shares, looks, lender)
+    training = TrainingImages(images.train, config, shares, None, lender)
     loader = train_loader(training, trainer.global_rank, trainer.world_size)
-    both = [Seen(*each) for each in zip(validation, validation_looks or [None] * len(validation), strict=True)]
+    both = [Seen(graph) for graph in validation]
     mine = both[trainer.global_rank :: trainer.world_size]
     started = time.perf_counter()
     state = folder / STATE
@@ -162,13 +167,13 @@ def read_run(folder: str | Path) -> TrainConfig:
         raise DataError(folder / CONFIG, str(error)) from None
 
 
-def make_module(config: TrainConfig, images: Images, folder: Path, seen: SeenImages | None = None) -> SceneModule:
+def make_module(config: TrainConfig, images: Images, folder: Path, vision: VisionModel | None = None) -> SceneModule:
     """Model and loss, prepared on the training images; everything random starts from the seed."""
     L.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, images.vocabulary, open_words(config, images.vocabulary))
-    prepare_model(model, images.train, None if seen is None else seen.train_looks)
-    if seen is not None and model.vision is not None:
-        model.vision.load_state_dict(seen.vision.state_dict())
+    prepare_model(model, images.train)
+    if vision is not None and model.vision is not None:
+        model.vision.load_state_dict(vision.state_dict())
         model.vision.requires_grad_(False)
     if config.start is not None:
         take_baseline(model, config.start)
