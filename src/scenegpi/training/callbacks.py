@@ -40,7 +40,16 @@ class RunningMean(WeightAveraging):
 
 
 class Patience(EarlyStopping):
-    """Early stopping that knows, after a resume, that it had stopped already."""
+    """Early stopping whose state is part of the run's: after a resume it knows that it had stopped already.
+
+    It decides after the validation. At the end of an epoch, Lightning asks it after all other callbacks: too late for
+    the one that writes the state.
+    """
+
+    def __init__(self, monitor: str, patience: int) -> None:
+        super().__init__(
+            monitor, mode="max", patience=patience, check_finite=False, check_on_train_epoch_end=False
+        )
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         trainer.should_stop = self.wait_count >= self.patience

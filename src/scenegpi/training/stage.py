@@ -160,7 +160,7 @@ def make_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -
     writer = RunFolder(stage.folder, record, mean, optim.keep == "last", config.simulated)
     callbacks: list[Callback] = [] if mean is None else [mean]
     if optim.keep == "best":
-        callbacks.append(Patience(MONITOR, mode="max", patience=optim.patience, check_finite=False))
+        callbacks.append(Patience(MONITOR, optim.patience))
     if progress:
         callbacks.append(Bar(stage.name))
     callbacks.append(writer)
