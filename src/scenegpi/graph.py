@@ -140,7 +140,7 @@ class SceneGraph:
         image_id: int | str | None = None,
         file: str | None = None,
     ) -> SceneGraph:
-        """The boxes of one image, whatever detector found them: arguments and forms as in `scenegpi.data.detector_results`."""
+        """The boxes of one image, whatever detector found them: arguments as of `data.detector_results.graph_of`."""
         from scenegpi.data.detector_results import graph_of
 
         return graph_of(objects, names, labels=labels, width=width, height=height, image_id=image_id, file=file)
