@@ -1,12 +1,12 @@
-"""Time and memory of a photo: 640 x 480 pixels with 10 boxes, from the file to label distributions and pair looks.
+"""Time and memory of a photo: 640 x 480 pixels with 10 boxes, from the file to label distributions.
 
-    python benchmarks/photo_speed.py [--boxes 10] [--width 640] [--height 480] [--model NAME] [--json FILE]
+    python benchmarks/photo_speed.py [--boxes 10] [--width 640] [--height 480] [--nodes both] [--json FILE]
 
-A row a number of threads, each in a process of its own: milliseconds (the least and the median of `--repeats` photos,
-after one to warm up) of opening the JPEG, of looking (crops and the whole photo through the backbone), of the label
-head, and of all together; CPU milliseconds; and the peak of memory beside that of a process that has only imported
-torch. Up to 32 boxes a photo is looked at by one thread whatever their number (see scenegpi.vision.threads). With
-`--model`, a model that ships or a folder, the graph is predicted too. The picture is made up.
+One row per number of threads, each in its own process: milliseconds (the least and the median of `--repeats` photos,
+after one to warm up) of opening the JPEG, of the box features (crops and the whole photo through the backbone), of the
+label head, and of all together; CPU milliseconds; and the peak of memory beside that of a process that has only
+imported torch. Up to 32 boxes are computed by one thread whatever their number (see scenegpi.threads). `--nodes crop`
+computes features from crops alone, at `--crop-size` pixels. The picture is made up and the label head is not trained.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-NAMES = ("open", "looks", "labels", "graph", "all", "median", "CPU")
+NAMES = ("open", "features", "labels", "all", "median", "CPU")
 
 
 def make(path: Path, width: int, height: int) -> None:
@@ -48,7 +48,7 @@ def row(path: Path, args: argparse.Namespace) -> dict[str, float]:
     import torch
 
     from scenegpi import SceneGraph, Vocabulary
-    from scenegpi.vision import VisionConfig, VisionModel, open_photo
+    from scenegpi.vision import BoxFeatureConfig, VisionConfig, VisionModel, open_photo
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     before = peak()
@@ -56,36 +56,20 @@ def row(path: Path, args: argparse.Namespace) -> dict[str, float]:
     low = rng.uniform(0, 0.7, (args.boxes, 2))
     high = np.minimum(low + rng.uniform(0.1, 0.5, (args.boxes, 2)), 1)
     boxes = np.concatenate([low, high], 1) * np.array([args.width, args.height] * 2)
-    model = None
-    if args.model:
-        from scenegpi.models import load_model
-
-        model = load_model(args.model)
-        if model.vision is None:
-            raise SystemExit(f"{args.model}: reads no photos")
-        vision, vocabulary = model.vision, model.vocabulary
-    else:
-        vocabulary = Vocabulary([f"label {k}" for k in range(100)], ["near"])
-        vision = VisionModel(VisionConfig(), vocabulary)
+    vocabulary = Vocabulary([f"label {k}" for k in range(100)], ["near"])
+    vision = VisionModel(VisionConfig(BoxFeatureConfig(nodes=args.nodes, crop_size=args.crop_size)), vocabulary)
     graph = SceneGraph(boxes, [0] * args.boxes, vocabulary, width=args.width, height=args.height)
     times: dict[str, list[float]] = defaultdict(list)
     for repeat in range(args.repeats + 1):
         start, start_cpu = time.perf_counter(), time.process_time()
         photo = open_photo(path)
         opened = time.perf_counter()
-        looks = vision.looks(photo, graph)
-        looked = time.perf_counter()
-        dist = vision.label_dist(looks, graph)
+        features = vision.box_features(photo, graph)
+        described = time.perf_counter()
+        vision.label_dist_of(features, graph)
         end = time.perf_counter()
-        if model is not None:
-            from scenegpi.features.batch import Seen
-            from scenegpi.models.predict import predict_seen
-
-            seen = Seen(graph.replace(label_dist=dist), looks.pairs.numpy())
-            next(iter(predict_seen(model, [seen], "sgcls")))
-        all_ = time.perf_counter()
-        parts = {"open": opened - start, "looks": looked - opened, "labels": end - looked, "graph": all_ - end}
-        parts |= {"all": all_ - start, "CPU": time.process_time() - start_cpu}
+        parts = {"open": opened - start, "features": described - opened, "labels": end - described}
+        parts |= {"all": end - start, "CPU": time.process_time() - start_cpu}
         for name, seconds in parts.items():
             if repeat:
                 times[name].append(1000 * seconds)
@@ -98,8 +82,9 @@ def main() -> None:
     parser.add_argument("--boxes", type=int, default=10)
     parser.add_argument("--width", type=int, default=640)
     parser.add_argument("--height", type=int, default=480)
+    parser.add_argument("--nodes", choices=("crop", "roi", "both"), default="both")
+    parser.add_argument("--crop-size", type=int, default=160)
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--model")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--row", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -111,7 +96,7 @@ def main() -> None:
         photo = Path(folder) / "photo.jpg"
         make(photo, args.width, args.height)
         print(f"{args.width} x {args.height} pixels, {args.boxes} boxes; milliseconds, least of {args.repeats}")
-        print(f"{'threads':>8} {' '.join(f'{name:>7}' for name in NAMES)}   peak MB (torch alone)")
+        print(f"{'threads':>8} {' '.join(f'{name:>8}' for name in NAMES)}   peak MB (torch alone)")
         for threads in (1, 2):
             environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
             command = [sys.executable, __file__, *sys.argv[1:], "--row", str(photo)]
@@ -120,7 +105,7 @@ def main() -> None:
                 raise SystemExit(done.stderr.strip().splitlines()[-1])
             found = json.loads(done.stdout)
             results[threads] = found
-            cells = " ".join(f"{found[name]:7.1f}" for name in NAMES)
+            cells = " ".join(f"{found[name]:8.1f}" for name in NAMES)
             print(f"{threads:>8} {cells}   {found['peak MB']:.0f} ({found['torch alone MB']:.0f})", flush=True)
     if args.json:
         args.json.write_text(json.dumps(results, indent=1) + "\n")

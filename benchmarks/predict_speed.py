@@ -82,11 +82,19 @@ def cases(model: SceneModel, graphs: list[SceneGraph], photo: Path | None) -> li
         for _ in range(20):
             predict(model, one.boxes, one.names, width=640, height=480)
 
+    drawn = list(predict_graphs(model, graphs[:5], top=10))
+
+    def pictures() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for graph in drawn:
+                graph.draw(Path(folder) / "x.png")
+
     found: list[tuple[str, int, Callable[[], None]]] = [
         ("graphs in batches", len(graphs), batches),
         ("as `scenegpi predict` does it", len(graphs), engine),
         ("the same, written", len(graphs), written),
         ("one at a time", 20, alone),
+        (f"PNG of {len(one)} boxes", len(drawn), pictures),
     ]
     if model.vision is not None:
         pixels = as_photo(photo) if photo else np.random.default_rng(0).integers(0, 255, (480, 640, 3), dtype=np.uint8)

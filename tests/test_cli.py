@@ -83,7 +83,7 @@ def test_convert_and_what_is_left_out(tmp_path):
 
 def test_show(tmp_path):
     text = scenegpi("data", "show")
-    assert "man 0    riding      horse 1" in text
+    assert "man    riding      horse" in text
     assert "┌" in text
     text = scenegpi("data", "show", sample_path(), "3", "--out", tmp_path / "x.png")
     assert "parked on" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import sys
@@ -40,12 +41,22 @@ def small(**changes) -> SceneGraph:
         ({"labels": [0, 1, -1]}, "labels[2]"),
         ({"labels": [0, 1, 0.5]}, "labels: expected whole numbers"),
         ({"labels": [0, 1, 2**40]}, "labels: a number too large"),
-        ({"labels": ["a", "b", "c"]}, "labels: 'a' is not in the vocabulary"),
+        ({"labels": ["man", "hta", "c"]}, "labels[1]: 'hta' is not in the vocabulary; did you mean 'hat'?"),
+        ({"labels": ["man", "hat", "Xyz"]}, "labels[2]: 'Xyz' is not in the vocabulary"),
+        ({"labels": ["man", 0, None]}, "labels: expected numbers"),
         ({"labels": [b"a", b"b", b"c"]}, "labels: expected numbers"),
         ({"file": "\ud800"}, "file: "),
         ({"image_id": "\ud800"}, "image_id: "),
         ({"relations": [[0, 3, 0]]}, "relations[0]: [0, 3] is outside 0..2"),
         ({"relations": [[0, 1, 3]]}, "relations (predicate)[0]: [3]"),
+        (
+            {"relations": [(0, 1, "on"), (1, 0, "waering")]},
+            "relations[1].predicate: 'waering' is not in the vocabulary; did you mean 'wearing'?",
+        ),
+        ({"relations": [(0, 1, "q")]}, "relations[0].predicate: 'q' is not in the vocabulary"),
+        ({"relations": [(0, "man", "on")]}, "relations[0].object: expected the index of a box, found 'man'"),
+        ({"relations": [(0, 1, "on"), (1, 0)]}, "relations[1]: expected subject, object and predicate, found (1, 0)"),
+        ({"relations": [(0, 3, "on")]}, "relations[0]: [0, 3] is outside 0..2"),
         ({"scores": [1, 2]}, "scores: expected shape (3)"),
         ({"scores": [1, 2, np.inf]}, "scores[2]: not finite"),
         ({"label_dist": np.ones((3, 5))}, "label_dist: expected shape (3, 4)"),
@@ -84,8 +95,68 @@ def test_takes_torch_tensors():
     assert graph == small()
 
 
-def test_labels_may_be_names():
-    assert small(labels=["man", "hat", "man"]) == small()
+@pytest.mark.parametrize("kind", [list, tuple, np.array, lambda names: np.array(names, dtype=object)])
+def test_labels_may_be_names(kind):
+    assert small(labels=kind(["man", "hat", "man"])) == small()
+    assert small(labels=["man", 1, "man"]) == small()
+
+
+@given(graphs())
+def test_relations_may_be_names(graph):
+    names = graph.vocabulary.predicates
+    rows = [(s, o, names[p]) for s, o, p in graph.relations.tolist()]
+    assert graph.replace(relations=rows) == graph
+    assert graph.replace(relations=np.array(rows, dtype=object).reshape(-1, 3)) == graph
+
+
+def test_a_suggestion_is_a_name_of_the_vocabulary_or_none():
+    with pytest.raises(GraphError) as caught:
+        small(labels=["man", "hat", "x" * 10_000])
+    assert len(str(caught.value)) < 120
+    with pytest.raises(GraphError) as caught:
+        small(labels=["man", "hat", "strasse"])
+    assert str(caught.value).endswith("did you mean 'straße'?")
+
+
+@given(graphs())
+def test_iteration_gives_the_triplets_and_length_the_boxes(graph):
+    assert list(graph) == graph.triplets()
+    assert [t.score for t in graph] == sorted(graph.triplet_scores().tolist(), reverse=True)
+    assert len(graph) == len(graph.boxes)
+    assert np.asarray(graph, dtype=object).shape == ()  # one record, and not a sequence of relations
+
+
+def test_notebooks_show_the_picture():
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(small()._repr_png_()))
+    assert image.format == "PNG"
+    assert image.width > 1000
+    assert SceneGraph([], [], VOCABULARY)._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_notebook_falls_back_to_the_text_where_nothing_can_be_drawn(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scenegpi.viz.picture", None)
+    assert small()._repr_png_() is None
+
+
+def test_with_fields_changes_what_it_is_given_and_copies_nothing():
+    graph, boxes = small(scores=[0.5, 0.25, 1]), np.ones((3, 4))
+    changed = graph.with_fields(boxes=boxes, scores=None)
+    assert changed == graph.replace(boxes=boxes, scores=None)
+    assert changed.boxes is boxes
+    assert not boxes.flags.writeable
+    assert changed.labels is graph.labels
+    assert graph.scores is not None
+
+
+def test_detections_are_read_as_by_the_data_room():
+    found = {"boxes": [[0, 0, 4, 4], [1, 1, 2, 3]], "labels": [1, 0], "scores": [0.5, 0.25]}
+    graph = SceneGraph.from_detections(found, ["man", "hat"], width=9, height=8, image_id="a", file="b.jpg")
+    assert graph.names == ["hat", "man"]
+    assert (graph.scores.tolist(), graph.width, graph.height) == ([0.5, 0.25], 9, 8)
+    assert (graph.image_id, graph.file) == ("a", "b.jpg")
+    assert SceneGraph.from_detections(found["boxes"], labels=["x", "y"]).names == ["x", "y"]
 
 
 def test_takes_bfloat16():
@@ -200,9 +271,10 @@ def test_equality_sees_every_field():
     assert graph != "a graph"
 
 
-def test_replace_refuses_unknown_fields():
+@pytest.mark.parametrize("change", [SceneGraph.replace, SceneGraph.with_fields])
+def test_unknown_fields_are_refused(change):
     with pytest.raises(TypeError, match="no field 'size'"):
-        small().replace(size=3)
+        change(small(), size=3)
 
 
 def test_networkx():
@@ -223,7 +295,7 @@ def test_networkx():
         ('{"scenegpi": 2}', "scenegpi: format version 2"),
         ("{}", "vocabulary: missing"),
         ('{"vocabulary": "x-1"}', "vocabulary: 'x-1' is not known here"),
-        ('{"vocabulary": {"objects": ["a", "a"]}}', "vocabulary.objects: 'a' stands twice"),
+        ('{"vocabulary": {"objects": ["a", "a"]}}', "vocabulary.objects: 'a' is duplicated"),
         ('{"vocabulary": {"objects": "man"}}', "vocabulary.objects: expected a list"),
         ('{"vocabulary": {"objects": [1]}}', "vocabulary.objects[0]"),
         ('{"vocabulary": {}, "objects": [3]}', "objects[0]: expected an object"),

@@ -11,7 +11,7 @@ import scenegpi
 
 SOURCE = Path(scenegpi.__file__).parent
 ROOMS = [
-    {"lazy", "errors", "files", "npz", "boxes", "pairs", "options", "progress", "threads"},
+    {"lazy", "errors", "threads", "progress", "files", "npz", "boxes", "pairs", "options"},
     {"vocabulary", "checks", "graph", "graph_json"},
     {"gpi"},
     {"metrics"},

@@ -48,7 +48,7 @@ def _unbeaten(boxes: NDArray[np.floating], iou: float) -> NDArray[np.bool_]:
     for start in range(0, len(boxes), BLOCK):
         block = boxes[start : start + BLOCK]
         before = boxes[:start][stays[:start]]
-        alive = ~(box_iou(block, before) > iou).any(axis=1)
+        alive: NDArray[np.bool_] = np.logical_not((box_iou(block, before) > iou).any(axis=1))
         over = box_iou(block, block) > iou
         for i in np.flatnonzero(alive):
             if alive[i]:

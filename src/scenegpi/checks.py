@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.errors import GraphError
-from scenegpi.vocabulary import well_formed
+from scenegpi.vocabulary import Vocabulary, well_formed
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -108,3 +109,47 @@ def file_name(value: Any) -> str | None:
     if not well_formed(text):
         raise GraphError(f"file: {text!r:.60} can't be written as UTF-8")
     return text
+
+
+def label_numbers(labels: Any, vocabulary: Vocabulary) -> Any:
+    """Object names -> their indices in the vocabulary; what is not a name stays as it is, to be checked as a number."""
+    rows = _plain_rows(labels)
+    if not any(isinstance(name, str) for name in rows):
+        return labels
+    index = vocabulary.object_index
+    return [_place(name, index, f"labels[{i}]") for i, name in enumerate(rows)]
+
+
+def relation_numbers(relations: Any, vocabulary: Vocabulary) -> Any:
+    """Rows (subject, object, predicate name) -> rows of numbers; as for `label_numbers`."""
+    rows = _plain_rows(relations)
+    if not any(isinstance(cell, str) for row in rows if isinstance(row, list | tuple) for cell in row):
+        return relations
+    numbered = []
+    for i, row in enumerate(rows):
+        if not isinstance(row, list | tuple) or len(row) != 3:
+            raise GraphError(f"relations[{i}]: expected subject, object and predicate, found {row!r:.60}")
+        for field, end in zip(("subject", "object"), row, strict=False):
+            if isinstance(end, str):
+                raise GraphError(f"relations[{i}].{field}: expected the index of a box, found {end!r:.60}")
+        numbered.append((*row[:2], _place(row[2], vocabulary.predicate_index, f"relations[{i}].predicate")))
+    return numbered
+
+
+def _plain_rows(values: Any) -> list[Any] | tuple[Any, ...]:
+    """The rows of a value that may hold names: lists, and arrays of text or of anything; of other values none."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "OTU":
+        values = values.tolist()
+    return values if isinstance(values, list | tuple) else ()
+
+
+def _place(name: Any, index: Mapping[str, int], field: str) -> Any:
+    if not isinstance(name, str):
+        return name
+    if name not in index:
+        from difflib import get_close_matches  # only where something is wrong: every command pays for its imports
+
+        close = get_close_matches(name[:100], index, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise GraphError(f"{field}: {name!r:.60} is not in the vocabulary{hint}")
+    return index[name]

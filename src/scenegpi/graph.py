@@ -10,6 +10,7 @@ The score of a triplet is the product of its parts, P(subject) P(object) P(predi
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +24,9 @@ from scenegpi.checks import (
     identifier,
     image_side,
     integer_array,
+    label_numbers,
     real_array,
+    relation_numbers,
 )
 from scenegpi.errors import GraphError
 from scenegpi.vocabulary import Vocabulary
@@ -49,34 +52,20 @@ class Triplet(NamedTuple):
 class SceneGraph:
     """Objects and relations of one image.
 
+    `len(graph)` is the number of boxes; `for triplet in graph` goes over the relations, as `graph.triplets()`.
+
     Args:
         boxes: (N, 4) x1, y1, x2, y2 in pixels, x1 <= x2 and y1 <= y2; may reach outside the image.
         labels: (N,) indices into `vocabulary.objects`, or the names themselves.
         vocabulary: the names.
         relations: (R, 3) rows of subject, object (indices of boxes) and predicate (index into
-            `vocabulary.predicates`). Duplicate rows are kept; a pair may have several predicates.
+            `vocabulary.predicates`, or its name). Duplicate rows are kept; a pair may have several predicates.
         scores: (N,) P(label) of each box; None means 1.
         label_dist: (N, C) distribution over `vocabulary.objects`.
         relation_scores: (R,) P(predicate) of each relation; None means 1.
         pairs, pair_dist: (E, 2) ordered pairs and (E, 1 + P) their distributions; column 0 is "no relation".
         image_id, file, width, height: the image; each may be None.
     """
-
-    __slots__ = (
-        "boxes",
-        "file",
-        "height",
-        "image_id",
-        "label_dist",
-        "labels",
-        "pair_dist",
-        "pairs",
-        "relation_scores",
-        "relations",
-        "scores",
-        "vocabulary",
-        "width",
-    )
 
     image_id: int | str | None
     file: str | None
@@ -91,6 +80,8 @@ class SceneGraph:
     pairs: NDArray[np.int32] | None
     pair_dist: NDArray[np.floating] | None
     vocabulary: Vocabulary
+
+    __slots__ = tuple(__annotations__)
 
     def __init__(
         self,
@@ -119,11 +110,11 @@ class SceneGraph:
         set_(self, "height", image_side(height, "height"))
         set_(self, "boxes", box_array(boxes))
         n = len(self.boxes)
-        set_(self, "labels", integer_array(_numbered(labels, vocabulary), (n,), "labels"))
+        set_(self, "labels", integer_array(label_numbers(labels, vocabulary), (n,), "labels"))
         check_range(self.labels, len(vocabulary.objects), "labels")
         set_(self, "scores", real_array(scores, (n,), "scores"))
         set_(self, "label_dist", real_array(label_dist, (n, len(vocabulary.objects)), "label_dist"))
-        set_(self, "relations", integer_array(relations, (-1, 3), "relations"))
+        set_(self, "relations", integer_array(relation_numbers(relations, vocabulary), (-1, 3), "relations"))
         check_range(self.relations[:, :2], n, "relations")
         check_range(self.relations[:, 2], len(vocabulary.predicates), "relations (predicate)")
         set_(self, "relation_scores", real_array(relation_scores, (len(self.relations),), "relation_scores"))
@@ -136,6 +127,23 @@ class SceneGraph:
             set_(self, "pair_dist", real_array(pair_dist, shape, "pair_dist"))
         else:
             set_(self, "pair_dist", None)
+
+    @classmethod
+    def from_detections(
+        cls,
+        objects: Any,
+        names: Mapping[int, str] | Sequence[str] | None = None,
+        *,
+        labels: Sequence[str] | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        image_id: int | str | None = None,
+        file: str | None = None,
+    ) -> SceneGraph:
+        """The boxes of one image, whatever detector found them: arguments as of `data.detector_results.graph_of`."""
+        from scenegpi.data.detector_results import graph_of
+
+        return graph_of(objects, names, labels=labels, width=width, height=height, image_id=image_id, file=file)
 
     @classmethod
     def trusted(cls, **fields: Any) -> SceneGraph:
@@ -153,8 +161,12 @@ class SceneGraph:
         raise AttributeError(f"SceneGraph is immutable: cannot delete {key!r}")
 
     def __len__(self) -> int:
-        """Number of boxes."""
+        """Number of boxes (not of relations, which iteration gives)."""
         return len(self.boxes)
+
+    def __iter__(self) -> Iterator[Triplet]:
+        """The relations in words, best first: all of `triplets()`, as many as `len(graph.relations)`."""
+        return iter(self.triplets())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SceneGraph):
@@ -199,10 +211,20 @@ class SceneGraph:
 
     def replace(self, **changes: Any) -> SceneGraph:
         """A new graph with these fields changed, checked again."""
-        unknown = set(changes) - set(self.__slots__)
+        return SceneGraph(**self._changed(changes))
+
+    def with_fields(self, **changes: Any) -> SceneGraph:
+        """As `replace`, but unchecked: arrays of the record's dtypes, which are not copied and become read-only."""
+        for value in changes.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        return SceneGraph.trusted(**self._changed(changes))
+
+    def _changed(self, changes: dict[str, Any]) -> dict[str, Any]:
+        unknown = changes.keys() - self.__slots__
         if unknown:
-            raise TypeError(f"SceneGraph has no field {sorted(unknown)[0]!r}")
-        return SceneGraph(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
+            raise TypeError(f"SceneGraph has no field {min(unknown)!r}")
+        return {name: getattr(self, name) for name in self.__slots__} | changes
 
     def subset(self, index: ArrayLike) -> SceneGraph:
         """The boxes at `index` (indices without repeats, or a boolean mask), in that order, and what lies among."""
@@ -216,7 +238,7 @@ class SceneGraph:
         place = np.full(len(self), -1, dtype=np.int32)
         place[chosen] = np.arange(len(chosen), dtype=np.int32)
         if (place >= 0).sum() != len(chosen):
-            raise GraphError("subset: an index stands twice")
+            raise GraphError("subset: an index is duplicated")
         ends = place[self.relations[:, :2]]
         kept = (ends >= 0).all(axis=1)
         changes: dict[str, Any] = {
@@ -270,35 +292,24 @@ class SceneGraph:
 
         return draw(self, target, photo, top)
 
+    def _repr_png_(self) -> bytes | None:
+        """The picture that notebooks show; None, and so the text, where it can't be drawn."""
+        try:
+            from scenegpi.viz.picture import picture
+
+            return picture(self).png()
+        except Exception:  # showing a value must never fail
+            return None
+
     def to_networkx(self) -> networkx.MultiDiGraph:
         """Nodes are box indices (label, box, score), edges the relations (predicate, score)."""
-        import networkx
+        from scenegpi.data.export.attributes import to_networkx
 
-        graph = networkx.MultiDiGraph(image_id=self.image_id, file=self.file, width=self.width, height=self.height)
-        scores = np.ones(len(self)) if self.scores is None else self.scores
-        for i, name in enumerate(self.names):
-            graph.add_node(i, label=name, box=tuple(self.boxes[i].tolist()), score=float(scores[i]))
-        weights = np.ones(len(self.relations)) if self.relation_scores is None else self.relation_scores
-        for (s, o, p), weight in zip(self.relations.tolist(), weights.tolist(), strict=True):
-            graph.add_edge(s, o, predicate=self.vocabulary.predicates[p], score=weight)
-        return graph
-
-
-def _numbered(labels: Any, vocabulary: Vocabulary) -> Any:
-    """Names -> indices; anything else stays as it is."""
-    if not isinstance(labels, list | tuple) or not labels or not all(isinstance(name, str) for name in labels):
-        return labels
-    unknown = next((name for name in labels if name not in vocabulary.object_index), None)
-    if unknown is not None:
-        raise GraphError(f"labels: {unknown!r:.60} is not in the vocabulary")
-    return [vocabulary.object_index[name] for name in labels]
+        return to_networkx(self)
 
 
 def _rebuild(fields: dict[str, Any]) -> SceneGraph:
-    for value in fields.values():
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-    return SceneGraph.trusted(**fields)
+    return SceneGraph.trusted().with_fields(**fields)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -105,7 +105,7 @@ def _names(values: Iterable[str], field: str) -> tuple[str, ...]:
         if not isinstance(name, str) or not name or not well_formed(name):
             raise ValueError(f"vocabulary.{field}[{i}]: expected a non-empty string, found {name!r:.60}")
         if name in seen:
-            raise ValueError(f"vocabulary.{field}: {name!r:.60} stands twice")
+            raise ValueError(f"vocabulary.{field}: {name!r:.60} is duplicated")
         seen.add(name)
     return names
 

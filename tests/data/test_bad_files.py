@@ -192,13 +192,14 @@ def test_force_touches_only_its_own_files(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_links_stay_and_devices_are_refused(tmp_path):
+def test_links_are_not_written_through_and_devices_are_refused(tmp_path):
     data = open_dataset(sample_path())
     (tmp_path / "real.jsonl").write_text("old")
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
     convert(data, tmp_path / "link.jsonl", overwrite=True)
-    assert (tmp_path / "link.jsonl").is_symlink()
-    assert len(open_dataset(tmp_path / "real.jsonl")) == 3
+    assert not (tmp_path / "link.jsonl").is_symlink()
+    assert (tmp_path / "real.jsonl").read_text() == "old"
+    assert len(open_dataset(tmp_path / "link.jsonl")) == 3
     os.mkfifo(tmp_path / "pipe.jsonl")
     with pytest.raises(DataError, match="is not a regular file"):
         convert(data, tmp_path / "pipe.jsonl", overwrite=True)

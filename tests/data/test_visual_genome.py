@@ -192,7 +192,7 @@ def test_bad_image_data(tmp_path, rows, message):
         ({"dictionaries": {"idx_to_label": {"1": "a", "3": "b"}}}, "must run from 1 to 2, '2' is missing"),
         (
             {"dictionaries": {"idx_to_label": {"1": "a", "2": "a"}, "idx_to_predicate": {}}},
-            "vocabulary.objects: 'a' stands twice",
+            "vocabulary.objects: 'a' is duplicated",
         ),
     ],
 )

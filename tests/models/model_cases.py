@@ -72,6 +72,11 @@ def small_model(name: str, seed: int = 0, **changes: object) -> SceneModel:
     return model.eval()
 
 
+def predictor(model: SceneModel, task: Task = "predcls") -> Predictor:
+    """A model as it is scored: all boxes, whole distributions."""
+    return Predictor(model, options=PredictOptions.scoring(task))
+
+
 def predict_graphs(model: SceneModel, graphs: Iterable[SceneGraph], task: Task = "predcls") -> Iterator[SceneGraph]:
     """What a model says of graphs, with whole distributions."""
-    return predictions(Predictor(model, options=PredictOptions.scoring(task)), graphs)
+    return predictions(predictor(model, task), graphs)

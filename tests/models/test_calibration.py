@@ -15,9 +15,9 @@ from models.model_cases import predict_graphs, random_graphs, small_model
 from scenegpi.errors import DataError
 from scenegpi.models import load_model, save_model
 from scenegpi.models.calibration import (
-    COLDEST,
-    FURTHEST,
-    HOTTEST,
+    MAX_OFFSET,
+    MAX_TEMPERATURE,
+    MIN_TEMPERATURE,
     Calibration,
     Calibrations,
     Outcomes,
@@ -28,8 +28,8 @@ from scenegpi.models.calibration import (
 )
 
 WARM = Calibration(related=1.3, offset=-0.4, predicates=1.7, labels=0.8)
-temperatures = st.floats(COLDEST, HOTTEST)
-calibrations = st.builds(Calibration, temperatures, st.floats(-FURTHEST, FURTHEST), temperatures, temperatures)
+temperatures = st.floats(MIN_TEMPERATURE, MAX_TEMPERATURE)
+calibrations = st.builds(Calibration, temperatures, st.floats(-MAX_OFFSET, MAX_OFFSET), temperatures, temperatures)
 
 
 def logits(seed: int, rows: int, columns: int, spread: float = 3.0) -> torch.Tensor:

@@ -126,7 +126,7 @@ def test_a_hostile_vocabulary_is_one_line(saved):
     with pytest.raises(DataError, match="too many to count"):
         load_model(saved)
     edit(saved / "vocabulary.json", "objects", value=["a", "a"])
-    with pytest.raises(DataError, match="stands twice"):
+    with pytest.raises(DataError, match="is duplicated"):
         load_model(saved)
 
 

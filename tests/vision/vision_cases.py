@@ -7,12 +7,12 @@ import pytest
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.errors import DataError
-from scenegpi.vision import LookConfig
-from scenegpi.vision.efficientnet import weights_file
+from scenegpi.vision import BoxFeatureConfig
+from scenegpi.vision.efficientnet import packaged_network
 
 COLOURS = {"red": (210, 40, 40), "green": (40, 200, 60), "blue": (40, 60, 220), "white": (235, 235, 235)}
 VOCABULARY = Vocabulary(list(COLOURS), ["near"], "colours")
-SMALL_LOOKS = LookConfig(backbone="small", nodes="crop", crop_size=32, photo_size=96, mask_size=4)
+SMALL_FEATURES = BoxFeatureConfig(backbone="small", nodes="crop", crop_size=32, photo_size=96)
 
 
 def colour_scene(seed: int, boxes: int = 6, width: int = 160, height: int = 120):
@@ -33,9 +33,9 @@ def colour_scene(seed: int, boxes: int = 6, width: int = 160, height: int = 120)
 
 
 def package_missing() -> str:
-    """Why the packaged backbone can't be used, or nothing."""
+    """Why the packaged backbone cannot be used, or nothing."""
     try:
-        weights_file()
+        packaged_network()
     except DataError as error:
         return str(error)
     return ""

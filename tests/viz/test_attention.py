@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 import torch
 
-from models.model_cases import random_graph, small_model
+from models.model_cases import predictor, random_graph, small_model
 from scenegpi import SceneGraph
 from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.viz.attention import attention, draw_attention, most_telling
+from scenegpi.viz.text import numbered
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +24,7 @@ def graph() -> SceneGraph:
 @pytest.mark.parametrize("preset", ["gpi-neighbour-attention", "gpi-feature-attention", "gpi-linguistic"])
 @pytest.mark.parametrize("task", ["predcls", "sgcls"])
 def test_weights_sum_to_one(graph, preset, task):
-    found = attention(small_model(preset), graph, task)
+    found = attention(predictor(small_model(preset), task), graph)
     assert np.allclose(found.neighbours.sum(axis=1), 1, atol=1e-5)
     assert not found.neighbours.diagonal().any()
     assert np.isclose(found.nodes.sum(), 1, atol=1e-5)
@@ -29,7 +32,7 @@ def test_weights_sum_to_one(graph, preset, task):
 
 def test_they_are_the_layers_weights(graph):
     model = small_model("gpi-neighbour-attention", steps=2)
-    found = [attention(model, graph, step=k) for k in (0, 1)]
+    found = [attention(predictor(model), graph, step=k) for k in (0, 1)]
     batch = SceneBatch.of([graph])
     layer = model.network.recurrent.layer
     for number in (0, 1):
@@ -49,28 +52,33 @@ def test_they_are_the_layers_weights(graph):
 
 def test_attention_moves_with_the_boxes(graph):
     model, order = small_model("gpi-feature-attention"), np.array([3, 1, 5, 0, 2, 4])
-    before, after = attention(model, graph), attention(model, graph.permute(order))
+    before, after = attention(predictor(model), graph), attention(predictor(model), graph.permute(order))
     assert np.allclose(after.neighbours, before.neighbours[np.ix_(order, order)], atol=1e-5)
     assert np.allclose(after.nodes, before.nodes[order], atol=1e-5)
 
 
 def test_models_without_attention_say_so(graph):
     with pytest.raises(GraphError, match="sums over its neighbours"):
-        attention(small_model("gpi-no-attention"), graph)
+        attention(predictor(small_model("gpi-no-attention")), graph)
     with pytest.raises(GraphError, match="no context"):
-        attention(small_model("baseline"), graph)
+        attention(predictor(small_model("baseline")), graph)
     with pytest.raises(GraphError, match="step 7, but this model takes 1"):
-        attention(small_model("gpi-feature-attention"), graph, step=7)
+        attention(predictor(small_model("gpi-feature-attention")), graph, step=7)
 
 
 @pytest.mark.parametrize("n", [1, 2, 30])
 def test_pictures(tmp_path, n):
     model = small_model("gpi-neighbour-attention")
     graph = random_graph(np.random.default_rng(n), n)
-    weights = attention(model, graph)
+    weights = attention(predictor(model), graph)
     photo = np.full((160, 200, 3), 90, dtype=np.uint8)
     assert draw_attention(graph, weights, tmp_path / "a.png", photo=photo).stat().st_size > 5000
-    assert draw_attention(graph, weights, tmp_path / "a.svg", node=0).stat().st_size > 5000
+    tree = ElementTree.parse(draw_attention(graph, weights, tmp_path / "a.svg", node=0))
+    texts = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")]
+    names = numbered(graph.names)
+    assert f"what {names[0]} attends to" in texts
+    best = int(weights.nodes.argmax())
+    assert f"{names[best]}  {100 * weights.nodes[best]:.0f}%" in texts
     assert 0 <= most_telling(weights) < n
     with pytest.raises(GraphError, match=f"box {n}, but there are {n}"):
         draw_attention(graph, weights, tmp_path / "b.png", node=n)

@@ -7,16 +7,15 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from models.model_cases import random_graphs, small_model
+from models.model_cases import predict_graphs, random_graphs, small_model
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.cli import app
 from scenegpi.data import DataError, open_dataset, sample_path, write_jsonl
 from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch
-from scenegpi.models.predict import predict_graphs
+from scenegpi.prediction import aligned
 from scenegpi.viz.compare import compare_image, first_stage, pick
 from scenegpi.viz.qualitative import draw_qualitative
-from scenegpi.viz.scenes import aligned
 
 WORDS = Vocabulary(["man", "dog", "hat"], ["on", "near"])
 BOXES = [[0, 0, 50, 50], [20, 20, 90, 90], [60, 5, 99, 40]]
@@ -89,7 +88,7 @@ def test_the_figure_in_both_tasks(tmp_path):
 def test_names_that_the_model_does_not_know():
     model = small_model("gpi-feature-attention")
     with pytest.raises(DataError, match=r"sample\.jsonl: image 1: .*'.*', which the model does not know"):
-        next(aligned(open_dataset(sample_path()), model))
+        next(aligned(open_dataset(sample_path()), model.vocabulary))
 
 
 def test_the_commands(tmp_path):

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from conftest import ROOT
-from models.model_cases import small_model
+from models.model_cases import predict_graphs, small_model
 from scenegpi.cli import app
 from scenegpi.data import DataError, open_dataset, sample_path, write_jsonl
 from scenegpi.metrics.protocol import Protocol
 from scenegpi.models.checkpoint import save_model
-from scenegpi.models.predict import predict_graphs
 from scenegpi.viz.report.charts import curves, dot_plot, known_series, nice_range
 from scenegpi.viz.report.exhibit import Exhibit, choose, middle
 from scenegpi.viz.report.markup import Html, data_block, h, source_hash

@@ -9,6 +9,7 @@ import typer
 
 MAX_CARD = 1 << 20
 
+
 def models(
     source: Annotated[str | None, typer.Argument(help="A shipped name or a folder; its card is shown.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

@@ -18,6 +18,7 @@ from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import model_vocabulary
 from scenegpi.prediction.model_words import UNMATCHED
+from scenegpi.viz.text import numbered
 from scenegpi.words.label_map import LabelMap
 
 TRIPLETS = 8
@@ -56,15 +57,16 @@ def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[
 
 
 def triplets(graph: SceneGraph) -> Table:
-    """One image: its best relations, objects with their number in the picture."""
+    """One image: its best relations, objects named as in the picture."""
+    names = numbered(graph.names, 60)
     rest = len(graph.relations) - TRIPLETS
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     for triplet in graph.triplets(top=TRIPLETS):
         table.add_row(
             Text(f"  {triplet.score:.2f}", style="dim"),
-            Text(printable(f"{triplet.subject} {triplet.subject_index}")),
+            Text(names[triplet.subject_index]),
             Text(printable(triplet.predicate), style="italic cyan"),
-            Text(printable(f"{triplet.object} {triplet.object_index}")),
+            Text(names[triplet.object_index]),
         )
     if rest > 0:
         table.add_row("", Text(f"... and {rest} more", style="dim"))

@@ -98,7 +98,9 @@ def train(
         torch.set_num_threads(threads)
     shown = sys.stderr.isatty()
     try:
-        model = _resume(out, options, recipe or config, shown) if resume else _train(out, options, recipe, config, shown)
+        model = (
+            _resume(out, options, recipe or config, shown) if resume else _train(out, options, recipe, config, shown)
+        )
     except KeyboardInterrupt:
         print(f"stopped; go on with: scenegpi train --resume --out {out}", file=sys.stderr)
         raise typer.Exit(130) from None

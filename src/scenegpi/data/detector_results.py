@@ -2,6 +2,7 @@
 
 | given | fields that are read |
 |---|---|
+| `scenegpi.vision` `Detections` | boxes, labels, scores, names, size (width, height) |
 | supervision `Detections` | xyxy, class_id, confidence, data["class_name"] |
 | ultralytics `Results` | boxes.xyxy, boxes.cls, boxes.conf, names, orig_shape, path |
 | torchvision dict | boxes, labels, scores |
@@ -92,13 +93,21 @@ def is_detection(objects: Any) -> bool:
 
 
 def _known(objects: Any) -> _Found | None:
-    readers = (_supervision, _ultralytics, _torchvision, _detectron, _rows)
+    readers = (_detections, _supervision, _ultralytics, _torchvision, _detectron, _rows)
     found = next((found for reader in readers if (found := reader(objects)) is not None), None)
     if found is None and isinstance(objects, list | tuple) and objects and _known(objects[0]) is not None:
         if len(objects) > 1:
             raise GraphError(f"objects: results of {len(objects)} images; give those of one image at a time")
         return _known(objects[0])
     return found
+
+
+def _detections(objects: Any) -> _Found | None:
+    fields = ("boxes", "labels", "scores", "names", "size")
+    if isinstance(objects, SceneGraph) or not all(hasattr(objects, field) for field in fields):
+        return None
+    boxes, labels, scores, names, (width, height) = (getattr(objects, field) for field in fields)
+    return _Found("Detections", boxes, labels, scores, names=names, size=(height, width))
 
 
 def _supervision(objects: Any) -> _Found | None:

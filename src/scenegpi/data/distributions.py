@@ -77,7 +77,7 @@ class Distributions:
         if self.pair_ptr is not None and self.pairs is not None and self.pair_dist is not None:
             c, d = self.pair_ptr.item(g), self.pair_ptr.item(g + 1)
             changes |= {"pairs": self.pairs[c:d], "pair_dist": self.pair_dist[c:d]}
-        return SceneGraph.trusted(**{name: getattr(graph, name) for name in graph.__slots__} | changes)
+        return graph.with_fields(**changes)
 
 
 class _Attached:

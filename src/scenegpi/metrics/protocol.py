@@ -5,7 +5,7 @@ Two figures may stand side by side only when their protocols agree; `difference`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -158,9 +158,7 @@ class Protocol:
 
 
 def _whole(values: Any, field: str) -> tuple[int, ...]:
-    if isinstance(values, int):
-        values = (values,)
-    numbers = tuple(values)
+    numbers = tuple(values) if isinstance(values, Iterable) and not isinstance(values, str) else (values,)
     if not all(isinstance(k, int) and not isinstance(k, bool) and 0 < k < 2**31 for k in numbers):
         raise MetricError(f"protocol.{field}: expected positive whole numbers, found {numbers!r:.60}")
     return tuple(sorted(set(numbers)))

@@ -42,12 +42,13 @@ def scene_graph_recall(
         1.0
     """
     if predicates is None:
-        predicates = _predicates(predictions, targets)
+        predicates = predicates_of(predictions, targets)
     plan = Plan(protocol or Protocol(), predicates, zero_shot, groups, bootstrap, seed)
     return RecallState(plan).update(predictions, targets).result()
 
 
-def _predicates(predictions: Sequence[ImageInput], targets: Sequence[ImageInput]) -> Vocabulary | int:
+def predicates_of(predictions: Sequence[ImageInput], targets: Sequence[ImageInput]) -> Vocabulary | int:
+    """The vocabulary of the first graph, targets before predictions, or the number of predicates in `rel_scores`."""
     for image in (*targets[:1], *predictions):
         if isinstance(image, SceneGraph):
             return image.vocabulary

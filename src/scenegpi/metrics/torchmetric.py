@@ -1,23 +1,28 @@
 """SceneGraphRecall: the torchmetrics class, a thin shell around the counts of this room.
 
 Its state is the sums, their bootstrap replicates and a fingerprint of the images, all joined by addition, so it syncs
-across processes like any other metric.
+across processes like any other metric. How long the sums are depends on the number of predicates, which the first
+update tells: before it they are a single 0, the sum of nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torchmetrics import Metric
+from torchmetrics.utilities.distributed import gather_all_tensors
 
 from scenegpi.metrics.figures import Groups
 from scenegpi.metrics.intervals import poisson_weights
 from scenegpi.metrics.matching import ImageInput
-from scenegpi.metrics.protocol import Protocol
+from scenegpi.metrics.protocol import MetricError, Protocol
+from scenegpi.metrics.recall import predicates_of
 from scenegpi.metrics.result import Result, make_result
 from scenegpi.metrics.state import Plan, chunks, paired
 from scenegpi.metrics.zero_shot import ZeroShot
@@ -32,8 +37,8 @@ class SceneGraphRecall(Metric):
     and counts.
 
     Args:
-        protocol: how to score; PredCls with K = 20, 50, 100 if None.
-        predicates: a Vocabulary, the names of the P predicates, or P.
+        protocol: how to score, or just the K of recall@K, one or several: `SceneGraphRecall(50)` is PredCls at 50.
+        predicates: a Vocabulary, the names of the P predicates, or P; read off the first images if None, and kept.
         zero_shot: which triplets are zero-shot; None leaves zR@K out.
         groups: predicate indices of named groups, as `predicate_groups` makes them.
         bootstrap: replicates for the intervals of `result()`; 0 for none.
@@ -50,8 +55,8 @@ class SceneGraphRecall(Metric):
 
     def __init__(
         self,
-        protocol: Protocol | None = None,
-        predicates: Vocabulary | Sequence[str] | int = 50,
+        protocol: Protocol | int | Sequence[int] | None = None,
+        predicates: Vocabulary | Sequence[str] | int | None = None,
         zero_shot: ZeroShot | None = None,
         groups: Groups | None = None,
         bootstrap: int = 0,
@@ -59,21 +64,30 @@ class SceneGraphRecall(Metric):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.plan = Plan(protocol or Protocol(), predicates, zero_shot, groups, bootstrap, seed)
-        layout = self.plan.layout
-        self.add_state("sums", torch.zeros(layout.size, dtype=torch.float64), dist_reduce_fx="sum")
-        replicates = torch.zeros(bootstrap, layout.replicated, dtype=torch.float64)
-        self.add_state("replicates", replicates, dist_reduce_fx="sum")
-        self.add_state("fingerprint", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
+        if not isinstance(protocol, Protocol):
+            protocol = Protocol() if protocol is None else Protocol(ks=protocol)  # type: ignore[arg-type]
+        self.make_plan = partial(Plan, protocol, zero_shot=zero_shot, groups=groups, bootstrap=bootstrap, seed=seed)
+        self.given = self.known = predicates is not None
+        if (
+            predicates is None
+        ):  # until images tell, the fewest that the groups leave possible: figures of nothing are NaN
+            predicates = 1 + max((int(i) for members in (groups or {}).values() for i in members), default=0)
+        self.plan = self.make_plan(predicates)
+        for name, kind in (("sums", torch.float64), ("replicates", torch.float64), ("fingerprint", torch.int64)):
+            self.add_state(name, torch.zeros((), dtype=kind), dist_reduce_fx="sum")
 
     def update(self, predictions: Iterable[ImageInput], targets: Iterable[ImageInput]) -> None:
         """Score the images of a batch."""
-        for counts, keys in chunks(paired(predictions, targets), self.plan):
-            self.sums += torch.from_numpy(counts.sum(axis=0)).to(self.sums.device)
+        pairs = paired(predictions, targets)
+        if pairs and not self.known:
+            self._learn(predicates_of(*zip(*pairs, strict=True)))
+        device = self.sums.device
+        for counts, keys in chunks(pairs, self.plan):
+            self.sums = self.sums + torch.from_numpy(counts.sum(axis=0)).to(device)
             if self.plan.bootstrap:
                 weights = poisson_weights(keys, self.plan.bootstrap, self.plan.seed).astype(np.float64)
-                part = torch.from_numpy(counts[:, : self.plan.layout.replicated].copy()).to(self.sums.device)
-                self.replicates.addmm_(torch.from_numpy(weights).to(self.sums.device).T, part)
+                part = weights.T @ counts[:, : self.plan.layout.replicated]
+                self.replicates = self.replicates + torch.from_numpy(part).to(device)
             self.fingerprint += int(keys.sum(dtype=np.uint64).astype(np.int64))
 
     def compute(self) -> dict[str, Tensor]:
@@ -86,10 +100,38 @@ class SceneGraphRecall(Metric):
         with self.sync_context(dist_sync_fn=self.dist_sync_fn, should_sync=self._to_sync):
             return self._result()
 
+    def merge_state(self, incoming_state: dict[str, Any] | Metric) -> None:
+        """Add the state of another metric of the same evaluation."""
+        if isinstance(incoming_state, SceneGraphRecall) and incoming_state.known:
+            if self.known and self.plan != incoming_state.plan:
+                raise MetricError("merge: the two metrics were made for different evaluations")
+            self._learn(incoming_state.plan.names)
+        super().merge_state(incoming_state)
+
+    def _learn(self, predicates: Vocabulary | Sequence[str] | int) -> None:
+        self.plan, self.known = self.make_plan(predicates), True
+
     def _result(self) -> Result:
-        return make_result(
-            self.plan,
-            self.sums.cpu().numpy(),
-            self.replicates.cpu().numpy(),
-            int(self.fingerprint) % 2**64,
-        )
+        sums, replicates = (state.cpu().numpy() for state in self._sized())
+        return make_result(self.plan, sums, replicates, int(self.fingerprint) % 2**64)
+
+    def _sized(self) -> tuple[Tensor, Tensor]:
+        """The sums and replicates at full length."""
+        shape = (self.plan.bootstrap, self.plan.layout.replicated)
+        return self.sums.expand(self.plan.layout.size), self.replicates.expand(shape)
+
+    def _sync_dist(
+        self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any | None = None
+    ) -> None:
+        """As torchmetrics does it, after processes that saw no image have learned the predicates from the others."""
+        if not self.given:
+            names = json.dumps(self.plan.names if self.known else ()).encode()
+            text = torch.tensor(list(names), dtype=torch.uint8, device=self.sums.device)
+            found = dist_sync_fn(text, group=process_group or self.process_group)
+            heard = {tuple(json.loads(bytes(each.tolist()))) for each in found} - {()}
+            if len(heard) > 1:
+                raise MetricError("predicates: they differ between the processes")
+            if heard:
+                self._learn(heard.pop())
+        self.sums, self.replicates = self._sized()
+        super()._sync_dist(dist_sync_fn, process_group)

@@ -17,29 +17,24 @@ and a little above the share of related pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, softplus
+from torch.nn.functional import softplus
 
 from scenegpi.features.batch import SceneBatch, grouped
 from scenegpi.graph import SceneGraph
+from scenegpi.metrics.calibration import MAX_TEMPERATURE, MIN_TEMPERATURE, fit_convex, fit_temperature
 from scenegpi.options import bounded
-from scenegpi.vision.calibration import COLDEST as MIN_TEMPERATURE
-from scenegpi.vision.calibration import HOTTEST as MAX_TEMPERATURE
 
 if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel
 
 Task = Literal["predcls", "sgcls"]
 MAX_OFFSET = 20.0
-MIN_SLOPE = 1 / MAX_TEMPERATURE
-GAIN = 1.25
-MIN_IMAGES = 20
-"""Of fewer images nobody knows how large the noise is."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +136,8 @@ def fit_outcomes(found: Outcomes, labels: bool = True, predicates: bool = False)
     related, offset = _fit_odds(found.odds, found.related, found.pair_image)
     fitted = Calibration(related, offset)
     if predicates:
-        fitted = replace(fitted, predicates=_fit_temperature(found.predicates, found.chosen, found.row_image))
-    return replace(fitted, labels=_fit_temperature(found.nodes, found.labels, found.node_image)) if labels else fitted
+        fitted = replace(fitted, predicates=fit_temperature(found.predicates, found.chosen, found.row_image))
+    return replace(fitted, labels=fit_temperature(found.nodes, found.labels, found.node_image)) if labels else fitted
 
 
 def outcomes(model: SceneModel, images: Iterable[SceneGraph], task: Task) -> Outcomes:
@@ -186,54 +181,15 @@ def _outcomes(model: SceneModel, batch: SceneBatch) -> Outcomes:
     return Outcomes(*pairs, edges[row, 1:], batch.relation_class - 1, image[row], nodes, batch.labels, node_image)
 
 
-def _fit_temperature(logits: Tensor, chosen: Tensor, image: Tensor) -> float:
-    """T of logits (n, K) for what was chosen (n,)."""
-    logits = logits.double()
-    (slope,) = _minimum(lambda w: cross_entropy(logits * _slope(w), chosen, reduction="none"), (1.0,), image)
-    return 1 / max(slope, MIN_SLOPE) if slope <= 1 / MIN_TEMPERATURE else 1.0
-
-
 def _fit_odds(odds: Tensor, related: Tensor, image: Tensor) -> tuple[float, float]:
     """T and b of log-odds (E,)."""
     x, y = odds.double(), related.double()
 
     def loss(w: Tensor) -> Tensor:
-        z = x * _slope(w) + w[1]
+        z = x * w[0] + w[1]
         return softplus(z) - y * z
 
-    slope, offset = _minimum(loss, (1.0, 0.0), image)
+    slope, offset = fit_convex(loss, (1.0, 0.0), image, 1 / MAX_TEMPERATURE)
     # What tells all apart, or has but one kind of outcome, has no finite minimum.
     inside = slope <= 1 / MIN_TEMPERATURE and abs(offset) <= MAX_OFFSET
-    return (1 / max(slope, MIN_SLOPE), offset) if inside else (1.0, 0.0)
-
-
-def _slope(weights: Tensor) -> Tensor:
-    """1 / T, not so flat that the temperature is out of bounds: that is what a model gets which knows nothing."""
-    return weights[0].clamp_min(MIN_SLOPE)
-
-
-def _minimum(loss: Callable[[Tensor], Tensor], start: tuple[float, ...], image: Tensor) -> tuple[float, ...]:
-    """Where the sum of convex losses (n,) is least; `start` where that gains nothing beyond noise.
-
-    image (n,) says which losses belong together. Of a gain that fitting found, chance alone passes GAIN standard errors
-    less than one time in twenty with one number or two.
-    """
-    if not len(image) or len(image.unique()) < MIN_IMAGES:
-        return start
-    first = torch.tensor(start, dtype=torch.float64)
-    weights = first.clone().requires_grad_()
-    optimiser = torch.optim.LBFGS([weights], max_iter=100, tolerance_grad=1e-10, line_search_fn="strong_wolfe")
-
-    def closure() -> Tensor:
-        optimiser.zero_grad()
-        mean = loss(weights).mean()
-        mean.backward()
-        return mean
-
-    with torch.enable_grad():
-        optimiser.step(closure)
-    with torch.no_grad():
-        gain = loss(first) - loss(weights)
-    by_image = torch.zeros(int(image.max()) + 1, dtype=torch.float64).index_add_(0, image, gain)
-    noise = float(by_image.std(correction=0)) * len(by_image) ** 0.5
-    return tuple(weights.tolist()) if float(by_image.sum()) > GAIN * noise else start
+    return (1 / slope, offset) if inside else (1.0, 0.0)

@@ -1,10 +1,4 @@
-r"""What a layout model reads of a batch: boxes, counts and pair geometry, standardised, and which boxes are duplicates.
-
-.. math:: \hat x = (x - \mu) / \sigma
-
-Mean and deviation are measured once on training images and kept with the model, so a prediction does not depend on
-what else is in its batch.
-"""
+"""What a layout model reads of a batch: boxes, counts and pair geometry, standardised; which boxes are duplicates."""
 
 from __future__ import annotations
 
@@ -16,36 +10,13 @@ from torch import Tensor, nn
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import BOX_NAMES, EntityFeatures
 from scenegpi.features.pairs import PAIR_WIDTH, pair_geometry
+from scenegpi.features.standardise import Standardise
 from scenegpi.models.duplicates import ALL, COLUMNS, duplicate_columns
 
 ENTITY = EntityFeatures(distribution="none")
 ENTITY_WIDTH = ENTITY.width(0)
 BOX_WIDTH = len(BOX_NAMES)
 PAIR_INPUTS = PAIR_WIDTH + COLUMNS
-_MAX_DEVIATIONS = 6.0
-
-
-class Standardise(nn.Module):
-    """(M, d) -> (M, d), column by column, cut off at six deviations."""
-
-    mean: Tensor
-    scale: Tensor
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(width))
-        self.register_buffer("scale", torch.ones(width))
-
-    def measure(self, rows: Tensor) -> None:
-        """Sets mean and scale from rows (M, d); a column that never changes is left as it is."""
-        if len(rows) > 1:
-            deviation = rows.double().std(0)
-            constant = deviation < 1e-6
-            self.mean.copy_(torch.where(constant, 0.0, rows.double().mean(0)))
-            self.scale.copy_(torch.where(constant, 1.0, 1 / deviation))
-
-    def forward(self, rows: Tensor) -> Tensor:
-        return ((rows - self.mean) * self.scale).clamp(-_MAX_DEVIATIONS, _MAX_DEVIATIONS)
 
 
 class LayoutInputs(nn.Module):

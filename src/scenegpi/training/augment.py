@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from scenegpi.features.batch import image_size
@@ -15,7 +13,7 @@ def mirror_image(graph: SceneGraph) -> SceneGraph:
     width, _ = image_size(graph)
     boxes = graph.boxes.copy()
     boxes[:, [0, 2]] = width - graph.boxes[:, [2, 0]]
-    return changed(graph, boxes=boxes)
+    return graph.with_fields(boxes=boxes)
 
 
 def drop_boxes(graph: SceneGraph, rng: np.random.Generator, most: float) -> SceneGraph:
@@ -32,11 +30,3 @@ def drop_boxes(graph: SceneGraph, rng: np.random.Generator, most: float) -> Scen
     if kept.sum() < 2:
         kept[rng.choice(len(graph), 2, replace=False)] = True
     return graph if kept.all() else graph.subset(kept)
-
-
-def changed(graph: SceneGraph, **fields: Any) -> SceneGraph:
-    """The graph with fields that are known to fit: checking each would take longer than the change."""
-    for value in fields.values():
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-    return SceneGraph.trusted(**{name: getattr(graph, name) for name in graph.__slots__} | fields)

@@ -47,9 +47,7 @@ class Patience(EarlyStopping):
     """
 
     def __init__(self, monitor: str, patience: int) -> None:
-        super().__init__(
-            monitor, mode="max", patience=patience, check_finite=False, check_on_train_epoch_end=False
-        )
+        super().__init__(monitor, mode="max", patience=patience, check_finite=False, check_on_train_epoch_end=False)
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         trainer.should_stop = self.wait_count >= self.patience

@@ -110,7 +110,9 @@ class RunFolder(L.Callback):
         self._kept = copy.deepcopy(module.model if self.mean is None else self.mean.model)
         count = int(module.recall.sums[module.plan.layout.blocks["images"]][0])
         entry = {"figures": recall_figures(module.recall), "images": count}
-        self.metrics = {self.scored_on: {**entry, "protocol": str(module.plan.protocol), "epoch": epoch}} if count else {}
+        self.metrics = (
+            {self.scored_on: {**entry, "protocol": str(module.plan.protocol), "epoch": epoch}} if count else {}
+        )
         save_model(self._kept, self.folder / MODEL, self.metrics, self.record, overwrite=True)
 
     def _save_log(self) -> None:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scenegpi.errors import GraphError
 from scenegpi.features.batch import image_size
 from scenegpi.graph import SceneGraph
-from scenegpi.training.augment import changed
 
 MIN_SPREAD = 3.0
 """Ranks by size to either side from which a distribution is taken at least (one standard deviation)."""
@@ -58,7 +57,7 @@ class LabelResampler:
         for box in np.flatnonzero(count == 0).tolist():
             pair = [labels[box], self.true[chosen[box]]]
             dist[box, pair] = dist[box, pair[::-1]]
-        return changed(graph, label_dist=dist)
+        return graph.with_fields(label_dist=dist)
 
 
 def box_shares(graph: SceneGraph) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""A training run from configuration to model: data, label predictor, baseline, context; it can be resumed after a kill."""
+"""A training run from configuration to model: label predictor, baseline, context; it can be resumed after a kill."""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.graph import SceneGraph
-from scenegpi.training.augment import changed
 from scenegpi.training.config import SimulateConfig
 
 FREQUENCY = 0.5
@@ -37,7 +36,8 @@ def simulate_labels(
     logits = np.random.default_rng(seed).standard_normal((n, c)) + FREQUENCY * np.log(shares)
     logits[np.arange(n), graph.labels] += config.strength
     dist = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
-    return changed(graph, label_dist=(dist / dist.sum(axis=1, keepdims=True)).astype(np.float32))
+    dist = (dist / dist.sum(axis=1, keepdims=True)).astype(np.float32)
+    return graph.with_fields(label_dist=dist)
 
 
 def simulated(

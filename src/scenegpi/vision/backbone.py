@@ -1,4 +1,4 @@
-"""Pictures -> feature maps, behind one small interface, so that another backbone is one class.
+"""Pictures -> feature maps, behind one small interface, so that another backbone is one more class.
 
     maps = backbone.features(images, ("middle", "last"))      # images (B, 3, H, W), values 0 to 255
 
@@ -29,7 +29,7 @@ class FeatureMap:
 
 
 class Backbone(nn.Module):
-    """Layers from fine to coarse: "early" (8 pixels a cell), "middle" (16), "last" (32), "head" (32, widest)."""
+    """Layers from fine to coarse: "early" (8 pixels per cell), "middle" (16), "last" (32), "head" (32, widest)."""
 
     widths: dict[Layer, int]
 
@@ -39,7 +39,7 @@ class Backbone(nn.Module):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Changes whenever a weight does; a part of the key under which looks are cached."""
+        """Changes whenever a weight does; part of the key under which box features are cached."""
 
 
 class SmallCNN(Backbone):
@@ -75,7 +75,7 @@ class SmallCNN(Backbone):
 
 
 class _Step(nn.Module):
-    """Half the size, then one look around."""
+    """Half the size, then a depthwise and a pointwise convolution."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def padded(image: Tensor, multiple: int = 32) -> Tensor:
 
 
 def load_backbone(name: str) -> Backbone:
-    """A new backbone by its name in `LookConfig`."""
+    """A new backbone by its name in `BoxFeatureConfig`."""
     if name == "small":
         return SmallCNN()
     from scenegpi.vision.efficientnet import EfficientNetLite0

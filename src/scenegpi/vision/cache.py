@@ -1,7 +1,7 @@
-"""Looks on disk, so that heads are trained again and again while each photo goes through the backbone once.
+"""Box features on disk: heads are trained again and again, while each photo goes through the backbone once.
 
-A file for each photo, named by the hash of the photo's bytes, its boxes and everything that the extractor's numbers
-depend on; half precision, written whole. A file that is damaged, or holds something else, is made anew.
+One file per photo, named by the hash of the photo's bytes, its boxes and everything that the features depend on; in
+half precision, written whole. A file that is damaged, or holds something else, is computed again.
 """
 
 from __future__ import annotations
@@ -11,33 +11,39 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from scenegpi.errors import DataError
 from scenegpi.files import check_file, reason, whole_file
 from scenegpi.graph import SceneGraph
-from scenegpi.vision.looks import LookExtractor, Looks
+from scenegpi.vision.box_features import BoxFeatureExtractor
 from scenegpi.vision.photos import MOST_BYTES, as_photo, photo_boxes
 
+NAME = "features"
+LARGEST = 60_000.0  # half precision ends at 65,504
 
-def photo_looks(extractor: LookExtractor, photo: Any, graph: SceneGraph, cache: str | Path | None = None) -> Looks:
-    """The looks of a graph's boxes in a photo; where it is a file, from the folder `cache` if they are there.
 
-    DataError with one line where the photo can't be read.
+def cached_box_features(
+    extractor: BoxFeatureExtractor, photo: Any, graph: SceneGraph, cache: str | Path | None = None
+) -> Tensor:
+    """The features of a graph's boxes in a photo, ``(N, d)`` in half precision; with a folder `cache` kept there.
+
+    Only a photo that is a file is kept. DataError with one line if it cannot be read.
     """
     if cache is None or not isinstance(photo, str | Path):
         return _fresh(extractor, photo, graph)
     path = Path(photo)
-    name = look_key(extractor, path, graph)
+    name = cache_key(extractor, path, graph)
     file = Path(cache) / name[:2] / f"{name}.safetensors"
-    found = read_looks(file, len(graph), extractor)
+    found = read_features(file, (len(graph), extractor.width))
     if found is None:
         found = _fresh(extractor, path, graph)
-        write_looks(file, found)
+        write_features(file, found)
     return found
 
 
-def look_key(extractor: LookExtractor, path: Path, graph: SceneGraph) -> str:
-    """The hash of all that the looks depend on."""
+def cache_key(extractor: BoxFeatureExtractor, path: Path, graph: SceneGraph) -> str:
+    """The hash of everything that the features depend on."""
     check_file(path, MOST_BYTES)
     try:
         with path.open("rb") as file:
@@ -48,47 +54,34 @@ def look_key(extractor: LookExtractor, path: Path, graph: SceneGraph) -> str:
     return hashlib.sha256(parts + graph.boxes.tobytes()).hexdigest()
 
 
-def read_looks(file: Path, boxes: int, extractor: LookExtractor) -> Looks | None:
-    """The looks in a file; None where it is not there or not whole."""
+def read_features(file: Path, shape: tuple[int, int]) -> Tensor | None:
+    """The features in a file; None if it is missing, damaged, or of another shape."""
     from safetensors import SafetensorError, safe_open
 
-    wanted = {
-        "nodes": (boxes, extractor.node_width),
-        "pairs": (boxes * max(boxes - 1, 0), extractor.pair_width),
-    }
-    if not file.is_file():
-        return None
-    most = 2 * sum(rows * width for rows, width in wanted.values()) + 4096
     try:
-        if file.stat().st_size > most:
+        if not file.is_file() or file.stat().st_size > 2 * shape[0] * shape[1] + 4096:
             return None
         with safe_open(file, framework="pt") as opened:
-            looks = Looks(*(opened.get_tensor(name) for name in wanted))
+            features = opened.get_tensor(NAME)
             digest = (opened.metadata() or {}).get("sha256")
     except (SafetensorError, OSError, ValueError, KeyError):
         return None
-    shapes = [tuple(value.shape) for value in (looks.nodes, looks.pairs)]
-    if shapes != list(wanted.values()) or {looks.nodes.dtype, looks.pairs.dtype} != {torch.half}:
-        return None
-    return looks if digest == _digest(looks) else None
+    whole = tuple(features.shape) == shape and features.dtype == torch.half and digest == _digest(features)
+    return features if whole else None
 
 
-def write_looks(file: Path, looks: Looks) -> None:
-    """Writes the file whole."""
+def write_features(file: Path, features: Tensor) -> None:
+    """Writes the file, whole or not at all."""
     from safetensors.torch import save_file
 
     with whole_file(file) as part:
-        tensors = {"nodes": looks.nodes.contiguous(), "pairs": looks.pairs.contiguous()}
-        save_file(tensors, part, {"sha256": _digest(looks)})
+        save_file({NAME: features.contiguous()}, part, {"sha256": _digest(features)})
 
 
-def _digest(looks: Looks) -> str:
-    digest = hashlib.sha256()
-    for value in (looks.nodes, looks.pairs):
-        digest.update(value.contiguous().numpy().tobytes())
-    return digest.hexdigest()
+def _digest(features: Tensor) -> str:
+    return hashlib.sha256(features.contiguous().numpy().tobytes()).hexdigest()
 
 
-def _fresh(extractor: LookExtractor, photo: Any, graph: SceneGraph) -> Looks:
+def _fresh(extractor: BoxFeatureExtractor, photo: Any, graph: SceneGraph) -> Tensor:
     pixels = as_photo(photo)
-    return extractor(pixels, photo_boxes(graph, pixels))
+    return extractor(pixels, photo_boxes(graph, pixels)).clamp(-LARGEST, LARGEST).half()

@@ -1,6 +1,6 @@
 """Photo and boxes -> small pictures for the backbone, all within the photo.
 
-A box that reaches out of the photo is cut off at its edge; one without area, or wholly outside, becomes the nearest
+A box that reaches out of the photo is clipped at its edge; one without area, or wholly outside, becomes the nearest
 pixels of the photo, so that every box has something to show.
 """
 
@@ -15,11 +15,11 @@ from torch import Tensor
 from scenegpi.vision.backbone import padded
 
 THINNEST = 2.0
-"""Pixels that a crop shows at least, along each side (or all there are)."""
+"""Least width and height of a crop, in pixels of the photo (or all there are)."""
 
 
 def clipped(boxes: NDArray[np.float64], width: int, height: int) -> NDArray[np.float64]:
-    """boxes (N, 4) cut off at the photo's edges, at least `THINNEST` pixels wide and high where the photo is."""
+    """boxes (N, 4) clipped to the photo, at least `THINNEST` pixels wide and high where the photo is."""
     size = np.array([width, height], dtype=np.float64)
     low, high = np.clip(boxes[:, :2], 0, size), np.clip(boxes[:, 2:], 0, size)
     half = np.minimum(THINNEST, size) / 2
@@ -28,14 +28,10 @@ def clipped(boxes: NDArray[np.float64], width: int, height: int) -> NDArray[np.f
     return np.concatenate([np.where(thin, centre - half, low), np.where(thin, centre + half, high)], axis=1)
 
 
-def with_margin(boxes: NDArray[np.float64], margin: float, square: bool) -> NDArray[np.float64]:
-    """boxes (N, 4) grown by `margin` times their sides on each side; with `square` to the longer side first."""
-    side = boxes[:, 2:] - boxes[:, :2]
-    centre = (boxes[:, :2] + boxes[:, 2:]) / 2
-    if square:
-        side = np.repeat(side.max(axis=1, keepdims=True, initial=0.0), 2, axis=1)
-    half = side * (0.5 + margin)
-    return np.concatenate([centre - half, centre + half], axis=1)
+def with_margin(boxes: NDArray[np.float64], margin: float) -> NDArray[np.float64]:
+    """boxes (N, 4) grown by `margin` times their sides on each side."""
+    grown = (boxes[:, 2:] - boxes[:, :2]) * margin
+    return np.concatenate([boxes[:, :2] - grown, boxes[:, 2:] + grown], axis=1)
 
 
 def cut_crops(image: Image.Image, boxes: NDArray[np.float64], size: int) -> Tensor:

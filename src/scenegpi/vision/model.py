@@ -1,7 +1,7 @@
-"""Photo and boxes -> looks and label distributions, as one module that is saved and loaded with a model.
+"""Photo and boxes -> label distributions, as one module that is saved and loaded with a model.
 
-Its weights are those of the label head and, where the backbone is the small one, of that; a packaged backbone is no
-part of them. It can be built on the "meta" device, where shapes are checked before anything is allocated.
+Its weights are those of the label head and, if the backbone is the small one, of that; a packaged backbone is not part
+of them. It can be built on the "meta" device, where shapes are checked before anything is allocated.
 """
 
 from __future__ import annotations
@@ -11,22 +11,26 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, GraphError
 from scenegpi.features.batch import image_size
 from scenegpi.graph import SceneGraph
+from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import load_backbone
+from scenegpi.vision.box_features import BoxFeatureExtractor
+from scenegpi.vision.cache import cached_box_features
 from scenegpi.vision.config import VisionConfig
-from scenegpi.vision.labels import LabelHead, layout_of
-from scenegpi.vision.looks import LookExtractor, Looks
+from scenegpi.vision.labels import LabelHead, box_geometry
 from scenegpi.vision.photos import as_photo, photo_boxes
-from scenegpi.vision.threads import one_thread
 from scenegpi.vocabulary import Vocabulary
 
 
 class VisionModel(nn.Module):
-    """Looks at photos and names what is in the boxes.
+    """Names what is in the boxes of a photo.
+
+    A photo is an (H, W, 3) array of bytes, a path or a Pillow image. A graph gives the boxes and the size of the image
+    that they refer to; if the photo has another size, boxes are scaled.
 
     Args:
         config: what it is made of.
@@ -36,48 +40,51 @@ class VisionModel(nn.Module):
     def __init__(self, config: VisionConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
         self.config, self.vocabulary = config, vocabulary
-        self.backbone = load_backbone(config.looks.backbone)
-        width = LookExtractor(config.looks, self.backbone).node_width
+        self.backbone = load_backbone(config.features.backbone)
+        width = BoxFeatureExtractor(config.features, self.backbone).width
         self.head = LabelHead(config.head, width, len(vocabulary.objects))
 
     @property
-    def extractor(self) -> LookExtractor:
-        """Looks at photos with this model's backbone and settings."""
-        return LookExtractor(self.config.looks, self.backbone, self.head.mean.device)
+    def extractor(self) -> BoxFeatureExtractor:
+        """Computes box features with this model's backbone and settings."""
+        return BoxFeatureExtractor(self.config.features, self.backbone, self.head.mean.device)
 
-    @property
-    def node_width(self) -> int:
-        """Columns of `Looks.nodes`."""
-        return self.extractor.node_width
-
-    @property
-    def pair_width(self) -> int:
-        """Columns of `Looks.pairs`."""
-        return self.extractor.pair_width
-
-    def looks(self, photo: Any, graph: SceneGraph) -> Looks:
-        """What the boxes of a graph look like; the photo is an array (H, W, 3) of bytes, a path or a Pillow image."""
+    def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
+        """P(label) of each box, calibrated: (N, C)."""
         pixels = as_photo(photo)
-        return self.extractor(pixels, photo_boxes(graph, pixels))
+        # In full precision: rounded features would differ with the order of the boxes, by a last bit here and there.
+        return self.label_dist_of(self.extractor(pixels, photo_boxes(graph, pixels)), graph)
+
+    def add_labels(self, photo: Any, graph: SceneGraph) -> SceneGraph:
+        """The graph with `label_dist` from the photo, everything else unchanged; its labels must be the model's."""
+        if graph.vocabulary.objects != self.vocabulary.objects:
+            raise GraphError("vocabulary: the graph has other labels than the model")
+        return graph.replace(label_dist=self.label_dist(photo, graph))
+
+    def box_features(self, photo: Any, graph: SceneGraph) -> Tensor:
+        """What the label head is trained on: ``(N, d)`` in half precision, on the CPU."""
+        return cached_box_features(self.extractor, photo, graph)
 
     @torch.inference_mode()
-    def label_dist(self, looks: Looks, graph: SceneGraph) -> NDArray[np.float32]:
-        """P(label) of each box, calibrated: (N, C)."""
-        if looks.nodes.shape != (len(graph), self.node_width):
-            found, wanted = tuple(looks.nodes.shape), (len(graph), self.node_width)
-            raise DataError("looks", f"shape {found}, but the boxes and this model make it {wanted}")
+    def label_dist_of(self, features: Tensor, graph: SceneGraph) -> NDArray[np.float32]:
+        """As `label_dist`, from box features ``(N, d)`` computed before."""
+        wanted = (len(graph), len(self.head.mean))
+        if features.shape != wanted:
+            raise DataError(
+                "features", f"shape {tuple(features.shape)}, expected {wanted} for these boxes and this model"
+            )
         training = self.training
         self.eval()
         try:
             device = self.head.mean.device
-            layout = graph_layout(graph).to(device)
+            geometry = graph_geometry(graph).to(device)
             with one_thread():
-                return self.head.distribution(looks.nodes.to(device), layout).cpu().numpy()
+                return self.head.distribution(features.to(device), geometry).cpu().numpy()
         finally:
             self.train(training)
 
 
-def graph_layout(graph: SceneGraph) -> torch.Tensor:
-    """The layout of a graph's boxes ``(N, LAYOUT_WIDTH)``."""
+def graph_geometry(graph: SceneGraph) -> Tensor:
+    """Position, size and shape of a graph's boxes: ``(N, GEOMETRY_WIDTH)``."""
     sizes = torch.tensor([image_size(graph)], dtype=torch.float64).expand(len(graph), 2)
-    return layout_of(torch.tensor(graph.boxes), sizes)
+    return box_geometry(torch.tensor(graph.boxes), sizes)

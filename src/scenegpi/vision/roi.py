@@ -1,7 +1,7 @@
-r"""RoIAlign in plain torch: the features of a box, bin by bin, from the map of a whole picture.
+r"""RoIAlign in plain torch: the features of a box, bin by bin, from the map of a whole photo.
 
 A box is cut into `size` x `size` bins; a bin is the mean of `samples` x `samples` points spread evenly in it, each
-read from the map by bilinear interpolation. A point beyond the map has the value of its border. With cell k of the
+read from the map by bilinear interpolation. A point outside the map has the value of its border. With cell k of the
 map centred on pixel first + k stride, the pixel x lies at
 
 .. math:: k(x) = (x - first) / stride.
@@ -29,21 +29,3 @@ def roi_align(features: FeatureMap, boxes: Tensor, size: int = 7, samples: int =
     read = F.grid_sample(values, grid.reshape(1, -1, points, 2), padding_mode="border", align_corners=False)
     bins = read.view(values.shape[1], len(boxes), size, samples, size, samples).mean((3, 5))
     return bins.transpose(0, 1)
-
-
-def box_masks(boxes: Tensor, frames: Tensor, size: int) -> Tensor:
-    """How much of each cell of a frame a box covers, the frame cut into `size` x `size` cells.
-
-    boxes ``(E, 4)``, frames ``(E, 4)`` -> ``(E, size, size)`` from 0 to 1, row by row from the top.
-    """
-    edges = torch.arange(size + 1, dtype=torch.float64, device=boxes.device) / size
-    side = (frames[:, 2:] - frames[:, :2]).double().clamp_min(1e-6)
-    low = (boxes[:, :2] - frames[:, :2]).double() / side
-    high = (boxes[:, 2:] - frames[:, :2]).double() / side
-    # (E, size) shares of the columns and of the rows
-    across, down = (
-        (torch.minimum(edges[1:], high[:, k : k + 1]) - torch.maximum(edges[:-1], low[:, k : k + 1])).clamp_min(0)
-        * size
-        for k in (0, 1)
-    )
-    return (down[:, :, None] * across[:, None, :]).float()

@@ -1,6 +1,6 @@
 """A scene graph as a drawing: entities and relations are nodes, each with a place, a size and a text.
 
-The same arrangement is drawn by matplotlib (pictures) and as SVG (the report).
+The same arrangement is drawn in pictures and in the report.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.layout import separate, stress_layout, tangle
-from scenegpi.viz.text import named, shortened, text_sizes
+from scenegpi.viz.text import shortened, text_sizes
 
 Array = NDArray[np.float64]
 Links = Mapping[tuple[int, int], Sequence[str]]
@@ -78,7 +78,7 @@ def arrange(
     """Places for the nodes of a graph.
 
     Args:
-        names: N names of the boxes.
+        names: N names of the boxes, as they are shown.
         centres: (N, 2) of the boxes, in 0..1 of the image: where possible, nodes lie as boxes do.
         links: ordered pair -> texts of its relation node.
         panel: width and height in inches.
@@ -89,12 +89,10 @@ def arrange(
     shown = tuple(range(len(names))) if everyone or len(names) <= CROWD else tuple(sorted(linked))
     count = len(shown) + len(links)
     size = points or (10.5 if count <= 20 else 9.0 if count <= 36 else 7.5 if count <= 60 else 6.5)
-    entities = [named(names[i], i) for i in shown]
-    texts = (*entities, *(shortened(" / ".join(words)) for words in links.values()))
-    safe = [text.replace("$", r"\$") for text in texts]
+    texts = (*(names[i] for i in shown), *(shortened(" / ".join(words)) for words in links.values()))
     sizes = np.concatenate([
-        text_sizes(safe[: len(shown)], size, "bold") + np.array([0.08, 0.05]),
-        text_sizes(safe[len(shown) :], size * 0.94) + np.array([0.06, 0.0]),
+        text_sizes(texts[: len(shown)], size, bold=True) + np.array([0.08, 0.05]),
+        text_sizes(texts[len(shown) :], size * 0.94) + np.array([0.06, 0.0]),
     ])  # fmt: skip
     place = {box: k for k, box in enumerate(shown)}
     lonely = [k for k, box in enumerate(shown) if box not in linked]

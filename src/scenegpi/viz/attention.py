@@ -17,13 +17,13 @@ from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import INK, MUTED
-from scenegpi.viz.picture import drawing, fitted, part, picture_file, save
+from scenegpi.viz.panels import draw_canvas, draw_frame, draw_tag, tag_points, tag_sizes
+from scenegpi.viz.picture import fitted, picture_file
+from scenegpi.viz.sheet import Panel, Sheet
 from scenegpi.viz.tags import place_tags
-from scenegpi.viz.text import named, set_text, text_sizes
+from scenegpi.viz.text import numbered, shortened
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from scenegpi.prediction import Predictor
 
 HEAT = "#D55E00"
@@ -84,24 +84,17 @@ def draw_attention(
         raise GraphError(f"attention: box {node}, but there are {len(graph)}, counted from 0")
     canvas = Canvas.of(graph, photo)
     shown = fitted(canvas.width, canvas.height, (_WIDE, _TALL))
-    sheet = (2 * shown[0] + 4 * _EDGE, shown[1] + _HEAD + _EDGE)
-    titles = (
-        f"what {named(graph.names[node], node)} attends to",
-        "what the graph vector attends to",
-    )
-    with drawing() as new_figure:
-        figure = new_figure(sheet)
-        for k, row in enumerate((weights.neighbours[node], weights.nodes)):
-            left = _EDGE + k * (shown[0] + 2 * _EDGE)
-            axes = figure.add_axes(part(sheet, left, _EDGE, *shown))
-            draw_weights(axes, canvas, graph.names, row, shown, node if k == 0 else None)
-            y = 1 - 0.2 / sheet[1]
-            figure.text(
-                left / sheet[0], y, set_text(titles[k], 60), fontsize=11.5, weight="bold", color=INK, va="center"
-            )
-            sums = "weights over the other objects, sum 100%" if k == 0 else "weights over all objects, sum 100%"
-            figure.text(left / sheet[0], 1 - 0.43 / sheet[1], sums, fontsize=9.5, color=MUTED, va="center")
-        save(figure, target)
+    sheet = Sheet(2 * shown[0] + 4 * _EDGE, shown[1] + _HEAD + _EDGE)
+    names = numbered(graph.names)
+    titles = (f"what {names[node]} attends to", "what the graph vector attends to")
+    for k, row in enumerate((weights.neighbours[node], weights.nodes)):
+        left = _EDGE + k * (shown[0] + 2 * _EDGE)
+        panel = sheet.panel(left, _HEAD, *shown, size=(canvas.width, canvas.height))
+        draw_weights(panel, canvas, names, row, node if k == 0 else None)
+        sheet.text((left, 0.2), shortened(titles[k], 60), 11.5, INK, bold=True)
+        sums = "weights over the other objects, sum 100%" if k == 0 else "weights over all objects, sum 100%"
+        sheet.text((left, 0.43), sums, 9.5, MUTED)
+    sheet.save(target)
     return target
 
 
@@ -111,42 +104,33 @@ def most_telling(weights: Attention) -> int:
 
 
 def draw_weights(
-    axes: Axes,
-    canvas: Canvas,
-    names: list[str],
-    weights: NDArray[np.float64],
-    inches: tuple[float, float],
-    node: int | None,
+    panel: Panel, canvas: Canvas, names: list[str], weights: NDArray[np.float64], node: int | None
 ) -> None:
     """Boxes filled the more, the more they count (N,), with their share in words; lines to them from `node`."""
-    from matplotlib.patches import Rectangle
-
-    from scenegpi.viz.panels import draw_canvas, draw_tag, tag_points
-
-    draw_canvas(axes, canvas)
+    draw_canvas(panel, canvas)
     n, boxes = len(names), canvas.boxes
     if canvas.pixels is not None:  # the photo steps back, so that the fills can be compared
-        axes.add_patch(Rectangle((0, 0), canvas.width, canvas.height, facecolor="white", alpha=0.45, linewidth=0))
+        panel.rect((0, 0, canvas.width, canvas.height), fill="#FFFFFF", alpha=0.45)
     # Even attention is shown as half strength: otherwise what says nothing would look like what says most.
     strong = weights / max(float(weights.max(initial=0.0)), 2 / max(len(weights), 1), 1e-9)
     centres = (boxes[:, :2] + boxes[:, 2:]) / 2
-    for i in np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable").tolist():
-        x1, y1, x2, y2 = boxes[i].tolist()
-        frame: dict[str, Any] = {"xy": (x1, y1), "width": x2 - x1, "height": y2 - y1}
+    largest_first = np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable").tolist()
+    for i in largest_first:
         own = i == node
-        axes.add_patch(Rectangle(**frame, facecolor=HEAT, alpha=0.0 if own else 0.42 * strong[i], linewidth=0))
+        if not own:
+            panel.rect(boxes[i], fill=HEAT, alpha=0.42 * float(strong[i]))
         edge, line = ("#0072B2", 3.0) if own else (HEAT, 0.6 + 2.0 * float(strong[i]))
-        axes.add_patch(Rectangle(**frame, fill=False, edgecolor="white", linewidth=line + 1.4, alpha=0.8))
-        axes.add_patch(Rectangle(**frame, fill=False, edgecolor=edge, linewidth=line))
-        if node is not None and not own:
-            ends = np.stack([centres[node], centres[i]])
-            axes.plot(*ends.T, color=HEAT, linewidth=0.4 + 4.5 * float(strong[i]), alpha=0.75, zorder=3)
+        panel.rect(boxes[i], stroke="#FFFFFF", line=line + 1.4, alpha=0.8)
+        panel.rect(boxes[i], stroke=edge, line=line)
+    draw_frame(panel, canvas)
+    for i in largest_first:
+        if node is not None and i != node:
+            panel.line(centres[node], centres[i], HEAT, 0.4 + 4.5 * float(strong[i]), alpha=0.75)
     kept = [i for i in range(n) if i == node or strong[i] >= 0.15] if n > 12 else list(range(n))
     points = tag_points(len(kept))
-    texts = [set_text(named(names[i], i)) + ("" if i == node else f"  {100 * weights[i]:.0f}%") for i in kept]
-    unit = np.array([canvas.width / inches[0], canvas.height / inches[1]])
-    sizes = (text_sizes(texts, points, "bold") - np.array([0.02, 0.2 * points / 72])) * unit
+    texts = [names[i] + ("" if i == node else f"  {100 * weights[i]:.0f}%") for i in kept]
+    sizes = tag_sizes(texts, points) / panel.scale
     corners = place_tags(np.clip(boxes[kept], 0, [canvas.width, canvas.height] * 2), sizes, canvas.width, canvas.height)
     for k, i in enumerate(kept):
         colour = "#0072B2" if i == node else HEAT if strong[i] >= 0.6 else "#F2C6A5"
-        draw_tag(axes, texts[k], corners[k], sizes[k], colour, points)
+        draw_tag(panel, texts[k], corners[k], sizes[k], colour, points)

@@ -6,32 +6,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+STILL = 1e-3
+"""A sweep that moves no node further than this is the last one; links are about 1 long."""
 
 
-def separate(centres: Array, sizes: Array, bounds: tuple[float, float, float, float], steps: int = 400) -> Array:
+def separate(centres: Array, sizes: Array, bounds: tuple[float, float, float, float], steps: int = 150) -> Array:
     """Moves (N, 2) centres of rectangles of (N, 2) `sizes` until they are clear of each other, inside `bounds`.
 
     Each step pushes overlapping rectangles apart along the direction that needs less movement, and lets every
     rectangle lean a little towards where it started. Deterministic.
     """
-    home = centres.copy()
-    at = centres + _jitter(len(centres)) * sizes.mean() if len(centres) else centres.copy()
-    low = np.array(bounds[:2]) + sizes / 2
-    high = np.maximum(np.array(bounds[2:]) - sizes / 2, low)
+    if not len(centres):
+        return centres.copy()
+    low = (np.array(bounds[:2]) + sizes / 2).T
+    high = np.maximum((np.array(bounds[2:]) - sizes / 2).T, low)
+    home = centres.T
+    at = home + (_jitter(len(centres)) * sizes.mean()).T
+    need = (sizes.T[:, :, None] + sizes.T[:, None, :]) / 2
+    need[:, np.arange(len(centres)), np.arange(len(centres))] = -np.inf  # nothing pushes itself
     for step in range(steps):
-        at += (home - at) * 0.04 * (1 - step / steps)
-        gap = at[:, None] - at[None, :]
-        overlap = (sizes[:, None] + sizes[None, :]) / 2 - np.abs(gap)
-        touching = np.asarray((overlap > 0).all(axis=2))
-        np.fill_diagonal(touching, False)
-        if touching.any():
-            along_x = overlap[..., 0] < overlap[..., 1]
-            push = np.zeros_like(gap)
-            push[..., 0] = np.where(touching & along_x, np.sign(gap[..., 0]) * overlap[..., 0], 0)
-            push[..., 1] = np.where(touching & ~along_x, np.sign(gap[..., 1]) * overlap[..., 1], 0)
-            at += push.sum(axis=1) * 0.3
-        at = np.clip(at, low, high)
-    return at
+        at += (home - at) * (0.04 * (1 - step / steps))
+        gap = at[:, :, None] - at[:, None, :]
+        overlap = need - np.abs(gap)
+        reach = np.minimum(overlap[0], overlap[1])
+        if reach.max() > 0:
+            push = np.sign(gap) * (np.maximum(reach, 0) * (overlap == reach))
+            at += 0.3 * push.sum(axis=2)
+        np.minimum(np.maximum(at, low, out=at), high, out=at)
+    return at.T
 
 
 def stress_layout(start: Array, links: list[tuple[int, int]], sweeps: int = 150) -> Array:
@@ -56,11 +58,14 @@ def stress_layout(start: Array, links: list[tuple[int, int]], sweeps: int = 150)
     inverse = np.linalg.pinv(laplacian)
     spread = np.maximum(start.std(axis=0), 1e-6)
     at = (start - start.mean(axis=0)) / spread * np.sqrt(n) / 2 + _jitter(n) * 4
+    pull = weight * ideal
     for _ in range(sweeps):
-        gap = np.linalg.norm(at[:, None] - at[None, :], axis=2)
-        ratio = weight * ideal / np.maximum(gap, 1e-9)
-        pull = np.diag(ratio.sum(axis=1)) - ratio
-        at = inverse @ (pull @ at)
+        gap = at[:, None] - at[None, :]
+        ratio = pull / np.maximum(np.sqrt((gap * gap).sum(axis=2)), 1e-9)
+        new = inverse @ (ratio.sum(axis=1)[:, None] * at - ratio @ at)
+        moved, at = float(np.abs(new - at).max()), new
+        if moved < STILL:
+            break
     return at
 
 

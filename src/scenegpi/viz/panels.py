@@ -1,10 +1,9 @@
-"""The two panels of a picture, drawn on matplotlib axes: boxes on a canvas, and an arranged graph."""
+"""The two panels of a picture: boxes on a canvas, and an arranged graph."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,75 +11,63 @@ from numpy.typing import NDArray
 from scenegpi.viz.arrange import Arrangement
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import COLOURS, INK, MUTED, text_on
+from scenegpi.viz.sheet import Panel
 from scenegpi.viz.tags import leaders, place_tags
-from scenegpi.viz.text import set_text, text_sizes
+from scenegpi.viz.text import shortened, text_sizes
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-BLANK, LINK = "#F6F6F3", "#9AA0A6"
+BLANK, LINK, WHITE = "#F6F6F3", "#9AA0A6", "#FFFFFF"
 
 
-def draw_canvas(axes: Axes, canvas: Canvas) -> None:
-    """The photo, or an empty canvas, in a thin frame."""
+def draw_canvas(panel: Panel, canvas: Canvas) -> None:
+    """The photo, or an empty canvas; `panel` has the canvas's units."""
     if canvas.pixels is not None:
-        axes.imshow(canvas.pixels, extent=(0, canvas.width, canvas.height, 0), aspect="auto")
+        panel.photo(canvas.pixels)
     else:
-        axes.set_facecolor(BLANK)
-    axes.set_xlim(0, canvas.width)
-    axes.set_ylim(canvas.height, 0)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    for spine in axes.spines.values():
-        spine.set_color("#C4C4C0")
-        spine.set_linewidth(0.8)
+        panel.rect((0, 0, canvas.width, canvas.height), fill=BLANK)
+
+
+def draw_frame(panel: Panel, canvas: Canvas) -> None:
+    """A thin line around the canvas, above what was drawn on it."""
+    panel.rect((0, 0, canvas.width, canvas.height), stroke="#C4C4C0", line=1.6)  # half of it lies outside
 
 
 def draw_boxes(
-    axes: Axes,
-    canvas: Canvas,
-    names: Sequence[str],
-    colours: Sequence[str],
-    inches: tuple[float, float],
-    points: float | None = None,
-    order: NDArray[np.intp] | None = None,
+    panel: Panel, canvas: Canvas, names: Sequence[str], colours: Sequence[str], points: float | None = None
 ) -> None:
-    """Boxes with their names; `inches` is how large the axes are on paper, `colours` one for each box."""
-    from matplotlib.patches import Rectangle
-
+    """Boxes with their names; `colours` has one for each box."""
     boxes, n = canvas.boxes, len(names)
     points = points or tag_points(n)
-    unit = np.array([canvas.width / inches[0], canvas.height / inches[1]])
-    texts = [set_text(name, 30) for name in names]
-    sizes = (text_sizes(texts, points, "bold") - [0.02, 0.2 * points / 72]) * unit
+    texts = [shortened(name, 30) for name in names]
+    sizes = tag_sizes(texts, points) / panel.scale
     corners = place_tags(np.clip(boxes, 0, [canvas.width, canvas.height] * 2), sizes, canvas.width, canvas.height)
-    largest_first = np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable")
+    largest_first = np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable").tolist()
     line = 2.0 if n <= 25 else 1.5
-    for i in largest_first.tolist():
-        x1, y1, x2, y2 = boxes[i].tolist()
-        frame: dict[str, Any] = {"xy": (x1, y1), "width": x2 - x1, "height": y2 - y1}
+    for i in largest_first:
         if canvas.pixels is None:
-            axes.add_patch(Rectangle(**frame, facecolor=colours[i], alpha=0.10, linewidth=0))
-        axes.add_patch(Rectangle(**frame, fill=False, edgecolor="white", linewidth=line + 1.6, alpha=0.9))
-        axes.add_patch(Rectangle(**frame, fill=False, edgecolor=colours[i], linewidth=line))
+            panel.rect(boxes[i], fill=colours[i], alpha=0.10)
+        panel.rect(boxes[i], stroke=WHITE, line=line + 1.6, alpha=0.9)
+        panel.rect(boxes[i], stroke=colours[i], line=line)
+    draw_frame(panel, canvas)
     for i, start, end in leaders(boxes, corners, sizes):
-        for width, colour in ((3.0, "white"), (1.4, colours[i])):
-            axes.plot(*zip(start, end, strict=True), color=colour, linewidth=width, zorder=3, solid_capstyle="round")
-        axes.plot(*end, "o", color=colours[i], markersize=3.5, markeredgecolor="white", markeredgewidth=0.6, zorder=3)
-    for i in largest_first.tolist():
-        draw_tag(axes, texts[i], corners[i], sizes[i], colours[i], points)
+        panel.line(start, end, WHITE, 3.0)
+        panel.line(start, end, colours[i], 1.4)
+        panel.line(end, end, WHITE, 4.4)
+        panel.line(end, end, colours[i], 3.2)
+    for i in largest_first:
+        draw_tag(panel, texts[i], corners[i], sizes[i], colours[i], points)
+
+
+def tag_sizes(texts: Sequence[str], points: float) -> NDArray[np.float64]:
+    """(N, 2) inches of names on their colours."""
+    return text_sizes(texts, points, bold=True) - np.array([0.02, 0.2 * points / 72])
 
 
 def draw_tag(
-    axes: Axes, text: str, corner: NDArray[np.float64], size: NDArray[np.float64], colour: str, points: float
+    panel: Panel, text: str, corner: NDArray[np.float64], size: NDArray[np.float64], colour: str, points: float
 ) -> None:
     """A name on its colour."""
-    from matplotlib.patches import Rectangle
-
-    (x, y), (w, h) = corner.tolist(), size.tolist()
-    axes.add_patch(Rectangle((x, y), w, h, facecolor=colour, edgecolor="white", linewidth=0.7, zorder=4))
-    ink = {"color": text_on(colour), "fontsize": points, "weight": "bold", "zorder": 5}
-    axes.text(x + w / 2, y + h * 0.52, text, ha="center", va="center_baseline", **ink)  # type: ignore[arg-type]
+    panel.rect((*corner, *(corner + size)), fill=colour, stroke=WHITE, line=0.7)
+    panel.text(corner + size / 2, text, points, text_on(colour), bold=True, anchor="middle")
 
 
 def tag_points(n: int) -> float:
@@ -101,48 +88,37 @@ class NodeLook:
     line: float = 1.2
 
 
-def draw_graph(axes: Axes, arranged: Arrangement, colours: Sequence[str]) -> None:
-    """Entities in their boxes' colours, relations as pills between them."""
+def draw_graph(panel: Panel, arranged: Arrangement, colours: Sequence[str]) -> None:
+    """Entities in their boxes' colours, relations as pills between them; `panel` has inches."""
     looks = []
     for k, text in enumerate(arranged.texts):
         if k >= len(arranged.shown):
-            looks.append(NodeLook(text, "white", LINK, INK))
+            looks.append(NodeLook(text, WHITE, LINK, INK))
             continue
         own = colours[arranged.shown[k]]
         lonely = arranged.shown[k] not in arranged.linked
-        looks.append(NodeLook(text, "white" if lonely else own, own, own if lonely else text_on(own), lonely, True))
-    draw_nodes(axes, arranged, looks, [LINK] * len(arranged.links))
+        looks.append(NodeLook(text, WHITE if lonely else own, own, own if lonely else text_on(own), lonely, True))
+    draw_nodes(panel, arranged, looks, [LINK] * len(arranged.links))
     if arranged.left_out:
         note = f"{arranged.left_out} objects without a relation shown are left out"
-        axes.text(*arranged.panel, note, fontsize=8, color=MUTED, ha="right", va="bottom")
+        panel.text((arranged.panel[0], arranged.panel[1] - 0.06), note, 8, MUTED, anchor="right")
 
 
-def draw_nodes(axes: Axes, arranged: Arrangement, looks: Sequence[NodeLook], lines: Sequence[str]) -> None:
-    """The nodes of an arrangement as `looks` say, one a node, and their links in the colours `lines`."""
-    from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
-
-    axes.set_xlim(0, arranged.panel[0])
-    axes.set_ylim(arranged.panel[1], 0)
-    axes.axis("off")
+def draw_nodes(panel: Panel, arranged: Arrangement, looks: Sequence[NodeLook], lines: Sequence[str]) -> None:
+    """The nodes of an arrangement as `looks` say, one for each node, and their links in the colours `lines`."""
     for k, colour in enumerate(lines):
         tail, in_, out, tip = arranged.arrow(k)
-        line: dict[str, Any] = {"color": colour, "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0, "zorder": 1}
-        axes.add_patch(FancyArrowPatch(tuple(tail), tuple(in_), arrowstyle="-", **line))
-        axes.add_patch(FancyArrowPatch(tuple(out), tuple(tip), arrowstyle="-|>", mutation_scale=9, **line))
+        panel.line(tail, in_, colour, 1.3)
+        panel.arrow(out, tip, colour, 1.3)
     for k, look in enumerate(looks):
         entity = k < len(arranged.shown)
-        (x, y), (w, h) = arranged.at[k].tolist(), arranged.sizes[k].tolist()
-        axes.add_patch(
-            FancyBboxPatch(
-                (x - w / 2, y - h / 2), w, h, boxstyle=f"round,pad=0,rounding_size={0.06 if entity else h / 2}",
-                facecolor=look.face, edgecolor=look.edge, linewidth=look.line,
-                linestyle="--" if look.dashed else "-", zorder=3,
-            )
+        centre, half = arranged.at[k], arranged.sizes[k] / 2
+        panel.rect(
+            (*(centre - half), *(centre + half)), look.face, look.edge, look.line,
+            radius=0.06 if entity else float(half[1]), dashed=look.dashed,
         )  # fmt: skip
-        axes.text(
-            x, y, look.text.replace("$", r"\$"), fontsize=arranged.points * (1 if entity else 0.94), color=look.ink,
-            weight="bold" if look.bold else "normal", ha="center", va="center_baseline", zorder=4,
-        )  # fmt: skip
+        points = arranged.points * (1 if entity else 0.94)
+        panel.text(centre, look.text, points, look.ink, bold=look.bold, anchor="middle")
 
 
 def colours_of(numbers: Sequence[int]) -> list[str]:

@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from scenegpi.graph import SceneGraph
 from scenegpi.viz.arrange import Arrangement, arrange
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.compare import Compared
 from scenegpi.viz.palette import INK, MUTED, RIGHT, WRONG, deal_colours, text_on
-from scenegpi.viz.panels import LINK, NodeLook, colours_of, draw_boxes, draw_canvas, draw_nodes
-from scenegpi.viz.picture import drawing, fitted, part, picture_file, save
-from scenegpi.viz.text import named, set_text, shortened, text_sizes
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from scenegpi.viz.panels import LINK, WHITE, NodeLook, colours_of, draw_boxes, draw_canvas, draw_nodes
+from scenegpi.viz.picture import fitted, picture_file
+from scenegpi.viz.sheet import Sheet
+from scenegpi.viz.text import numbered, shortened, text_sizes
 
 PANEL = (4.55, 3.6)
 _EDGE, _HEAD, _FOOT, _ROW = 0.24, 0.55, 0.75, 0.42
+_RULE = "#E3E3E0"
 TICK, CROSS = "✓", "✗"
 
 
@@ -43,42 +43,36 @@ def draw_qualitative(
     target = picture_file(target)
     width = 4 * PANEL[0] + 5 * _EDGE
     height = len(rows) * (PANEL[1] + _ROW) + _HEAD + _FOOT
-    sheet = (width, height)
-    with drawing() as new_figure:
-        figure = new_figure(sheet)
-        for k, title in enumerate(("input", "ground truth", *columns)):
-            left = _EDGE + k * (PANEL[0] + _EDGE)
-            figure.text(left / width, 1 - 0.3 / height, title, fontsize=15, weight="bold", color=INK, va="center")
-            if k:
-                x = (left - _EDGE / 2) / width
-                figure.add_artist(_rule((x, x), (_FOOT / height, 1 - 0.12 / height)))
-        for r, (row, photo) in enumerate(zip(rows, photos, strict=True)):
-            bottom = height - _HEAD - (r + 1) * (PANEL[1] + _ROW) + _ROW / 2
-            _draw_row(figure, sheet, bottom, row, photo)
-            if r:
-                y = (bottom + PANEL[1] + _ROW / 2) / height
-                figure.add_artist(_rule((_EDGE / width, 1 - _EDGE / width), (y, y)))
-        _legend(figure, sheet, totals)
-        save(figure, target)
+    sheet = Sheet(width, height)
+    for k, title in enumerate(("input", "ground truth", *columns)):
+        left = _EDGE + k * (PANEL[0] + _EDGE)
+        sheet.text((left, 0.3), title, 15, INK, bold=True)
+        if k:
+            x = left - _EDGE / 2
+            sheet.line((x, 0.12), (x, height - _FOOT), _RULE, 0.9)
+    for r, (row, photo) in enumerate(zip(rows, photos, strict=True)):
+        top = _HEAD + r * (PANEL[1] + _ROW) + _ROW / 2
+        _draw_row(sheet, top, row, photo)
+        if r:
+            y = top - _ROW / 2
+            sheet.line((_EDGE, y), (width - _EDGE, y), _RULE, 0.9)
+    _legend(sheet, totals)
+    sheet.save(target)
     return target
 
 
-def _draw_row(figure: Figure, sheet: tuple[float, float], bottom: float, row: Compared, photo: Any) -> None:
+def _draw_row(sheet: Sheet, top: float, row: Compared, photo: Any) -> None:
     truth, names = row.truth, row.truth.vocabulary
     canvas = Canvas.of(truth, photo)
     colours = colours_of(deal_colours(canvas.boxes))
     shown = fitted(canvas.width, canvas.height, (PANEL[0], PANEL[1] - 0.3))
-    axes = figure.add_axes(part(sheet, _EDGE, bottom + PANEL[1] - shown[1] - 0.02, *shown))
-    draw_canvas(axes, canvas)
+    panel = sheet.panel(_EDGE, top + 0.02, *shown, size=(canvas.width, canvas.height))
+    draw_canvas(panel, canvas)
     given = bool(row.label_first.all() and row.label_second.all())
-    tags = [named(name, i) for i, name in enumerate(truth.names)] if given else [str(i) for i in range(len(truth))]
-    draw_boxes(axes, canvas, tags, colours, shown, points=8.0)
-    title = set_text(str(truth.file or truth.image_id or ""), 40)
+    draw_boxes(panel, canvas, _names(truth, given) if given else [str(i + 1) for i in range(len(truth))], colours, 8.0)
+    title = shortened(str(truth.file or truth.image_id or ""), 40)
     change = f"{row.corrected} corrected, {row.spoiled} spoiled"
-    figure.text(
-        _EDGE / sheet[0], (bottom + PANEL[1] - shown[1] - 0.18) / sheet[1], f"{title}   {change}".strip(),
-        fontsize=9, color=MUTED, va="center",
-    )  # fmt: skip
+    sheet.text((_EDGE, top + shown[1] + 0.18), f"{title}   {change}".strip(), 9, MUTED)
     said: dict[tuple[int, int], list[str]] = {}
     for s, o, p in truth.relations.tolist():
         if s != o and names.predicates[p] not in said.setdefault((s, o), []):
@@ -89,36 +83,40 @@ def _draw_row(figure: Figure, sheet: tuple[float, float], bottom: float, row: Co
         ]
         for (s, o), a, b in zip(map(tuple, row.pairs.tolist()), row.first.tolist(), row.second.tolist(), strict=True)
     }
-    longest = [
-        max(trio, key=len) for trio in zip(truth.names, row.first_graph.names, row.second_graph.names, strict=True)
-    ]
+    columns = [_names(graph, given) for graph in (truth, row.first_graph, row.second_graph)]
+    longest = [max(trio, key=len) for trio in zip(*columns, strict=True)]
     longest = longest if given else [f"{CROSS} {name}" for name in longest]
     centres = (canvas.boxes[:, :2] + canvas.boxes[:, 2:]) / 2 / np.array([canvas.width, canvas.height])
     nodes = arrange(longest, centres, words, PANEL, points=8.6 if len(truth) + len(words) <= 18 else 7.4, everyone=True)
-    plain = [[shortened(" / ".join(said[pair])) for pair in nodes.links], truth.names]
+    plain = [shortened(" / ".join(said[pair])) for pair in nodes.links]
     for k, looks in enumerate(
         (
-            _truth_looks(nodes, colours, plain[0], plain[1]),
-            *(_said_looks(nodes, colours, row, which) for which in (0, 1)),
+            _truth_looks(nodes, colours, plain, columns[0]),
+            *(_said_looks(nodes, colours, row, which, columns[1 + which]) for which in (0, 1)),
         )
     ):
-        axes = figure.add_axes(part(sheet, _EDGE + (k + 1) * (PANEL[0] + _EDGE), bottom, *PANEL))
+        panel = sheet.panel(_EDGE + (k + 1) * (PANEL[0] + _EDGE), top, *PANEL)
         lines = [look.edge if k else LINK for look in looks[len(nodes.shown) :]]
-        draw_nodes(axes, nodes, looks, lines)
+        draw_nodes(panel, nodes, looks, lines)
+
+
+def _names(graph: SceneGraph, given: bool) -> list[str]:
+    """What boxes are called: as in other pictures, or with the box's own number where columns name it differently."""
+    return numbered(graph.names) if given else [f"{shortened(name)} {i + 1}" for i, name in enumerate(graph.names)]
 
 
 def _truth_looks(nodes: Arrangement, colours: list[str], said: list[str], names: list[str]) -> list[NodeLook]:
-    looks = [_entity(named(names[i], i), colours[i], i not in nodes.linked) for i in nodes.shown]
-    return looks + [NodeLook(text, "white", LINK, INK) for text in said]
+    looks = [_entity(names[i], colours[i], i not in nodes.linked) for i in nodes.shown]
+    return looks + [NodeLook(text, WHITE, LINK, INK) for text in said]
 
 
-def _said_looks(nodes: Arrangement, colours: list[str], row: Compared, which: int) -> list[NodeLook]:
+def _said_looks(nodes: Arrangement, colours: list[str], row: Compared, which: int, names: list[str]) -> list[NodeLook]:
     """The nodes as the first (0) or second (1) model labels them."""
     graph = (row.first_graph, row.second_graph)[which]
     label_right, right = ((row.label_first, row.right_first), (row.label_second, row.right_second))[which]
     looks = []
     for i in nodes.shown:
-        text = named(graph.names[i], i)
+        text = names[i]
         if label_right[i] and row.label_first[i]:
             looks.append(_entity(text, colours[i], i not in nodes.linked))
         else:
@@ -132,46 +130,37 @@ def _said_looks(nodes: Arrangement, colours: list[str], row: Compared, which: in
 
 def _entity(text: str, colour: str, lonely: bool) -> NodeLook:
     if lonely:
-        return NodeLook(text, "white", colour, INK, dashed=True, bold=True)
+        return NodeLook(text, WHITE, colour, INK, dashed=True, bold=True)
     return NodeLook(text, colour, colour, text_on(colour), bold=True)
 
 
 def _judged(text: str, right: bool, changed: bool) -> NodeLook:
     colour = RIGHT if right else WRONG
-    look = NodeLook(f"{TICK if right else CROSS} {shortened(text)}", "white", colour, INK, dashed=not right)
+    look = NodeLook(f"{TICK if right else CROSS} {shortened(text)}", WHITE, colour, INK, dashed=not right)
     return replace(look, face=colour, ink=text_on(colour), dashed=False, bold=True) if changed else look
 
 
-def _legend(figure: Figure, sheet: tuple[float, float], totals: Mapping[str, int] | None) -> None:
+def _legend(sheet: Sheet, totals: Mapping[str, int] | None) -> None:
     entries = (
-        (f"{TICK} right", "white", RIGHT, False),
-        (f"{CROSS} wrong", "white", WRONG, True),
+        (f"{TICK} right", WHITE, RIGHT, False),
+        (f"{CROSS} wrong", WHITE, WRONG, True),
         (f"{TICK} corrected by context", RIGHT, RIGHT, False),
         (f"{CROSS} spoiled by context", WRONG, WRONG, False),
     )
-    x = _EDGE
+    x, y = _EDGE, sheet.size[1] - 0.47
     for text, face, edge, dashed in entries:
-        style = {"boxstyle": "round,pad=0.3,rounding_size=0.8", "facecolor": face, "edgecolor": edge, "linewidth": 1.4}
-        ink = INK if face == "white" else text_on(face)
-        figure.text(
-            (x + 0.1) / sheet[0], 0.47 / sheet[1], text, fontsize=10, color=ink, va="center",
-            bbox={**style, "linestyle": "--" if dashed else "-"},
-        )  # fmt: skip
-        x += float(text_sizes([text], 10)[0, 0]) + 0.4
+        wide, high = (text_sizes([text], 10)[0] + np.array([0.08, 0.0])).tolist()
+        sheet.rect((x, y - high / 2, x + wide, y + high / 2), face, edge, 1.4, radius=high / 2, dashed=dashed)
+        sheet.text((x + wide / 2, y), text, 10, INK if face == WHITE else text_on(face), anchor="middle")
+        x += wide + 0.2
     note = "of every annotated pair, the most probable predicate"
     if totals is not None:
         note += (
             f"; in all {totals['images']:,} images looked at, context corrects {_labels(totals['corrected'])} "
             f"and spoils {totals['spoiled']:,}, of {totals['pairs']:,} annotated pairs"
         )
-    figure.text(_EDGE / sheet[0], 0.14 / sheet[1], note, fontsize=9.5, color=MUTED, va="center")
+    sheet.text((_EDGE, sheet.size[1] - 0.14), note, 9.5, MUTED)
 
 
 def _labels(count: int) -> str:
     return f"{count:,} label{'' if count == 1 else 's'}"
-
-
-def _rule(xs: tuple[float, float], ys: tuple[float, float]) -> Any:
-    from matplotlib.lines import Line2D
-
-    return Line2D(xs, ys, color="#E3E3E0", linewidth=0.9)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from scenegpi.errors import printable
 from scenegpi.graph import SceneGraph
+from scenegpi.viz.text import numbered
 
 STYLES = ("cyan", "yellow", "green", "magenta", "blue", "red", "white")
 
@@ -47,8 +48,9 @@ def canvas(graph: SceneGraph, columns: int = 78) -> Text:
         for x, y, corner in ((x1, y1, "┌"), (x2, y1, "┐"), (x1, y2, "└"), (x2, y2, "┘")):
             characters[y, x] = corner
     taken = np.zeros((rows, columns), dtype=bool)
+    names = numbered(graph.names, 60)
     for i in order:
-        _name(i, printable(f"{graph.names[i]} {i}"), cells[i].tolist(), characters, owner, taken)
+        _name(i, names[i], cells[i].tolist(), characters, owner, taken)
     text = Text()
     for y in range(rows):
         for x in range(columns):
@@ -75,12 +77,13 @@ def _name(
 
 def _relations(graph: SceneGraph, top: int) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
+    names = numbered(graph.names, 60)
     scored = graph.scores is not None or graph.relation_scores is not None
     for triplet in graph.triplets(top=top):
         row = [
-            Text(printable(f"{triplet.subject} {triplet.subject_index}"), STYLES[triplet.subject_index % len(STYLES)]),
+            Text(names[triplet.subject_index], STYLES[triplet.subject_index % len(STYLES)]),
             Text(printable(triplet.predicate), "italic"),
-            Text(printable(f"{triplet.object} {triplet.object_index}"), STYLES[triplet.object_index % len(STYLES)]),
+            Text(names[triplet.object_index], STYLES[triplet.object_index % len(STYLES)]),
         ]
         table.add_row(*row, *([f"{triplet.score:.3f}"] if scored else []))
     if len(graph.relations) > top:

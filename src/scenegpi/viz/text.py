@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.errors import printable
 
-POINT = 1 / 72
-"""Inches."""
+if TYPE_CHECKING:
+    from PIL.ImageFont import FreeTypeFont
+
 LONGEST = 26
-# Fonts that people have for letters that matplotlib's own DejaVu Sans lacks; those that are not there are passed over.
+BASELINE = 0.37
+"""How far below the middle of its letters a line of text stands, of its size."""
+FAMILIES = "DejaVu Sans, Verdana, Noto Sans, sans-serif"
+# Fonts that people have for letters that DejaVu Sans lacks; those that are not there are passed over.
 _OTHERS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -30,15 +39,6 @@ _OTHERS = (
 )
 
 
-@lru_cache(maxsize=1)
-def font_families() -> list[str]:
-    """DejaVu Sans, then whatever fonts of this machine can help it out."""
-    from matplotlib.font_manager import fontManager
-
-    there = {entry.name for entry in fontManager.ttflist}
-    return ["DejaVu Sans", *(name for name in _OTHERS if name in there)]
-
-
 def shortened(text: str, most: int = LONGEST) -> str:
     """The text on one line, its middle left out where it is longer than `most` characters."""
     text = printable(text)
@@ -48,28 +48,87 @@ def shortened(text: str, most: int = LONGEST) -> str:
     return f"{text[: most - 1 - tail].rstrip()}…{text[len(text) - tail :].lstrip()}"
 
 
-def set_text(text: str, most: int = LONGEST) -> str:
-    """For matplotlib: shortened, and no $ that would start a formula."""
-    return shortened(text, most).replace("$", r"\$")
+def numbered(names: Sequence[str], most: int = LONGEST) -> list[str]:
+    """What each box is called in a picture: its name, shortened; names that occur more than once count from 1."""
+    short = [shortened(name, most) for name in names]
+    total, seen = Counter(short), Counter[str]()
+    shown = []
+    for name in short:
+        seen[name] += 1
+        shown.append(f"{name} {seen[name]}" if total[name] > 1 else name)
+    return shown
 
 
-def named(name: str, i: int, most: int = LONGEST) -> str:
-    """What box i is called in a picture: its name, shortened, and its number, which never is."""
-    return f"{shortened(name, most)} {i}"
-
-
-def text_sizes(texts: list[str], size: float, weight: str = "normal") -> NDArray[np.float64]:
-    """(N, 2) width and height in inches of texts set at `size` points, with a little air around them."""
-    return np.array([(_width(text, weight) * size * POINT + 0.12, size * POINT * 1.65) for text in texts]).reshape(
-        -1, 2
-    )
+def text_sizes(texts: Sequence[str], points: float, bold: bool = False) -> NDArray[np.float64]:
+    """(N, 2) width and height in inches of texts set at `points`, with a little air around them."""
+    sizes = [(width(text, bold) * points / 72 + 0.12, points / 72 * 1.65) for text in texts]
+    return np.array(sizes).reshape(-1, 2)
 
 
 @lru_cache(maxsize=4096)
-def _width(text: str, weight: str) -> float:
+def width(text: str, bold: bool) -> float:
     """Width of a text at size 1."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
+    return sum(font(file, 100.0).getlength(piece) for piece, file in runs(text, bold)) / 100
 
-    font = FontProperties(family=font_families(), weight=weight)
-    return float(TextPath((0, 0), text or " ", size=10, prop=font).get_extents().width) / 10
+
+@lru_cache(maxsize=64)
+def font(file: str, size: float) -> FreeTypeFont:
+    """A font file at a size in pixels."""
+    from PIL import ImageFont
+
+    return ImageFont.truetype(file, size, layout_engine=ImageFont.Layout.BASIC)
+
+
+def runs(text: str, bold: bool) -> list[tuple[str, str]]:
+    """The text in pieces, each with a font file that has its letters."""
+    own = _own_font(bold)
+    if text.isascii():
+        return [(text, own)]
+    found: list[tuple[str, str]] = []
+    for letter in text:
+        file = own if letter.isascii() else _font_of(letter, bold)
+        if found and found[-1][1] == file:
+            found[-1] = (found[-1][0] + letter, file)
+        else:
+            found.append((letter, file))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _font_of(letter: str, bold: bool) -> str:
+    own = _own_font(bold)
+    if _has(own, letter):
+        return own
+    last = _fonts() / "LastResortHE-Regular.ttf"  # a box that shows the letter's script; older matplotlibs lack it
+    others = (_own_font(False), *_other_fonts(bold), *([str(last)] if last.is_file() else []))
+    return next((file for file in others if _has(file, letter)), own)
+
+
+def _own_font(bold: bool) -> str:
+    return str(_fonts() / ("DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"))
+
+
+@lru_cache(maxsize=1)
+def _fonts() -> Path:
+    """The folder in which matplotlib brings DejaVu along; to find it, matplotlib need not be imported."""
+    spec = find_spec("matplotlib")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("matplotlib, whose fonts pictures are set in, is not installed")
+    return Path(next(iter(spec.submodule_search_locations))) / "mpl-data" / "fonts" / "ttf"
+
+
+@lru_cache(maxsize=2)
+def _other_fonts(bold: bool) -> tuple[str, ...]:
+    """Files of whatever fonts of this machine can help DejaVu out."""
+    from matplotlib.font_manager import FontProperties, fontManager
+
+    there = {entry.name for entry in fontManager.ttflist}
+    weight = "bold" if bold else "normal"
+    return tuple(fontManager.findfont(FontProperties(family=name, weight=weight)) for name in _OTHERS if name in there)
+
+
+def _has(file: str, letter: str) -> bool:
+    """Whether a font has a letter: where it does not, it draws the same box for it as for a code that nobody has."""
+    face = font(file, 24.0)
+    drawn, missing = (face.getmask(code) for code in (letter, "\U0010ffff"))
+    return drawn.size != missing.size or bytes(drawn) != bytes(missing)

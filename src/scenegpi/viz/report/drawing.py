@@ -18,7 +18,7 @@ from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import COLOURS, text_on
 from scenegpi.viz.report.markup import Html, h
 from scenegpi.viz.tags import place_tags
-from scenegpi.viz.text import named, text_sizes
+from scenegpi.viz.text import numbered, text_sizes
 
 SIDE, UNIT = 600.0, 100.0
 """Width of a drawing in its own units, and how many of them make an inch."""
@@ -32,10 +32,8 @@ def photo_drawing(canvas: Canvas, names: list[str], colours: list[int], title: s
     boxes = canvas.boxes * scale
     n = len(names)
     size = 13.0 if n <= 12 else 11.0 if n <= 25 else 9.5
-    texts = [named(name, i, 22) for i, name in enumerate(names)]
-    sizes = text_sizes([text.replace("$", r"\$") for text in texts], size * 0.72, "bold") * UNIT + np.array(
-        [-4.0, -2.0]
-    )
+    texts = numbered(names, 22)
+    sizes = text_sizes(texts, size * 0.72, bold=True) * UNIT + np.array([-4.0, -2.0])
     corners = place_tags(np.clip(boxes, 0, [SIDE, height] * 2), sizes, SIDE, height)
     parts: list[object] = []
     if canvas.pixels is not None:
@@ -80,7 +78,7 @@ def graph_drawing(
     centres = (canvas.boxes[:, :2] + canvas.boxes[:, 2:]) / 2 / np.array([canvas.width, canvas.height])
     count = len(graph) + len(words)
     panel = (SIDE / UNIT, float(np.clip(0.17 * count + 1.6, 3.6, 8.0)))
-    nodes = arrange(graph.names, centres, words, panel, points=9.4 if count <= 30 else 8.0)
+    nodes = arrange(numbered(graph.names), centres, words, panel, points=9.4 if count <= 30 else 8.0)
     parts = [_link(nodes, k, members[pair], said) for k, pair in enumerate(nodes.links)]
     for k, i in enumerate(nodes.shown):
         colour = COLOURS[colours[i]]

@@ -18,7 +18,7 @@ from scenegpi.viz.palette import COLOURS, deal_colours
 from scenegpi.viz.report.drawing import graph_drawing, photo_drawing
 from scenegpi.viz.report.exhibit import Shown, middle
 from scenegpi.viz.report.markup import Html, h
-from scenegpi.viz.text import named
+from scenegpi.viz.text import numbered
 
 LEAST, MOST = 8, 20
 _SAID = {True: ("✓", "right", "in the ground truth"), False: ("✗", "wrong", "not in the ground truth")}
@@ -66,7 +66,7 @@ def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, di
         aria_labelledby=f"thumb-{number}",
     )  # fmt: skip
     data: dict[str, Any] = {
-        "names": [named(each, i) for i, each in enumerate(graph.names)],
+        "names": numbered(graph.names),
         "links": [x[:2] for x in links],
     }
     if shown.attention is not None:
@@ -97,8 +97,8 @@ def _missed(truth: SceneGraph, missed: list[int], start: int, protocol: Protocol
 
 
 def _words(graph: SceneGraph, s: int, p: int, o: int) -> list[object]:
-    names = graph.names
-    return [named(names[s], s), " ", h("em", graph.vocabulary.predicates[p]), " ", named(names[o], o)]
+    names = numbered(graph.names)
+    return [names[s], " ", h("em", graph.vocabulary.predicates[p]), " ", names[o]]
 
 
 def _row(link: int | None, kind: str, sign: str, meaning: str, words: list[object], score: str) -> Html:

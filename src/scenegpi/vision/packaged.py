@@ -1,4 +1,4 @@
-"""Weight files that other packages bring: found without importing the package, refused if they are other ones."""
+"""Weight files from other packages: found without importing the package, and refused if they are not the known ones."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from scenegpi.files import check_file
 MOST_BYTES = 1 << 28
 
 
-def packaged_file(package: str, place: str, sha256: str, install: str) -> Path:
-    """The file at `place` in a package; DataError that says what to `install`, or that it is another file."""
+def packaged_file(package: str, file: str, sha256: str, install: str) -> Path:
+    """The path of a `file` in a package; DataError that says what to `install` if it is missing, or that it differs."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise DataError(package, f"not installed: pip install {install}")
-    path = Path(spec.submodule_search_locations[0]) / place
+    path = Path(spec.submodule_search_locations[0]) / file
     check_file(path, MOST_BYTES)
     with path.open("rb") as handle:
         found = hashlib.file_digest(handle, "sha256").hexdigest()
     if found != sha256:
-        raise DataError(path, f"not the file that is known (sha256 {found[:12]}..., expected {sha256[:12]}...)")
+        raise DataError(path, f"not the known file (sha256 {found[:12]}..., expected {sha256[:12]}...)")
     return path

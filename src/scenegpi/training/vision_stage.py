@@ -1,0 +1,150 @@
+"""The stage before graphs: a label predictor from photos, and its held-out label distributions of every training image.
+
+    figures = fit_stage(config, images, folder)         # once per run, by its first process
+    images = with_label_dist(config, images, folder)    # the same images; graphs with a photo carry `label_dist`
+    vision = load_stage(config, images.vocabulary, folder)
+
+    RUN/vision/features/              box features, one file per photo (or in `data.cache`)
+    RUN/vision/vision.safetensors     the label predictor
+    RUN/vision/held_out.safetensors   its label distributions of the training boxes, each from a predictor that was not
+                                      trained on that image: what the graph stage learns to correct
+    RUN/vision/figures.json           how good they are; the stage is done once this is there
+
+Every file is written whole, figures.json last: after a kill at any moment `fit_stage` starts again, and photos whose
+features are there are not computed again. A photo that cannot be read is reported, and its image then trains as one
+without a photo.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from scenegpi.errors import DataError, OptionError
+from scenegpi.files import read_object, whole_file, write_json
+from scenegpi.graph import SceneGraph
+from scenegpi.models.checkpoint import read_tensors
+from scenegpi.training.config import TrainConfig
+from scenegpi.training.data_split import Images
+from scenegpi.vision.cache import cached_box_features
+from scenegpi.vision.config import VisionConfig
+from scenegpi.vision.fit import fit_vision
+from scenegpi.vision.model import VisionModel
+from scenegpi.vocabulary import Vocabulary
+
+STAGE, WEIGHTS, HELD_OUT, FIGURES = "vision", "vision.safetensors", "held_out.safetensors", "figures.json"
+Progress = Callable[[str, int, int], None]
+log = logging.getLogger("scenegpi")
+
+
+def fit_stage(config: TrainConfig, images: Images, folder: Path, progress: Progress | None = None) -> dict[str, Any]:
+    """Trains the label predictor on the photos of the training images, writes the stage, and gives its figures.
+
+    The figures are "photos", the number of training photos, and those of `FittedVision`.
+    """
+    from safetensors.torch import save_file
+
+    if config.fit is not None and config.fit.folds < 2:
+        raise OptionError("fit.folds: the graph stage needs held-out distributions, so at least 2 folds")
+    places = [i for i, path in enumerate(images.train_photos) if path is not None]
+    if len(places) < 2:
+        raise DataError(config.data.path, f"photos of {len(places)} training images were found (data.photos, --photos)")
+    fitted = fit_vision(
+        _vision(config),
+        images.vocabulary,
+        [images.train_photos[i] for i in places],
+        [images.train[i] for i in places],
+        _cache(config, folder),
+        seed=config.seed,
+        options=config.fit,
+        progress=progress,
+        unreadable=_report,
+    )
+    # Rows of zeros, which are no distribution, stand for boxes without a readable photo.
+    rows = [np.zeros((len(graph), len(images.vocabulary.objects)), dtype=np.float32) for graph in images.train]
+    readable = {i: dist for i, dist in zip(places, fitted.held_out, strict=True) if dist is not None}
+    for i, dist in readable.items():
+        rows[i] = dist
+    stage = folder / STAGE
+    (stage / FIGURES).unlink(missing_ok=True)
+    with whole_file(stage / WEIGHTS) as part:
+        save_file({name: value.contiguous() for name, value in fitted.model.state_dict().items()}, part)
+    with whole_file(stage / HELD_OUT) as part:
+        save_file({"label_dist": torch.from_numpy(np.concatenate(rows))}, part)
+    figures = {"photos": len(readable), **fitted.figures}
+    write_json(stage / FIGURES, figures)
+    return figures
+
+
+def with_label_dist(config: TrainConfig, images: Images, folder: Path, progress: Progress | None = None) -> Images:
+    """The images, with `label_dist` in every graph whose photo can be read; DataError if the stage is not done.
+
+    Those of training images are the held-out ones; validation images are predicted by the stage's label predictor.
+    """
+    if stage_figures(folder) is None:
+        raise DataError(folder / STAGE, "the vision stage is not done")
+    counts = [len(graph) for graph in images.train]
+    wanted = {"label_dist": torch.empty(sum(counts), len(images.vocabulary.objects), device="meta")}
+    rows = read_tensors(folder / STAGE / HELD_OUT, wanted)["label_dist"].split(counts)
+    train = [
+        graph.replace(label_dist=dist.numpy()) if bool(dist.any()) else graph
+        for graph, dist in zip(images.train, rows, strict=True)
+    ]
+    vision, cache = load_stage(config, images.vocabulary, folder), _cache(config, folder)
+    validation: list[SceneGraph] = []
+    for graph, path in zip(images.validation, images.validation_photos, strict=True):
+        validation.append(graph if path is None else _labelled(vision, path, graph, cache))
+        if progress is not None:
+            progress("photos", len(validation), len(images.validation))
+    return images._replace(train=train, validation=validation)
+
+
+def load_stage(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> VisionModel:
+    """The label predictor of the stage, for prediction only."""
+    vision = VisionModel(_vision(config), vocabulary)
+    vision.load_state_dict(read_tensors(folder / STAGE / WEIGHTS, vision.state_dict()))
+    return vision.eval().requires_grad_(False)
+
+
+def stage_figures(folder: Path) -> dict[str, Any] | None:
+    """The figures of the stage; None if it is not done."""
+    path = folder / STAGE / FIGURES
+    return read_object(path) if path.is_file() else None
+
+
+def wait_for_stage(folder: Path, seconds: float = 24 * 3600.0) -> None:
+    """Returns when another process has done the stage."""
+    until = time.monotonic() + seconds
+    while stage_figures(folder) is None:
+        if time.monotonic() > until:
+            raise DataError(folder / STAGE, "the first process did not finish the vision stage")
+        time.sleep(1.0)
+
+
+def _labelled(vision: VisionModel, path: Path, graph: SceneGraph, cache: Path) -> SceneGraph:
+    try:
+        features = cached_box_features(vision.extractor, path, graph, cache)
+    except DataError as error:
+        _report(error)
+        return graph
+    return graph.replace(label_dist=vision.label_dist_of(features, graph))
+
+
+def _report(error: DataError) -> None:
+    log.warning("%s; the image is used without its photo", error)
+
+
+def _cache(config: TrainConfig, folder: Path) -> Path:
+    return Path(config.data.cache) if config.data.cache else folder / STAGE / "features"
+
+
+def _vision(config: TrainConfig) -> VisionConfig:
+    if config.model.vision is None:
+        raise OptionError("model.vision: this stage needs a vision model")
+    return config.model.vision

@@ -1,0 +1,93 @@
+"""Photo and boxes -> one feature vector per box: means over its crop, its RoI, or both.
+
+Permuting the boxes permutes the vectors. Crops and RoIs are computed in chunks, so 500 boxes need little more memory
+than their vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from scenegpi.options import plain
+from scenegpi.threads import one_thread
+from scenegpi.vision.backbone import Backbone
+from scenegpi.vision.config import BoxFeatureConfig
+from scenegpi.vision.crops import clipped, cut_crops, shrink, with_margin
+from scenegpi.vision.photos import Photo
+from scenegpi.vision.roi import roi_align
+
+VERSION = 2
+"""Raised when the same settings come to mean other numbers, so that old caches are not read."""
+CROP_CHUNK = 16
+ROI_CHUNK = 512
+ROI_SAMPLES = 6
+"""Points per side of a RoI, shared by its bins."""
+FEW_BOXES = 32
+"""A photo with up to this many boxes is computed by one thread."""
+
+
+class BoxFeatureExtractor:
+    """Computes box features with a backbone.
+
+    Args:
+        config: which features.
+        backbone: with its weights; it is not changed.
+        device: where the backbone's weights are; features come back to the CPU.
+    """
+
+    def __init__(self, config: BoxFeatureConfig, backbone: Backbone, device: torch.device | str = "cpu") -> None:
+        self.config, self.backbone, self.device = config, backbone, device
+        self.by_crop, self.by_roi = config.nodes != "roi", config.nodes != "crop"
+        crop = sum(backbone.widths[layer] for layer in config.crop_layers)
+        roi = sum(backbone.widths[layer] for layer in config.roi_layers) * config.roi_bins**2
+        self.width = self.by_crop * crop + self.by_roi * roi
+
+    def key(self) -> str:
+        """A hash of everything that the numbers depend on, besides photo and boxes."""
+        parts = [VERSION, plain(self.config), self.backbone.fingerprint()]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    @torch.no_grad()
+    def __call__(self, photo: Photo, boxes: NDArray[np.float64]) -> Tensor:
+        """The photo (H, W, 3) and boxes (N, 4) in its pixels, anywhere -> ``(N, width)``."""
+        boxes = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
+        if not len(boxes):
+            return torch.empty(0, self.width)
+        image = Image.fromarray(photo)
+        boxes = clipped(boxes, *image.size)
+        with one_thread(len(boxes) <= FEW_BOXES):
+            parts = [self._from_crops(image, boxes)] if self.by_crop else []
+            parts += [self._from_rois(image, boxes)] if self.by_roi else []
+        return torch.cat(parts, 1)
+
+    def crops(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
+        """The crops that go through the backbone: ``(N, 3, crop_size, crop_size)`` bytes."""
+        grown = with_margin(clipped(boxes, *photo.size), self.config.margin)
+        return cut_crops(photo, clipped(grown, *photo.size), self.config.crop_size)
+
+    def crop_features(self, crops: Tensor) -> Tensor:
+        """Crops ``(B, 3, S, S)`` -> means of the maps ``(B, d)``; differentiable in the backbone's weights."""
+        maps = self.backbone.features(crops.to(self.device), self.config.crop_layers)
+        return torch.cat([each.values.mean((2, 3)) for each in maps], 1)
+
+    def _from_crops(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
+        starts = range(0, len(boxes), CROP_CHUNK)
+        return torch.cat([self.crop_features(self.crops(photo, boxes[i : i + CROP_CHUNK])).cpu() for i in starts])
+
+    def _from_rois(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
+        config = self.config
+        image, scale = shrink(photo, config.photo_size)
+        maps = self.backbone.features(image[None].to(self.device), config.roi_layers)
+        rois = torch.from_numpy(boxes * np.array(scale * 2)).to(self.device)
+        samples = max(ROI_SAMPLES // config.roi_bins, 1)
+        found = []
+        for chunk in rois.split(ROI_CHUNK):
+            found.append(torch.cat([roi_align(each, chunk, config.roi_bins, samples).flatten(1) for each in maps], 1))
+        return torch.cat(found).cpu()
