@@ -119,7 +119,18 @@ def test_recipes_are_listed_with_what_they_make():
 
 def test_a_limit_and_options_go_above_the_file(tmp_path):
     (tmp_path / "c.toml").write_text(CONFIG)
-    words = ["--data", data_file(tmp_path), "--config", tmp_path / "c.toml", "--limit", 5, "--validation", 4, "--seed", 3]
+    words = [
+        "--data",
+        data_file(tmp_path),
+        "--config",
+        tmp_path / "c.toml",
+        "--limit",
+        5,
+        "--validation",
+        4,
+        "--seed",
+        3,
+    ]
     assert call(train, "--out", tmp_path / "run", *words).exit_code == 0
     settings = json.loads((tmp_path / "run" / "config.json").read_text())
     assert (settings["seed"], settings["data"]["limit"], settings["baseline"]["optim"]["batch"]) == (3, 5, 5)
