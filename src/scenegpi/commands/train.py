@@ -110,7 +110,7 @@ def train(
         print(f"{model}: the model, with its figures in README.md\n{out / 'log.csv'}: one row per epoch")
 
 
-def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path | None, shown: bool) -> Path:
+def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path | None) -> Path:
     from scenegpi.errors import DataError, OptionError
     from scenegpi.training.recipes import find_recipe, read_config
     from scenegpi.training.run import train
@@ -120,19 +120,19 @@ def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path 
     file = config if recipe is None else find_recipe(recipe)
     settings = read_config(file, options)
     try:
-        return train(settings, out, progress=shown)
+        return train(settings, out, progress=True)
     except OptionError as error:
         raise DataError(file or "options", str(error)) from None
 
 
-def _resume(out: Path, options: dict[str, Any], file: Any, shown: bool) -> Path:
+def _resume(out: Path, options: dict[str, Any], file: Any) -> Path:
     from scenegpi.errors import DataError
     from scenegpi.training.run import resume
 
     given = sorted({*options, *(["recipe or config"] if file is not None else [])})
     if given:
         raise DataError(out, f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
-    return resume(out, progress=shown)
+    return resume(out, progress=True)
 
 
 def _list_recipes() -> None:
