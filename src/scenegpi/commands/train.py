@@ -96,11 +96,8 @@ def train(
         import torch
 
         torch.set_num_threads(threads)
-    shown = sys.stderr.isatty()
     try:
-        model = (
-            _resume(out, options, recipe or config, shown) if resume else _train(out, options, recipe, config, shown)
-        )
+        model = _resume(out, options, recipe or config) if resume else _train(out, options, recipe, config)
     except KeyboardInterrupt:
         print(f"stopped; go on with: scenegpi train --resume --out {out}", file=sys.stderr)
         raise typer.Exit(130) from None
