@@ -24,7 +24,6 @@ BROKEN, ABSENT = 3, 5
 
 def settings(**fit):
     values = {
-        "stage": "both",
         "data": {"path": "colours"},
         "model": {
             "vision": {
