@@ -45,16 +45,14 @@ class BoxFeatureConfig:
 
 @dataclass(frozen=True)
 class HeadConfig:
-    """The network from box features to a label.
+    """The network from box features, and position, size and shape of the box, to a label.
 
     Args:
-        hidden: width of its hidden layer; 0 for none.
-        geometry: position, size and shape of the box are inputs too.
+        hidden: width of its hidden layer.
         dropout, input_dropout: of the hidden layer and of the inputs.
     """
 
-    hidden: int = bounded(256, 0, 4096)
-    geometry: bool = True
+    hidden: int = bounded(256, 1, 4096)
     dropout: float = bounded(0.5, 0.0, 0.95)
     input_dropout: float = bounded(0.5, 0.0, 0.95)
 
@@ -80,7 +78,6 @@ class FitOptions:
 
     Args:
         epochs, batch, rate, weight_decay: of the training; a batch counts boxes.
-        smoothing: of the labels.
         folds: number of parts that the photos are dealt into; 0 or 1 trains the model alone, without held-out
             predictions.
         seed: random seed of weights, folds and the order of the boxes.
@@ -90,7 +87,6 @@ class FitOptions:
     batch: int = bounded(256, 1, 65536)
     rate: float = bounded(2e-3, 1e-6, 1.0)
     weight_decay: float = bounded(0.01, 0.0, 10.0)
-    smoothing: float = bounded(0.0, 0.0, 0.5)
     folds: int = bounded(5, 0, 100)
     seed: int = bounded(0, 0, 2**31 - 1)
 

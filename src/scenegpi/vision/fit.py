@@ -192,7 +192,7 @@ def _train(
             if crops and bool(torch.rand(()) < 0.5):
                 some, shape = some.flip(3), mirrored(shape)
             features = model.extractor.crop_features(some) if crops else some
-            loss = F.cross_entropy(model.head(features, shape), labels[chosen], label_smoothing=options.smoothing)
+            loss = F.cross_entropy(model.head(features, shape), labels[chosen])
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             optimiser.step()

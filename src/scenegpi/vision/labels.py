@@ -23,10 +23,10 @@ LEAST_SPREAD = 0.05
 
 
 class LabelHead(nn.Module):
-    """Linear, or with one hidden layer.
+    """A network with one hidden layer.
 
     Args:
-        config: what it is made of.
+        config: its width and dropout.
         width: of the features.
         labels: number of labels.
     """
@@ -37,11 +37,13 @@ class LabelHead(nn.Module):
 
     def __init__(self, config: HeadConfig, width: int, labels: int) -> None:
         super().__init__()
-        self.config = config
-        inputs = width + (GEOMETRY_WIDTH if config.geometry else 0)
-        hidden = [nn.Linear(inputs, config.hidden), nn.ReLU(), nn.Dropout(config.dropout)] if config.hidden else []
-        last = nn.Linear(config.hidden or inputs, labels)
-        self.network = nn.Sequential(nn.Dropout(config.input_dropout), *hidden, last)
+        self.network = nn.Sequential(
+            nn.Dropout(config.input_dropout),
+            nn.Linear(width + GEOMETRY_WIDTH, config.hidden),
+            nn.ReLU(),
+            nn.Dropout(config.dropout),
+            nn.Linear(config.hidden, labels),
+        )
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("spread", torch.ones(width))
         self.register_buffer("temperature", torch.ones(()))
@@ -49,7 +51,7 @@ class LabelHead(nn.Module):
     def forward(self, features: Tensor, geometry: Tensor) -> Tensor:
         """features ``(N, d)``, geometry ``(N, GEOMETRY_WIDTH)`` -> logits ``(N, C)``, the temperature not applied."""
         x = standardised(features.float(), self.mean, 1 / self.spread)
-        return self.network(torch.cat([x, geometry], 1) if self.config.geometry else x)
+        return self.network(torch.cat([x, geometry], 1))
 
     def distribution(self, features: Tensor, geometry: Tensor) -> Tensor:
         """Calibrated probabilities ``(N, C)``."""
