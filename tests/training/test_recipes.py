@@ -28,7 +28,7 @@ def one_thread():
 
 
 def test_every_shipped_model_has_its_recipe():
-    assert RECIPES == list(shipped_models())
+    assert list(shipped_models()) == RECIPES
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -43,7 +43,7 @@ CLIP = 5.0
 
 
 class Stage(NamedTuple):
-    """What is trained: the whole of `config.model`, or its baseline alone (`model`), by which settings, into which folder.
+    """What is trained (`model`: the whole of `config.model`, or its baseline alone), how, and into which folder.
 
     `start` is a model whose baseline is taken over, `vision` the label predictor that gave the images' `label_dist`.
     """
