@@ -119,7 +119,7 @@ _HEAVIEST = 34  # bytes of values for a byte of text: {"":{"":{...
 def read_json(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> Any:
     """The value of a JSON file; DataError on anything that is not one, or is larger than `max_bytes`.
 
-    With `unique`, a key that stands twice in an object is an error: where keys are image names, one would be lost.
+    With `unique`, a key that is duplicated in an object is an error: where keys are image names, one would be lost.
     """
     try:
         return parse_json(read_bytes(path, max_bytes), unique)
@@ -221,7 +221,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(table) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"key {twice!r:.60} stands twice")
+        raise ValueError(f"key {twice!r:.60} is duplicated")
     return table
 
 

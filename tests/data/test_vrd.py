@@ -92,7 +92,7 @@ def test_vrd_defects(tmp_path, changes, message):
 def test_an_image_that_stands_twice_in_json_is_not_lost_silently(tmp_path):
     folder = vrd_folder(tmp_path)
     dump(folder / "annotations_test.json", '{"b.jpg": [], "b.jpg": []}')
-    with pytest.raises(DataError, match=r"annotations_test\.json: JSON: key 'b\.jpg' stands twice"):
+    with pytest.raises(DataError, match=r"annotations_test\.json: JSON: key 'b\.jpg' is duplicated"):
         open_dataset(folder)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scenegpi.data.limits import check_names
 from scenegpi.errors import DataError
-from scenegpi.files import check_file, read_json
+from scenegpi.files import read_json, read_text
 from scenegpi.vocabulary import Vocabulary
 
 Names = Mapping[int, str]
@@ -19,19 +20,16 @@ ITEM = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")  # up to a comma that is n
 
 def read_names_file(path: Path) -> Names:
     """Class names: one a line; a JSON list or object; COCO JSON with `categories`; the `names` of a YOLO data.yaml."""
-    check_file(path, MAX_BYTES)
     if path.suffix == ".json":
-        pairs = _json_names(read_json(path))
+        pairs = _json_names(read_json(path, MAX_BYTES))
     else:
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(path, f"cannot be read ({error})") from None
+        text = read_text(path, MAX_BYTES)
+        check_names(path, text.count("\n"), "names")
         yaml = path.suffix in (".yaml", ".yml")
         pairs = _yaml_names(text) if yaml else list(enumerate(line.strip() for line in text.rstrip().splitlines()))
     try:
         names = {int(key): name for key, name in pairs}
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError):  # infinity is no number of a class
         names = {}
     if not names or not all(isinstance(name, str) and name for name in names.values()):
         raise DataError(path, "expected class names: one a line, a JSON list, or number -> name")
@@ -40,8 +38,10 @@ def read_names_file(path: Path) -> Names:
 
 def vocabulary_of(path: Path, ids: Sequence[int], names: Names | None) -> tuple[Vocabulary, dict[int, int]]:
     """The vocabulary, and class number -> label. Without names, class 7 is called "class 7"."""
+    check_names(path, len(ids), "classes")
     if names is None:
         names = {i: f"class {i}" for i in ids}
+    check_names(path, len(names), "names")
     unnamed = next((i for i in ids if i not in names), None)
     if unnamed is not None:
         raise DataError(path, f"category {unnamed}: has no name among the {len(names)} given")
@@ -63,7 +63,7 @@ def _json_names(data: Any) -> list[tuple[Any, Any]]:
 def _yaml_names(text: str) -> list[tuple[Any, Any]]:
     """The `names` entry in the ways people write it: [a, b], {0: a}, a dash a line, or `0: a` a line."""
     text = re.sub(r"(^|\s)#.*$", "", text, flags=re.M)
-    inline = re.search(r"^names:\s*([\[{])(.*?)[\]}]", text, re.S | re.M)
+    inline = re.search(r"^names:\s*([\[{])([^\]}]*)", text, re.M)
     if inline:
         items = [item for item in ITEM.findall(inline[2]) if item.strip()]
         return list(enumerate(map(_plain, items))) if inline[1] == "[" else [_entry(item) for item in items]
