@@ -258,8 +258,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 
 def tidy(folder: Path) -> None:
-    """Removes what a killed process left half written in a folder; call it with the folder locked."""
-    for left in folder.glob(".*.part"):
+    """Removes what a killed process left half written in a folder or below; call it with the folder locked."""
+    for left in list(folder.rglob(".*.part")):
         if left.is_dir() and not left.is_symlink():
             shutil.rmtree(left, ignore_errors=True)
         else:
