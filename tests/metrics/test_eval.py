@@ -251,14 +251,14 @@ def test_objects_in_npz_are_not_unpickled(tmp_path):
 
 
 def test_declared_sizes_are_checked_before_memory_is_taken(tmp_path):
-    """A small file that declares a terabyte, and one that would inflate to gigabytes."""
+    """A small file that declares a terabyte."""
     np.savez(tmp_path / "good.npz", **npz_arrays(1, 8))
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**32, 64)})
     with zipfile.ZipFile(tmp_path / "good.npz") as old, zipfile.ZipFile(tmp_path / "bomb.npz", "w") as new:
         for name in old.namelist():
             new.writestr(name, header.getvalue() if name == "rel_scores.npy" else old.read(name))
-    with pytest.raises(DataError, match="declares 1,099"):
+    with pytest.raises(DataError, match="rel_scores: .* the file holds only"):
         EvaluationNpz(tmp_path / "bomb.npz", "predcls")
 
 

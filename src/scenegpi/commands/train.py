@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from scenegpi.commands.terminal import say
 
 Text = str | None
 Number = int | None
@@ -99,12 +100,12 @@ def train(
     try:
         model = _resume(out, options, recipe or config) if resume else _train(out, options, recipe, config)
     except KeyboardInterrupt:
-        print(f"stopped; go on with: scenegpi train --resume --out {out}", file=sys.stderr)
+        say(f"stopped; go on with: scenegpi train --resume --out {out}", error=True)
         raise typer.Exit(130) from None
     from scenegpi.training.run import is_first_process
 
     if is_first_process():
-        print(f"{model}: the model, with its figures in README.md\n{out / 'log.csv'}: one row per epoch")
+        say(f"{model}: the model, with its figures in README.md\n{out / 'log.csv'}: one row per epoch")
 
 
 def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path | None) -> Path:
@@ -136,4 +137,4 @@ def _list_recipes() -> None:
     from scenegpi.training.recipes import recipe_titles
 
     for name, title in recipe_titles().items():
-        print(f"{name}: {title}")
+        say(f"{name}: {title}")

@@ -63,7 +63,7 @@ class ColumnsBuilder:
         if graph.image_id is not None:
             seen = self._seen.setdefault(split, set())
             if graph.image_id in seen:
-                self.report.error(image, "image id", "stands twice; the second is left out")
+                self.report.error(image, "image id", "is duplicated; the second is left out")
                 self.report.skipped += 1
                 return
             seen.add(graph.image_id)

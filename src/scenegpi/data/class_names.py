@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scenegpi.data.limits import check_names
 from scenegpi.errors import DataError
-from scenegpi.files import check_file, read_json
+from scenegpi.files import read_json, read_text
 from scenegpi.vocabulary import Vocabulary
 
 Names = Mapping[int, str]
@@ -19,16 +20,17 @@ YAML_BYTES = 2**18
 
 def read_names_file(path: Path) -> Names:
     """Class names: one per line; JSON, a list, an object or COCO's `categories`; the `names` of a YOLO data.yaml."""
-    check_file(path, MAX_BYTES)
     if path.suffix == ".json":
-        pairs = _json_names(read_json(path))
+        pairs = _json_names(read_json(path, MAX_BYTES))
     elif path.suffix in (".yaml", ".yml"):
         pairs = _yaml_names(path)
     else:
-        pairs = list(enumerate(line.strip() for line in _text(path).rstrip().splitlines()))
+        text = read_text(path, MAX_BYTES)
+        check_names(path, text.count("\n"), "names")
+        pairs = list(enumerate(line.strip() for line in text.rstrip().splitlines()))
     try:
         names = {int(key): name for key, name in pairs}
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError):  # infinity is no number of a class
         names = {}
     if not names or not all(isinstance(name, str) and name for name in names.values()):
         raise DataError(path, "expected class names: one per line, a JSON list, or number -> name")
@@ -37,8 +39,10 @@ def read_names_file(path: Path) -> Names:
 
 def vocabulary_of(path: Path, ids: Sequence[int], names: Names | None) -> tuple[Vocabulary, dict[int, int]]:
     """The vocabulary, and class number -> label. Without names, class 7 is called "class 7"."""
+    check_names(path, len(ids), "classes")
     if names is None:
         names = {i: f"class {i}" for i in ids}
+    check_names(path, len(names), "names")
     unnamed = next((i for i in ids if i not in names), None)
     if unnamed is not None:
         raise DataError(path, f"category {unnamed}: has no name among the {len(names)} given")
@@ -47,13 +51,6 @@ def vocabulary_of(path: Path, ids: Sequence[int], names: Names | None) -> tuple[
         return Vocabulary([names[i] for i in order]), {key: i for i, key in enumerate(order)}
     except ValueError as error:
         raise DataError(path, str(error)) from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(path, f"cannot be read ({error})") from None
 
 
 def _json_names(data: Any) -> list[tuple[Any, Any]]:
@@ -72,9 +69,8 @@ def _yaml_names(path: Path) -> list[tuple[Any, Any]]:
     """
     import yaml
 
-    check_file(path, YAML_BYTES)
     try:
-        root = yaml.compose(_text(path), Loader=yaml.BaseLoader)
+        root = yaml.compose(read_text(path, YAML_BYTES), Loader=yaml.BaseLoader)
     except RecursionError:
         raise DataError(path, "YAML: nested too deeply") from None
     except yaml.YAMLError as error:

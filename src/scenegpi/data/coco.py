@@ -49,7 +49,7 @@ def read_coco(path: Path, report: Report) -> Columns:
         for i, (number, row) in enumerate(rows):
             key = row.get("id")
             if key is not None and (isinstance(key, bool) or not isinstance(key, int | float | str) or key in place):
-                problems.append(_RowError(f"annotations[{number}].id", f"{key!r:.40} is no id, or stands twice"))
+                problems.append(_RowError(f"annotations[{number}].id", f"{key!r:.40} is no id, or is duplicated"))
             elif key is not None:
                 place[key] = i
         triples = []

@@ -112,14 +112,15 @@ class CheckedFile:
         name = "boxes_pixel" if "boxes_pixel" in self.raw else "boxes"
         with np.errstate(over="ignore", invalid="ignore"):
             box = self.raw.pop(name).astype(np.float64)
-            self._rows(image, name, ~np.isfinite(box).all(axis=1), box, "is not finite")
+            finite = np.isfinite(box).all(axis=1)
+            self._rows(image, name, ~finite, box, "is not finite")
             if name == "boxes":
                 self._centred(image, box)
             else:
                 self._rows(image, name, (box[:, 2:] < box[:, :2]).any(axis=1), box, "has x2 < x1 or y2 < y1")
                 self._no_area(image, name, (box[:, 2:] == box[:, :2]).any(axis=1), box)
-            far = (np.abs(box) > MAX_COORDINATE).any(axis=1) & np.isfinite(box).all(axis=1)
-        self._rows(image, name, far, box, f"is beyond {MAX_COORDINATE:,.0f} pixels")
+            near = (np.abs(box) <= MAX_COORDINATE).all(axis=1)
+        self._rows(image, name, finite & ~near, box, f"is beyond {MAX_COORDINATE:,.0f} pixels")
         return box
 
     def _centred(self, image: NDArray[np.int64], box: NDArray[np.float64]) -> None:
