@@ -1,14 +1,14 @@
 """Do the probabilities of a model mean what they say? As they come, and after temperatures were fitted.
 
-    python benchmarks/calibration.py [--vg150 VG150 [--all-boxes VG150_ALLBOXES]] [--vrd VRD [--folds RUNS] \
-        [--looks LOOKS]] [--scenes FOLDER] [--model NAME=FOLDER ...] [--json FILE]
+    python benchmarks/calibration.py [--vg150 VG150 [--all-boxes VG150_ALLBOXES]] [--vrd VRD] [--folds RUNS] \
+        [--scenes FOLDER] [--model NAME=FOLDER ...] [--json FILE]
 
 Shipped models (and those of --model, on VG150), each on test images, with a calibration fitted to others that it was
-not trained on: the validation images of its training, or scenes of another seed, drawn into --scenes. `vrd-photo` has
-seen all photos: in its place stand the models of the cross-validation (--folds, the RUNS of `vrd_photos.py --looks
-both`), each on the photos of its fold, fitted to what the others say of theirs; all five together give the numbers for
-a model of all photos, which --into writes into the folder of one. Nothing is fitted to the images it is tested on.
-What FILE holds of other models stays.
+not trained on: the validation images of its training, or scenes of another seed, drawn into --scenes. `vrd-photo` was
+trained on all photos: in its place stand the models of the cross-validation (--folds, the RUNS of `vrd_photos.py
+--boxes both`), each on the photos of its fold, fitted to what the others say of theirs; all five together give the
+numbers for a model of all photos, which its recipe holds. Nothing is fitted to the images it is tested on. What FILE
+holds of other models stays.
 
 Three questions, and what users read:
 
@@ -27,40 +27,38 @@ by bootstrap over images.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from calibration_scores import BINS, REPLICATES, Said, figures, gains, questions
-from rendered import seen_images
+from rendered import labelled_scenes
+from rows import predictions
 from scenegpi.data import open_dataset
-from scenegpi.features.batch import Seen
-from scenegpi.files import read_object
+from scenegpi.files import read_object, write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState, Result, compare
 from scenegpi.models import SceneModel, load_model
 from scenegpi.models.calibration import Calibration, Calibrations, Task, fit_calibration, fit_outcomes, joined, outcomes
-from scenegpi.models.predict import predict_seen
 from scenegpi.options import override, plain
 from scenegpi.rendered import render_folder
-from scenegpi.training.folder import write_json
-from vrd_folds import Setup, deal, fit_fold, open_photos, run_folder
+from scenegpi.training import TrainConfig
+from vrd_photos import SHIPPED, fold_photos, run_folder
 
 RECALLS = ("R@20", "R@50", "R@100", "ngR@50", "mR@50")
 SCENES, SCENE_SEEDS = 400, (101, 102)
 """Scenes to fit and to test; `rendered` was trained on those of seed 0."""
-ROW = "gpi-feature-attention, 2 steps"
-"""What ships as `vrd-photo`."""
 
 
 class Part(NamedTuple):
-    """A model, images to test it on with what pixels show of them, and images to fit; without, those of other parts."""
+    """A model, images to test it on (with label distributions where labels are found), and images to fit to; without
+    any, those of the other parts."""
 
     model: SceneModel
-    test: Sequence[Seen]
-    fit: Sequence[Seen] = ()
+    test: Sequence[SceneGraph]
+    fit: Sequence[SceneGraph] = ()
 
 
 def fit(parts: Sequence[Part], task: Task, predicates: bool = False) -> list[Calibration]:
@@ -74,7 +72,7 @@ def fit(parts: Sequence[Part], task: Task, predicates: bool = False) -> list[Cal
 
 def measure(title: str, parts: Sequence[Part], task: Task, predicates: bool = False) -> dict[str, Any]:
     """One row of every table: all parts together, without and with a calibration."""
-    truth = [image.graph for part in parts for image in part.test]
+    truth = [graph for part in parts for graph in part.test]
     said: list[dict[str, Said]] = []
     recall: list[Result] = []
     found_fits = fit(parts, task, predicates)
@@ -84,7 +82,7 @@ def measure(title: str, parts: Sequence[Part], task: Task, predicates: bool = Fa
         found: list[SceneGraph] = []
         for part, calibration in zip(parts, calibrations, strict=True):
             part.model.calibration = calibration
-            found += predict_seen(part.model, part.test, task)
+            found += predictions(part.model, part.test, task)
         said.append(questions(found, truth, task))
         plan = Plan(Protocol(task, data=title), truth[0].vocabulary, bootstrap=REPLICATES)
         recall.append(RecallState(plan).update(found, truth).result())
@@ -134,39 +132,29 @@ def show(title: str, entry: dict[str, Any], fitted: Sequence[str]) -> None:
 
 
 def layout_part(model: str, fit: Iterable[SceneGraph], test: Iterable[SceneGraph]) -> Part:
-    return Part(load_model(model), [Seen(graph) for graph in test], [Seen(graph) for graph in fit])
+    return Part(load_model(model), list(test), list(fit))
 
 
 def rendered_part(folder: Path) -> Part:
-    """Scenes are drawn, and looked at, unless they are there."""
-    model = load_model("rendered")
+    """Scenes are drawn unless they are there."""
     sides = []
     for seed in SCENE_SEEDS:
         place = folder / f"scenes-{seed}"
         if not place.is_dir():
-            render_folder(place, SCENES, seed, jobs=1)
-        sides.append(seen_images(model, open_dataset(place), folder / "looks"))
-    return Part(model, sides[1], sides[0])
+            render_folder(place, SCENES, seed)
+        sides.append(labelled_scenes("rendered", open_dataset(place)))
+    return Part(load_model("rendered"), sides[1], sides[0])
 
 
-def fold_parts(vrd: Path, runs: Path, looks: Path, folds: int = 5) -> list[Part]:
+def fold_parts(runs: Path) -> list[Part]:
     """The models of the cross-validation, each with the photos of its fold."""
-    images = open_photos(open_dataset(vrd))
-    fold = deal(len(images.graphs), folds)
     parts = []
-    for k in range(folds):
-        seen = fit_fold(images, fold != k, runs / f"fold{k}", looks, Setup("both"))
-        model = load_model(run_folder(runs / f"fold{k}", ROW) / "model")
-        parts.append(Part(model, seen.of(fold == k, model.config.baseline.looks > 0)))
+    for folder in sorted(runs.glob("fold*")):
+        run = run_folder(folder, SHIPPED)
+        config = override(TrainConfig(), read_object(run / "config.json"), "")
+        model = load_model(run / "model")
+        parts.append(Part(model, fold_photos(model, config)))
     return parts
-
-
-def write_into(folder: Path, measured: Mapping[str, dict[str, Any]]) -> None:
-    """The model in `folder` takes over the numbers that were fitted to all images, for each task."""
-    numbers = {task: each["of a model of all images"] for task, each in measured.items()}
-    config = read_object(folder / "config.json")
-    config["calibration"] = plain(override(Calibrations(), numbers, ""))
-    write_json(folder / "config.json", config)
 
 
 def main() -> None:
@@ -174,9 +162,7 @@ def main() -> None:
     parser.add_argument("--vg150", type=Path)
     parser.add_argument("--all-boxes", type=Path)
     parser.add_argument("--vrd", type=Path)
-    parser.add_argument("--folds", type=Path, help="RUNS of `vrd_photos.py --looks both`; nothing is changed in it")
-    parser.add_argument("--looks", type=Path, help="folder where the looks of VRD's photos are kept")
-    parser.add_argument("--into", type=Path, help="write the calibration of all folds into this model's config.json")
+    parser.add_argument("--folds", type=Path, help="RUNS of `vrd_photos.py --boxes both`; nothing is changed in it")
     parser.add_argument("--scenes", type=Path, help="folder where scenes are drawn")
     parser.add_argument("--model", action="append", default=[], metavar="NAME=FOLDER", help="one more, on VG150")
     parser.add_argument("--predicates", action="store_true", help="fit a temperature of predicates, too")
@@ -198,21 +184,18 @@ def main() -> None:
         found["vrd-layout"] = measure(
             "vrd-layout", [layout_part("vrd-layout", aside, test.drop_empty())], "predcls", also
         )
-    if options.vrd and options.folds:
-        if not options.looks or not all((options.folds / f"fold{k}" / "vision").is_dir() for k in range(5)):
-            parser.error("--folds: needs --looks, and a folder with all five folds")
-        parts = fold_parts(options.vrd, options.folds, options.looks)
+    if options.folds:
+        parts = fold_parts(options.folds)
         for task in ("predcls", "sgcls"):
             title = f"vrd-photo's folds, {task}"
             found[title] = measure("vrd-photo's folds", parts, task, also)  # type: ignore[arg-type]
-        if options.into:
-            write_into(options.into, {task: found[f"vrd-photo's folds, {task}"] for task in ("predcls", "sgcls")})
+            print(f"\nfor a model of all photos: {found[title]['of a model of all images']}")
     if options.scenes:
         part = rendered_part(options.scenes)
         for task in ("predcls", "sgcls"):
             found[f"rendered, {task}"] = measure("rendered", [part], task, also)  # type: ignore[arg-type]
     if not found:
-        parser.error("nothing to measure: give --vg150, --vrd or --scenes")
+        parser.error("nothing to measure: give --vg150, --vrd, --folds or --scenes")
     about = {"command": "benchmarks/calibration.py", "bins": BINS, "gains": "paired, 95% by bootstrap over images"}
     known = read_object(options.json)["models"] if options.json.is_file() else {}
     write_json(options.json, {**about, "models": {**known, **found}})

@@ -1,17 +1,19 @@
-"""How fast graphs are predicted: the layout model in batches, the whole command's engine, and a photo model.
+"""How fast graphs are predicted: in batches, one call at a time, from the shell, and from a photo.
 
     python benchmarks/predict_speed.py [--boxes 12] [--graphs 600] [--threads 2] [--model NAME] [--photo FILE]
 
 Graphs are random boxes and labels of the model's vocabulary (speed does not depend on what they say); images have
 640 x 480 pixels. The best of three rounds counts, after one round to warm up; on a busy machine look at the processor's
 time (threads that wait for each other spin: take --threads 1 there). Times include making batches and
-SceneGraphs; "written" also has the JSON lines. A model that sees is shown a photo (random pixels, or --photo).
+SceneGraphs; "written" also has the JSON lines. A model that uses photos is given one (random pixels, or --photo).
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,12 +25,12 @@ from rich.console import Console
 from rich.table import Table
 
 from scenegpi.commands.predict_output import PredictionLog
+from scenegpi.data import write_jsonl
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
-from scenegpi.models.bulk import Engine, Item
 from scenegpi.models.checkpoint import load_model
-from scenegpi.models.predict import predict, predict_graphs
 from scenegpi.models.shipped import shipped_models
+from scenegpi.prediction import Predictor
 from scenegpi.vision.photos import as_photo
 
 
@@ -45,8 +47,8 @@ def main() -> None:
     console = Console(width=120)
     load = os.getloadavg()[0]
     table = Table(
-        "model", "what", "a second", "ms each", "CPU ms each",
-        title=f"{arguments.boxes} boxes an image, {arguments.threads} threads, load of the machine before: {load:.1f}",
+        "model", "what", "per second", "ms each", "CPU ms each",
+        title=f"{arguments.boxes} boxes per image, {arguments.threads} threads, load of the machine before: {load:.1f}",
     )  # fmt: skip
     for name in [arguments.model] if arguments.model else shipped_models():
         model = load_model(name)
@@ -56,33 +58,34 @@ def main() -> None:
             table.add_row(
                 name, what, f"{count / seconds:,.0f}", f"{1000 * seconds / count:.2f}", f"{1000 * used / count:.2f}"
             )
+    if arguments.model in (None, "vg150-layout"):
+        seconds, used = command(random_graphs(load_model("vg150-layout"), 1, arguments.boxes)[0], arguments.rounds)
+        table.add_row(
+            "vg150-layout", "`scenegpi predict` from the shell", "", f"{1000 * seconds:.0f}", f"{1000 * used:.0f}"
+        )
     console.print(table)
 
 
 def cases(model: SceneModel, graphs: list[SceneGraph], photo: Path | None) -> list[tuple[str, int, Callable[[], None]]]:
     """What is timed, how many images it is, and the work."""
-    items = [Item(str(i), graph=graph) for i, graph in enumerate(graphs)]
     one = graphs[0]
+    predictor = Predictor(model)
+    names, size = one.names, {"width": 640, "height": 480}
 
     def batches() -> None:
-        for _ in predict_graphs(model, graphs, top=20):
-            pass
-
-    def engine() -> None:
-        for _ in Engine(model).run(items):
+        for _ in predictor.stream(graphs):
             pass
 
     def written() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            log = PredictionLog(Path(folder), {})
-            outcomes = list(Engine(model).run(items))
-            log.append((outcome.item.key, outcome.item.key, outcome.graph) for outcome in outcomes if outcome.graph)
+        with tempfile.TemporaryDirectory() as folder, PredictionLog(Path(folder), {}) as log:
+            found = list(predictor.stream(graphs))
+            log.append((str(i), str(i), each.graph) for i, each in enumerate(found) if each.graph)
 
     def alone() -> None:
         for _ in range(20):
-            predict(model, one.boxes, one.names, width=640, height=480)
+            predictor(boxes=one.boxes, labels=names, **size)
 
-    drawn = list(predict_graphs(model, graphs[:5], top=10))
+    drawn = [each.graph for each in predictor.stream(graphs[:5]) if each.graph]
 
     def pictures() -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -91,20 +94,44 @@ def cases(model: SceneModel, graphs: list[SceneGraph], photo: Path | None) -> li
 
     found: list[tuple[str, int, Callable[[], None]]] = [
         ("graphs in batches", len(graphs), batches),
-        ("as `scenegpi predict` does it", len(graphs), engine),
         ("the same, written", len(graphs), written),
-        ("one at a time", 20, alone),
+        ("one call", 20, alone),
         (f"PNG of {len(one)} boxes", len(drawn), pictures),
     ]
     if model.vision is not None:
         pixels = as_photo(photo) if photo else np.random.default_rng(0).integers(0, 255, (480, 640, 3), dtype=np.uint8)
 
-        def seen() -> None:
+        def photos() -> None:
             for _ in range(5):
-                predict(model, one.boxes, image=pixels, width=640, height=480)
+                predictor(pixels, one.boxes, **size)
 
-        found.append(("a photo, labels and relations", 5, seen))
+        found.append(("a photo, labels and relations", 5, photos))
     return found
+
+
+def command(graph: SceneGraph, rounds: int) -> tuple[float, float]:
+    """Wall and CPU seconds of `scenegpi predict` on one image, picture included, from the shell; the best of rounds."""
+    times = []
+    with tempfile.TemporaryDirectory() as folder:
+        write_jsonl(Path(folder) / "boxes.jsonl", [graph])
+        words = [
+            "predict",
+            "--boxes",
+            f"{folder}/boxes.jsonl",
+            "--model",
+            "vg150-layout",
+            "--out",
+            f"{folder}/out",
+            "--force",
+        ]
+        for _ in range(rounds + 1):
+            before, start = os.times(), time.perf_counter()
+            call = [sys.executable, "-c", "from scenegpi.cli import main; main()", *words]
+            subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
+            after = os.times()
+            used = after.children_user + after.children_system - before.children_user - before.children_system
+            times.append((time.perf_counter() - start, used))
+    return min(seconds for seconds, _ in times), min(used for _, used in times)
 
 
 def random_graphs(model: SceneModel, count: int, boxes: int) -> list[SceneGraph]:

@@ -1,77 +1,65 @@
 """What an epoch of each preset costs on one core: `python benchmarks/training_cost.py --data VG150 [--words WORDS]`.
 
-Some batches of real images, augmented, forward, backward and the optimiser's step, in CPU seconds of the process (not
-by the clock, so that a busy machine does not change them much), scaled to all training images. A run is 6 epochs of
-the baseline and 4 of the context. Validation of the held-out images once an epoch is counted too.
+CPU seconds of the process (not by the clock, so that a busy machine does not change them much): a run of three epochs
+less a run of one, on --limit images, scaled to all training images. Validation is not counted.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
-from itertools import islice
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
 from rich.table import Table
 
-from scenegpi.models import PRESETS
-from scenegpi.models.predict import predict_graphs
-from scenegpi.training.batches import TrainingImages, train_loader
-from scenegpi.training.config import train_config
+from rows import BASELINE, preset_config, usable_presets
+from scenegpi.training import find_recipe, read_config, train
+from scenegpi.training.config import merged
 from scenegpi.training.data_split import open_images
-from scenegpi.training.losses import scene_loss
-from scenegpi.training.run import make_module
-from scenegpi.training.simulate import label_shares
 
-BASELINE_EPOCHS, CONTEXT_EPOCHS = 6, 4
+RECIPE = "vg150-layout"
+EPOCHS = (1, 3)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--words", help="word vectors; without them gpi-linguistic is left out")
-    parser.add_argument("--validation", type=int, default=1291)
-    parser.add_argument("--batches", type=int, default=24)
+    parser.add_argument("--words", type=Path, help="word vectors; without them gpi-linguistic is left out")
+    parser.add_argument("--limit", type=int, default=1500)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    where = {"path": str(options.data), "validation": options.validation, "words": options.words}
-    images = open_images(train_config({"data": where}).data)
-    shares = label_shares(images.train, len(images.vocabulary.objects))
-    table = Table(title=f"CPU seconds of one core, {len(images.train):,} training images")
-    for column in ("preset", "ms an image", "an epoch", "validation", "a run, minutes"):
+    where: dict[str, Any] = {"path": str(options.data)}
+    if options.words is not None:
+        where["words"] = str(options.words)
+    recipe = read_config(find_recipe(RECIPE), {"data": where})
+    images = len(open_images(recipe.data).train)
+    values = {"data": {**where, "limit": options.limit, "validation": 0}, "optim": {"keep": "last"}}
+    table = Table(title=f"CPU seconds of one core, {images:,} training images")
+    for column in ("preset", "ms per image", "per epoch", "a run, minutes"):
         table.add_column(column, justify="left" if column == "preset" else "right")
     first = 0.0
-    for name, preset in PRESETS.items():
-        if preset.context is not None and preset.context.words and options.words is None:
-            continue
-        config = train_config({"preset": name, "data": where, "optim": {"epochs": 10}})
-        module = make_module(config, images, Path("cost"))
-        module.model.train()
-        optimiser = torch.optim.AdamW([p for p in module.model.parameters() if p.requires_grad], 1e-4)
-        loader = train_loader(TrainingImages(images.train, config, shares))
-        count, used = 0, 0.0
-        batches = iter(loader)
-        for k in range(options.batches + 1):
-            started = time.process_time()
-            batch = next(batches)
-            scene_loss(module.model(batch), batch, config.loss).sum().backward()
-            optimiser.step()
-            optimiser.zero_grad()
-            if k:  # the first one warms up
-                used += time.process_time() - started
-                count += batch.num_graphs
-        started = time.process_time()
-        for _ in predict_graphs(module.model, islice(images.validation, 200)):
-            pass
-        check = (time.process_time() - started) * len(images.validation) / 200
-        epoch = used / count * len(images.train)
-        if preset.context is None:
-            first = total = BASELINE_EPOCHS * (epoch + check)
-        else:
-            total = first + CONTEXT_EPOCHS * (epoch + check)
-        table.add_row(name, f"{1000 * used / count:.2f}", f"{epoch:.0f}", f"{check:.0f}", f"{total / 60:.1f}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in usable_presets(options.words):
+            used = []
+            for epochs in EPOCHS:
+                start = Path(folder) / f"{BASELINE}1"
+                config = preset_config(RECIPE, name, merged(values, {"epochs": epochs}), start)
+                started = time.process_time()
+                with redirect_stdout(StringIO()):
+                    train(config, Path(folder) / f"{name}{epochs}")
+                used.append(time.process_time() - started)
+            image = (used[1] - used[0]) / (EPOCHS[1] - EPOCHS[0]) / options.limit
+            if name == BASELINE:
+                first = total = recipe.baseline.epochs * image * images
+            else:
+                total = first + recipe.context.epochs * image * images
+            table.add_row(name, f"{1000 * image:.2f}", f"{image * images:.0f}", f"{total / 60:.1f}")
     Console().print(table)
 
 

@@ -1,12 +1,12 @@
 """PredCls without pixels on Visual Genome: FREQ, FREQ + overlap, baseline and the presets with context, in one table.
 
-    python benchmarks/vg150_predcls.py --data VG150 --all-boxes VG150_ALLBOXES --captions CAPTIONS --runs RUNS \
+    python benchmarks/vg150_predcls.py --data VG150 --all-boxes VG150_ALLBOXES --words WORDS --runs RUNS \
         [--seeds 0 1 2] [--json FILE]
 
-trains what RUNS does not hold yet (an hour and a half of one core for three seeds), then scores: (a) the test images
-of VG150, (b) images with all their boxes. The first --validation training images choose the epoch. The mean over the
-seeds, 95% intervals by bootstrap over images, gains paired with the baseline of the same seeds. "Mean of the seeds'
-distributions" is an ensemble, an upper bound. --model NAME=FOLDER scores other models instead of training.
+trains what RUNS does not hold yet by the recipe `vg150-layout` (an hour and a half of one core for three seeds), then
+scores: (a) the test images of VG150, (b) images with all their boxes. WORDS are from `scenegpi words train`. The mean
+over the seeds, 95% intervals by bootstrap over images, gains paired with the baseline of the same seeds. "Ensemble" in
+FILE is the mean of the seeds' distributions, an upper bound. --model NAME=FOLDER scores other models, too.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from pathlib import Path
 
 import torch
 
+from rows import REPLICATES, Row, markdown, plain_rows, score, score_seeds, train_presets, usable_presets
 from scenegpi.data import Dataset, open_dataset
+from scenegpi.files import write_json
 from scenegpi.metrics import Plan, Protocol, ZeroShot
+from scenegpi.models import load_model
 from scenegpi.models.freq import FrequencyPrior
-from scenegpi.training.folder import write_json
-from seed_rows import Row, learn_words, load_rows, markdown, plain_rows, score, score_seeds, train_rows
+from scenegpi.training import find_recipe, read_config
 
+RECIPE = "vg150-layout"
 FIGURES = [f"{x}{kind}@{k}" for kind in ("R", "mR", "zR") for x in ("", "ng") for k in (20, 50, 100)]
 SHOWN = ["R@20", "R@50", "R@100", "ngR@20", "ngR@50", "ngR@100", "mR@50", "mR@100", "zR@50", "zR@100"]
 BY_PREDICATE = ["R@50", "R@100", "pair-R@5"]
@@ -30,12 +33,12 @@ BY_PREDICATE = ["R@50", "R@100", "pair-R@5"]
 def score_rows(train: Dataset, data: Dataset, title: str, folders: dict[str, list[Path]]) -> dict[str, Row]:
     """All systems on one data set."""
     zero_shot = ZeroShot.from_training(train)
-    plan = Plan(Protocol("predcls", data=title), data.vocabulary, zero_shot, bootstrap=1000)
+    plan = Plan(Protocol("predcls", data=title), data.vocabulary, zero_shot, bootstrap=REPLICATES)
     priors = [FrequencyPrior.fit(train), FrequencyPrior.fit(train, overlap=True)]
     rows = {prior.name: score(prior.predict_all(data), data, plan) for prior in priors}
-    for name, models in load_rows(folders):
+    for name, paths in folders.items():
         print(f"scoring {name} on {title}", flush=True)
-        rows[name] = score_seeds(models, data, plan)
+        rows[name] = score_seeds([load_model(path) for path in paths], data, plan)
     return rows
 
 
@@ -43,8 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--all-boxes", type=Path, required=True)
-    parser.add_argument("--captions", type=Path, help="without it gpi-linguistic is left out")
-    parser.add_argument("--validation", type=int, default=1291)
+    parser.add_argument("--words", type=Path, help="word vectors; without them gpi-linguistic is left out")
     parser.add_argument("--runs", type=Path, help="folder of the trained models")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--model", action="append", default=[], metavar="NAME=FOLDER", help="a row; may be repeated")
@@ -56,10 +58,11 @@ def main() -> None:
         name, _, folder = word.rpartition("=")
         folders.setdefault(name or folder, []).append(Path(folder))
     if options.runs:
-        words = learn_words(options.captions, options.runs) if options.captions else None
-        where = {"path": str(options.data), "validation": options.validation}
-        folders |= train_rows(options.runs, options.seeds, where, words)
-    train = open_dataset(options.data, "train", validation=options.validation)
+        where = {"path": str(options.data), "words": None if options.words is None else str(options.words)}
+        presets = usable_presets(options.words)
+        folders |= train_presets(RECIPE, options.runs, options.seeds, {"data": where}, presets)
+    aside = read_config(find_recipe(RECIPE), {}).data.validation
+    train = open_dataset(options.data, "train", validation=aside or 0)
     found = {}
     for title, data in (
         ("(a) test images", open_dataset(options.data, "test")),
@@ -73,7 +76,7 @@ def main() -> None:
         about = {
             "task": "PredCls without pixels, in percent; 95% intervals by bootstrap over images; gains are paired",
             "training images": len(train),
-            "validation images": options.validation,
+            "validation images": aside,
             "seeds": options.seeds,
         }
         write_json(options.json, {**about, "data": found})

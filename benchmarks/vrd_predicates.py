@@ -1,10 +1,10 @@
 """Predicate detection without pixels on VRD, official split: FREQ, FREQ + overlap, baseline, the presets with context.
 
-    python benchmarks/vrd_predicates.py --data VRD --captions CAPTIONS --runs RUNS [--seeds 0 1 2] [--json FILE]
+    python benchmarks/vrd_predicates.py --data VRD --words WORDS --runs RUNS [--seeds 0 1 2] [--json FILE]
 
-trains what RUNS does not hold yet (--validation training images choose the epoch), then scores on the 1,000 test
-images. Boxes and labels are given. Recall@50 and @100 pooled over the data set, with the best predicate of each pair
-(k = 1) and with all 70 (k = 70); zero-shot: rows whose triplet occurs in no training image. Two ways:
+trains what RUNS does not hold yet by the recipe `vrd-layout`, then scores on the 1,000 test images. WORDS are from
+`scenegpi words train`. Boxes and labels are given. Recall@50 and @100 pooled over the data set, with the best predicate
+of each pair (k = 1) and with all 70 (k = 70); zero-shot: rows whose triplet occurs in no training image. Two ways:
 
 - all pairs: every ordered pair of boxes is ranked, so that the system also finds out which pairs are related;
 - annotated pairs: only the pairs of the ground truth are, as in most published VRD tables. It gives away which pairs
@@ -20,32 +20,27 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from scenegpi.data import Dataset, open_dataset
-from scenegpi.graph import SceneGraph
-from scenegpi.metrics import Plan, Protocol, RecallState, ZeroShot
-from scenegpi.models import SceneModel, predict_dataset
-from scenegpi.models.freq import FrequencyPrior
-from scenegpi.training.folder import write_json
-from seed_rows import (
+from rows import (
+    REPLICATES,
     Row,
     average,
-    learn_words,
-    load_rows,
     markdown,
     plain_rows,
+    predictions,
     score,
     score_seeds,
-    train_rows,
+    train_presets,
+    usable_presets,
 )
+from scenegpi.data import Dataset, open_dataset
+from scenegpi.files import write_json
+from scenegpi.graph import SceneGraph
+from scenegpi.metrics import Plan, Protocol, RecallState, ZeroShot
+from scenegpi.models import SceneModel, load_model
+from scenegpi.models.freq import FrequencyPrior
+from scenegpi.training import find_recipe, read_config
 
-_PAIRS = {"hidden": 128, "embedding": 32, "rank": 32}
-_OPTIM = {"batch": 32, "patience": 4, "average": 0.99}
-BASELINE = {"model": {"baseline": _PAIRS}, "optim": {**_OPTIM, "epochs": 8}}
-CONTEXT = {
-    "model": {"baseline": _PAIRS, "context": {"hidden": 128, "phi": 64, "alpha": 64, "dropout": 0.3}},
-    "optim": {**_OPTIM, "epochs": 3},
-}
-"""A fifth of the images of VG150: half the width, smaller batches. Chosen by validation."""
+RECIPE = "vrd-layout"
 FIGURES = {
     "R@50, k=1": "detection-R@50,k=1",
     "R@100, k=1": "detection-R@100,k=1",
@@ -59,15 +54,15 @@ FIGURES = {
 """How each figure is called here and in `scenegpi.metrics`; without the graph constraint all 70 predicates count."""
 
 
-def annotated_only(predictions: Iterable[SceneGraph], targets: Iterable[SceneGraph]) -> Iterator[SceneGraph]:
+def annotated_only(found: Iterable[SceneGraph], targets: Iterable[SceneGraph]) -> Iterator[SceneGraph]:
     """Predictions for the pairs of the ground truth only."""
-    for found, target in zip(predictions, targets, strict=True):
+    for graph, target in zip(found, targets, strict=True):
         wanted = {(s, o) for s, o, _ in target.relations.tolist()}
-        if found.pairs is None or found.pair_dist is None:
+        if graph.pairs is None or graph.pair_dist is None:
             raise ValueError("predictions carry distributions of pairs")
-        kept = np.array([pair in wanted for pair in map(tuple, found.pairs.tolist())], dtype=bool)
-        yield found.replace(
-            pairs=found.pairs[kept], pair_dist=found.pair_dist[kept], relations=(), relation_scores=None
+        kept = np.array([pair in wanted for pair in map(tuple, graph.pairs.tolist())], dtype=bool)
+        yield graph.replace(
+            pairs=graph.pairs[kept], pair_dist=graph.pair_dist[kept], relations=(), relation_scores=None
         )
 
 
@@ -75,7 +70,7 @@ def score_annotated(models: list[SceneModel], data: Dataset, plan: Plan) -> Row:
     """One system from several seeds, on annotated pairs."""
     results = []
     for model in models:
-        found = annotated_only(predict_dataset(model, data), data)
+        found = annotated_only(predictions(model, data, "predcls"), data)
         results.append(RecallState(plan).stream(zip(found, data, strict=True)).result())
     return Row(average(results), results)
 
@@ -93,17 +88,17 @@ def named(rows: Mapping[str, Row]) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--captions", type=Path, help="without it gpi-linguistic is left out")
-    parser.add_argument("--validation", type=int, default=400)
+    parser.add_argument("--words", type=Path, help="word vectors; without them gpi-linguistic is left out")
     parser.add_argument("--runs", type=Path, required=True, help="folder of the trained models")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    words = learn_words(options.captions, options.runs) if options.captions else None
-    where = {"path": str(options.data), "validation": options.validation}
-    folders = train_rows(options.runs, options.seeds, where, words, BASELINE, CONTEXT)
-    train = open_dataset(options.data, "train", validation=options.validation)
+    where = {"path": str(options.data), "words": None if options.words is None else str(options.words)}
+    presets = usable_presets(options.words)
+    folders = train_presets(RECIPE, options.runs, options.seeds, {"data": where}, presets)
+    aside = read_config(find_recipe(RECIPE), {}).data.validation
+    train = open_dataset(options.data, "train", validation=aside or 0)
     data = open_dataset(options.data, "test")
     # What occurs in any training image is no zero-shot triplet, also where the image was set aside for validation.
     zero_shot = ZeroShot.from_training(open_dataset(options.data, "train"))
@@ -111,14 +106,13 @@ def main() -> None:
     found = {}
     for title in ("all pairs", "annotated pairs"):
         protocol = Protocol("predcls", ks=(50, 100), per_pair=(1, len(data.vocabulary.predicates)), data=title)
-        plan = Plan(protocol, data.vocabulary, zero_shot, bootstrap=1000)
+        plan = Plan(protocol, data.vocabulary, zero_shot, bootstrap=REPLICATES)
         rows = {}
         for prior in priors:
-            predictions = prior.predict_all(data)
-            if title != "all pairs":
-                predictions = annotated_only(predictions, data)
-            rows[prior.name] = score(predictions, data, plan)
-        for name, models in load_rows(folders):
+            said = prior.predict_all(data)
+            rows[prior.name] = score(said if title == "all pairs" else annotated_only(said, data), data, plan)
+        for name, paths in folders.items():
+            models = [load_model(path) for path in paths]
             rows[name] = (score_seeds if title == "all pairs" else score_annotated)(models, data, plan)
         found[title] = named(rows)
         print(f"\nVRD test images, predicate detection, {title}, in percent\n")
@@ -128,7 +122,7 @@ def main() -> None:
             "task": "VRD predicate detection without pixels, official split, in percent; recall pooled over the test "
             "images; 95% intervals by bootstrap over images; gains over the baseline are paired",
             "training images": len(train),
-            "validation images": options.validation,
+            "validation images": aside,
             "test images": len(data),
             "seeds": options.seeds,
         }

@@ -60,7 +60,9 @@ def test_half_written_files_go_and_nothing_else(tmp_path):
     (tmp_path / ".a.x.part").touch()
     (tmp_path / ".model.y.part").mkdir()
     (tmp_path / ".model.y.part" / "config.json").touch()
+    (tmp_path / "below" / "deep").mkdir(parents=True)
+    (tmp_path / "below" / "deep" / ".c.z.part").touch()
     for name in ("b.part", ".hidden", "model"):
         (tmp_path / name).touch()
     tidy(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".hidden", "b.part", "model"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [".hidden", "b.part", "below", "deep", "model"]

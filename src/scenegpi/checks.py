@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from scenegpi.errors import GraphError
 from scenegpi.vocabulary import Vocabulary, well_formed
 
+MAX_COORDINATE = 1e7
+"""Boxes lie within so many pixels of the origin: squares of areas then still fit single precision."""
+
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.flags.writeable = False
@@ -42,9 +45,12 @@ def _shaped(array: NDArray[Any], shape: tuple[int, ...], field: str) -> NDArray[
 
 def box_array(value: Any) -> NDArray[np.float64]:
     array = _shaped(numbers(value, "boxes"), (-1, 4), "boxes").astype(np.float64, copy=False)
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
-        raise GraphError(f"boxes[{row}]: {array[row].tolist()} is not finite")
+    near = np.abs(array) <= MAX_COORDINATE  # not so for NaN either
+    if not near.all():
+        row = int(np.flatnonzero(~near.all(axis=1))[0])
+        finite = bool(np.isfinite(array[row]).all())
+        what = f"is beyond {MAX_COORDINATE:,.0f} pixels" if finite else "is not finite"
+        raise GraphError(f"boxes[{row}]: {array[row].tolist()} {what}")
     bad = (array[:, 2:] < array[:, :2]).any(axis=1)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
@@ -83,14 +89,19 @@ def real_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.flo
     return _frozen(array)
 
 
+def is_identifier(value: Any) -> bool:
+    """A whole number of 64 bits, or text that can be written as UTF-8."""
+    if isinstance(value, str):
+        return well_formed(value)
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+
+
 def identifier(value: Any) -> int | str | None:
     if value is None:
         return None
-    if isinstance(value, str) and well_formed(value):
-        return str(value)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return int(value)
-    raise GraphError(f"image_id: expected a whole number or a string, found {value!r:.60}")
+    if not is_identifier(value):
+        raise GraphError(f"image_id: expected a whole number or a string, found {value!r:.60}")
+    return str(value) if isinstance(value, str) else int(value)
 
 
 def image_side(value: Any, field: str) -> int | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 KEPT_DEFECTS = 100_000
+"""Warnings of a file that are kept, the others are counted; a file with more errors than this is refused."""
+MOST_CHARACTERS = 1000
+"""Longer messages, and names of images, are cut."""
 
 
 class SceneGPIError(Exception):
@@ -31,17 +34,34 @@ class DataError(SceneGPIError):
 
     def __init__(self, file: str | os.PathLike[str], message: str) -> None:
         self.file, self.message = os.fspath(file), message
-        super().__init__(printable(f"{self.file}: {message}"))
+        super().__init__(printable(f"{self.file}: {cut(message)}"))
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str, str]]:
         return DataError, (self.file, self.message)
 
 
-def printable(text: str) -> str:
-    """The text on one line: what a terminal would act on, newlines and escapes, is written as \\n, \\x1b."""
+def printable(text: object) -> str:
+    """A path, a label or any other text from outside, safe to print, on one line.
+
+    What a terminal would act on is written as \\n, \\x1b, \\x9b: controls (C0 and C1), line ends of every kind, marks
+    that turn the direction of writing; halves of surrogate pairs too, which can't be written at all.
+    """
+    text = str(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def cut(text: str) -> str:
+    """The text, or its beginning where it is longer than a line should be."""
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
+
+
+def markup(text: object) -> str:
+    """`printable` text for a rich console or table, where [brackets] would be taken for styles."""
+    from rich.markup import escape
+
+    return escape(printable(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +81,10 @@ class Defect:
 
 @dataclass
 class Report:
-    """Collects the defects of one file. With `strict`, the first error ends the reading."""
+    """Collects the defects of one file. With `strict`, the first error ends the reading.
+
+    More than KEPT_DEFECTS errors end it too: such a file is not worth the time and memory to list them.
+    """
 
     file: str
     strict: bool = False
@@ -78,11 +101,13 @@ class Report:
     def error(self, image: object, where: str, message: str, file: str | None = None) -> None:
         """An image that can't be used."""
         self.errors += 1
-        defect = Defect(file or self.file, "" if image is None else str(image), where, message)
+        defect = Defect(file or self.file, _name(image), where, cut(message))
         if self.strict:
             raise DataError(defect.file, str(replace(defect, file="")))
-        if len(self.defects) < KEPT_DEFECTS:
-            self.defects.append(defect)
+        if self.errors > KEPT_DEFECTS:
+            first = replace(self.first_error or defect, file="")
+            raise DataError(defect.file, f"more than {KEPT_DEFECTS:,} errors, the first: {first}")
+        self.defects.append(defect)
 
     def skip(self, image: object, problems: Iterable[Exception]) -> None:
         """An image left out for reasons whose arguments are those of `error`."""
@@ -93,7 +118,18 @@ class Report:
     def warning(self, image: object, where: str, message: str, file: str | None = None) -> None:
         """An oddity that costs nothing."""
         self.warnings += 1
-        if len(self.defects) < KEPT_DEFECTS:
-            self.defects.append(
-                Defect(file or self.file, "" if image is None else str(image), where, message, "warning")
-            )
+        if self.warnings <= KEPT_DEFECTS:
+            self.defects.append(Defect(file or self.file, _name(image), where, cut(message), "warning"))
+
+    def warn_each(
+        self, rows: Sequence[int], say: Callable[[int], tuple[object, str, str]], file: str | None = None
+    ) -> None:
+        """A warning for each row; `say(row)` gives image, field and message, and is asked only while there is room."""
+        told = rows[: max(KEPT_DEFECTS - self.warnings, 0)]
+        for row in told:
+            self.warning(*say(row), file)
+        self.warnings += len(rows) - len(told)
+
+
+def _name(image: object) -> str:
+    return "" if image is None else cut(str(image))

@@ -11,12 +11,15 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from scenegpi.errors import DataError, GraphError
 
 MAX_BYTES = 2**30
 LOCK = ".lock"
+FREE_BYTES = 2**27
+MAX_RATIO = 12
+"""The values of a JSON text may take FREE_BYTES in memory, or MAX_RATIO times the text, whichever is more."""
 
 
 def reason(error: OSError) -> str:
@@ -24,22 +27,51 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-def check_file(path: Path, max_bytes: int | None = None, empty: bool = False) -> None:
-    """DataError unless `path` is a regular file that can be opened, is not larger than `max_bytes`, and not empty
-    unless it may be `empty`."""
+def open_file(path: str | Path, max_bytes: int | None = None, empty: bool = False) -> BinaryIO:
+    """A regular file that is not empty (unless it may be `empty`) and not larger than `max_bytes`, opened to be read; DataError on all else.
+
+    Whatever comes from outside is opened with this, or looked at by `check_file` before a library opens it: pipes and
+    devices would be waited for, or read for ever.
+    """
     try:
-        info = path.stat()
-        if stat.S_ISDIR(info.st_mode):
-            raise DataError(path, "is a directory, expected a file")
-        if not stat.S_ISREG(info.st_mode):
-            raise DataError(path, "is not a regular file")
-        if max_bytes is not None and info.st_size > max_bytes:
-            raise DataError(path, f"{info.st_size:,} bytes, more than the {max_bytes:,} this reader takes")
-        with path.open("rb") as handle:
-            if not handle.read(1) and not empty:
+        _check_regular(path, os.stat(path))  # before it is opened: opening alone can act on a device
+        handle = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb")
+        try:
+            info = os.fstat(handle.fileno())
+            _check_regular(path, info)
+            if not info.st_size and not empty:
                 raise DataError(path, "the file is empty")
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
+            if max_bytes is not None and info.st_size > max_bytes:
+                raise DataError(path, f"{info.st_size:,} bytes, more than the {max_bytes:,} this reader takes")
+        except BaseException:
+            handle.close()
+            raise
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
+        said = reason(error) if isinstance(error, OSError) else str(error)
+        raise DataError(path, f"cannot be read ({said})") from None
+    return handle
+
+
+def check_file(path: str | Path, max_bytes: int | None = None, empty: bool = False) -> None:
+    """DataError unless `open_file` opens this file."""
+    open_file(path, max_bytes, empty).close()
+
+
+def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """The content of a file; DataError if it can't be had, is empty or larger than `max_bytes`."""
+    with open_file(path, max_bytes) as handle:
+        try:
+            return handle.read()
+        except OSError as error:
+            raise DataError(path, f"cannot be read ({reason(error)})") from None
+
+
+def read_text(path: str | Path, max_bytes: int = MAX_BYTES) -> str:
+    """The content of a UTF-8 file, with or without a byte order mark; DataError as `read_bytes`."""
+    try:
+        return read_bytes(path, max_bytes).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(path, "is not UTF-8 text") from None
 
 
 def parse_json(text: str | bytes, unique: bool = False) -> Any:
@@ -47,12 +79,44 @@ def parse_json(text: str | bytes, unique: bool = False) -> Any:
 
     With `unique`, an object that holds a key twice is an error too (plain JSON readers keep the last).
     """
+    check_weight(text)
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique if unique else None)
-    except RecursionError:
-        raise GraphError("JSON: nested too deeply") from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise GraphError(f"JSON: {error}") from None
+        return json.loads(text, parse_constant=no_constant, object_pairs_hook=_unique if unique else None)
+    except (ValueError, RecursionError) as error:
+        raise GraphError(f"JSON: {json_problem(error)}") from None
+
+
+def json_problem(error: Exception) -> str:
+    """What Python's JSON reader found wrong, in a few words."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if "integer string conversion" in str(error):
+        return "a whole number of thousands of digits"
+    return str(error)
+
+
+def check_weight(text: str | bytes) -> None:
+    """GraphError if the values of a JSON text would take far more memory than the text: 20 million {} in 60 MB do.
+
+    An estimate from above for what people write, from the counts of a few characters, before anything is parsed.
+    """
+    if len(text) * _HEAVIEST <= FREE_BYTES:
+        return
+    if isinstance(text, str):
+        counts = {mark: text.count(mark) for mark in (*_WEIGHTS, '"')}
+    else:
+        counts = {mark: text.count(mark.encode()) for mark in (*_WEIGHTS, '"')}
+    weight = sum(each * counts[mark] for mark, each in _WEIGHTS.items())
+    weight += _STRING * max(counts['"'] // 2 - counts[":"], 0)  # keys are shared, other strings are not
+    if weight > max(FREE_BYTES, MAX_RATIO * len(text)):
+        raise GraphError(
+            f"JSON: its values would take {weight // 10**6:,} MB, too much for {len(text):,} bytes of text"
+        )
+
+
+_WEIGHTS = {"{": 64, "[": 64, ":": 100, ",": 16, ".": 24}
+_STRING = 56
+_HEAVIEST = 34  # bytes of values for a byte of text: {"":{"":{...
 
 
 def read_json(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> Any:
@@ -60,11 +124,8 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> A
 
     With `unique`, a key that is duplicated in an object is an error: where keys are image names, one would be lost.
     """
-    check_file(path, max_bytes)
     try:
-        return parse_json(path.read_bytes(), unique)
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
+        return parse_json(read_bytes(path, max_bytes), unique)
     except GraphError as error:
         raise DataError(path, str(error)) from None
 
@@ -197,8 +258,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 
 def tidy(folder: Path) -> None:
-    """Removes what a killed process left half written in a folder; call it with the folder locked."""
-    for left in folder.glob(".*.part"):
+    """Removes what a killed process left half written in a folder or below; call it with the folder locked."""
+    for left in list(folder.rglob(".*.part")):
         if left.is_dir() and not left.is_symlink():
             shutil.rmtree(left, ignore_errors=True)
         else:
@@ -214,13 +275,21 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def _no_constant(text: str) -> Any:
+def no_constant(text: str) -> Any:
+    """For JSON readers: NaN and Infinity are no numbers."""
     raise ValueError(f"{text} is not a JSON number")
 
 
 def no_link(path: str, flags: int) -> int:
     """Opener of files in a folder that others may write to: a link there is refused, not followed."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
+def _check_regular(path: str | Path, info: os.stat_result) -> None:
+    if stat.S_ISDIR(info.st_mode):
+        raise DataError(path, "is a directory, expected a file")
+    if not stat.S_ISREG(info.st_mode):
+        raise DataError(path, "is not a regular file")
 
 
 def _umask() -> int:

@@ -7,48 +7,82 @@ import zlib
 from collections.abc import Collection
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.errors import DataError
-from scenegpi.files import check_file, reason
+from scenegpi.files import open_file, reason
 
-FREE_BYTES = 2**30
-MAX_RATIO = 50
+FREE_BYTES, MAX_RATIO = 2**27, 8
 """The arrays may take FREE_BYTES in memory, or MAX_RATIO times the size of their file, whichever is more."""
+MAX_MEMBERS = 1000
+BLOCK = 2**20
 
 
 def load_npz(path: Path, known: Collection[str]) -> dict[str, NDArray[Any]]:
     """The arrays of these names that the file holds; DataError with one line if anything about it is wrong."""
-    check_file(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            declared = sum(_declared_bytes(archive, member, path) for member in archive.namelist())
-        allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
-        if declared > allowed:
-            raise DataError(path, f"declares {declared:,} bytes of arrays, more than the {allowed:,} this reader takes")
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files if name in known}
-    except zipfile.BadZipFile:
-        raise DataError(path, "not an npz file, or a truncated one") from None
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
-    except (ValueError, EOFError, KeyError, MemoryError, RuntimeError, NotImplementedError, zlib.error) as error:
-        raise DataError(path, f"cannot be read ({error})") from None
+    with open_file(path) as handle:
+        try:
+            _check_members(path, handle)
+            with zipfile.ZipFile(handle) as archive:
+                names = [name for name in archive.namelist() if name.removesuffix(".npy") in known]
+                declared = sum(_declared_bytes(archive, name, path) for name in names)
+                allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
+                if declared > allowed:
+                    said = f"declares {declared:,} bytes of arrays, more than the {allowed:,} this reader takes"
+                    raise DataError(path, said)
+                return {name.removesuffix(".npy"): _array(archive, name) for name in names}
+        except zipfile.BadZipFile:
+            raise DataError(path, "not an npz file, or a truncated one") from None
+        except OSError as error:
+            raise DataError(path, f"cannot be read ({reason(error)})") from None
+        except _BROKEN as error:
+            raise DataError(path, f"cannot be read ({error or type(error).__name__})") from None
+
+
+_BROKEN = (ValueError, TypeError, EOFError, KeyError, MemoryError, RuntimeError, NotImplementedError, OverflowError)
+_BROKEN += (SyntaxError, zlib.error)
+
+
+def _check_members(path: Path, handle: BinaryIO) -> None:
+    """Counts the entries of the archive's directory before Python makes an object of each."""
+    members, tail = 0, b""
+    while block := handle.read(BLOCK):
+        members += (tail + block).count(b"PK\x01\x02")
+        tail = block[-3:]
+        if members > MAX_MEMBERS:
+            raise DataError(path, f"more than {MAX_MEMBERS:,} arrays")
+    handle.seek(0)
 
 
 def _declared_bytes(archive: zipfile.ZipFile, member: str, path: Path) -> int:
     """What an array will take in memory by its own header, or its stored size if that is more."""
-    info = archive.getinfo(member)
+    name, info = member.removesuffix(".npy"), archive.getinfo(member)
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataError(path, f"{name}: packed in a way that npz files are not")
     with archive.open(info) as stream:
         try:
             version = np.lib.format.read_magic(stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(stream)
         except ValueError:
-            raise DataError(path, f"{member}: not an array") from None
+            raise DataError(path, f"{name}: not an array") from None
     if dtype.hasobject:
-        raise DataError(path, f"{member.removesuffix('.npy')}: holds Python objects, expected numbers or names")
-    return max(prod(shape) * dtype.itemsize, info.file_size)
+        raise DataError(path, f"{name}: holds Python objects, expected numbers or names")
+    if dtype.kind not in "biufU" or (prod(shape) and not dtype.itemsize):
+        raise DataError(path, f"{name}: {dtype}, expected numbers or names")
+    if any(side < 0 for side in shape):
+        raise DataError(path, f"{name}: shape {shape} is negative")
+    if prod(shape) * dtype.itemsize > info.file_size:
+        raise DataError(
+            path, f"{name}: shape {shape} and {dtype}, but the file holds only {info.file_size:,} bytes of it"
+        )
+    # Checking makes eight bytes of a number, however it is stored; the distributions among them stay float32.
+    return prod(shape) * max(dtype.itemsize, 4 if dtype.kind == "f" else 8)
+
+
+def _array(archive: zipfile.ZipFile, member: str) -> NDArray[Any]:
+    with archive.open(member) as stream:
+        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

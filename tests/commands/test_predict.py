@@ -96,6 +96,8 @@ def test_yolo_labels_lie_in_pixels_of_the_photo(tmp_path):
         tmp_path / "out",
         "--formats",
         "none",
+        "--labels",
+        "believed",
     )
     (found,) = predictions(tmp_path / "out")
     assert found.names == ["person", "horse"]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,3 +158,45 @@ def test_a_killed_run_goes_on(tmp_path):
     fine("--boxes", boxes, "--out", out, "--formats", "none", "--resume")
     assert [int(source) for source in sources(out)] == list(range(40))
     assert len(predictions(out)) == 40
+
+
+def workers_of(pid: int) -> list[int]:
+    """Processes that a process started and that are alive."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == pid and state != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found in /proc")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda how: how.name)
+def test_a_stopped_run_takes_its_workers_along_and_loses_nothing(tmp_path, how):
+    boxes = lines(tmp_path / "boxes.jsonl", *(scene(i) for i in range(300)))
+    out = tmp_path / "out"
+    words = ["predict", "--boxes", str(boxes), "--out", str(out), "--formats", "png", "--batch", "2", "--jobs", "2"]
+    command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *words]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 300
+    while time.monotonic() < until and (not (out / LINES).exists() or not (out / LINES).stat().st_size):
+        time.sleep(0.05)
+    workers = workers_of(running.pid)
+    assert len(workers) >= 2
+    os.kill(running.pid, how)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode != 0
+    assert "Traceback" not in said
+    until = time.monotonic() + 60
+    while time.monotonic() < until and any(Path(f"/proc/{pid}").exists() for pid in workers):
+        time.sleep(0.05)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+    if how != signal.SIGKILL:
+        assert not list(out.glob(".*.part"))
+    fine("--boxes", boxes, "--out", out, "--formats", "png", "--batch", 50)
+    assert [int(source) for source in sources(out)] == list(range(300))
+    assert len(list(out.glob("*.png"))) == 300
+    assert not list(out.glob(".*.part"))

@@ -76,7 +76,7 @@ def test_coco_without_relations(tmp_path):
             {"subject_id": 900, "object_id": 700, "predicate_id": 4, "image_id": 7},
             "the image is not in images",
         ),
-        ("images", {"id": 5, "width": 3, "height": 3}, "image id: stands twice"),
+        ("images", {"id": 5, "width": 3, "height": 3}, "image id: is duplicated"),
         ("images", {"file_name": "x"}, "images[2].id"),
     ],
 )
@@ -114,7 +114,7 @@ def test_coco_numbers_may_be_whole_floats(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"id": 900}, "annotations[1].id: 900 is no id, or stands twice"),
+        ({"id": 900}, "annotations[1].id: 900 is no id, or is duplicated"),
         ({"id": [1]}, "annotations[1].id: [1] is no id"),
         ({"score": 0.5}, "annotations[0].score: missing, though others of the image have it"),
         ({"bbox": [0, 0, 10**400, 1]}, "annotations[1].bbox"),

@@ -101,7 +101,7 @@ def test_what_visual_genome_cannot_hold_is_refused_and_nothing_is_left(tmp_path,
 
 def test_extreme_coordinates_and_names(tmp_path):
     words = Vocabulary(["background", "__background__"], ["no relation"], "odd")
-    boxes = [[-1.5e308, 0, 1.5e308, 5e-324], [1e300, -0.0, 1e300, 1e301]]
+    boxes = [[-1e7, 0, 1e7, 5e-324], [1e6, -0.0, 1e6 + 1e-9, 1e7]]
     odd = SceneGraph(boxes, [0, 1], words, [[0, 1, 0]], image_id=1, width=2, height=2)
     none = SceneGraph([[0, 0, 1, 1]], [0], words, file="x.jpg", width=2, height=2)
     for target in ("x.jsonl", "x.json", "vg"):

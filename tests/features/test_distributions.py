@@ -69,7 +69,7 @@ def test_another_number_of_boxes_and_other_names_are_refused(tmp_path, graphs, d
 
 BAD = {
     "format: 2": {"format": np.int64(2)},
-    "image_ids: one stands twice": {"image_ids": np.array(["1"] * 6)},
+    "image_ids: one is duplicated": {"image_ids": np.array(["1"] * 6)},
     "objects: float64": {"objects": np.zeros(4)},
     "expected 7 offsets": {"box_ptr": np.arange(3)},
     "box_ptr: ends at": {"box_ptr": np.array([0, 3, 4, 4, 11, 23, 26])},
@@ -80,14 +80,14 @@ BAD = {
     "is no pair of the 3 boxes of image '3'": {"pairs": np.zeros((182, 2), dtype=int)},
     "pairs: int64 of shape": {"pairs": np.zeros((182, 2, 1), dtype=int)},
     "pairs: 3 columns": {"pairs": np.zeros((182, 3), dtype=int)},
-    "pairs: one stands twice": {"pairs": np.array([[0, 1]])},
+    "pairs: one is duplicated": {"pairs": np.array([[0, 1]])},
 }
 
 
 @pytest.mark.parametrize("message", BAD)
 def test_files_that_make_no_sense_are_named_in_one_line(tmp_path, arrays, message):
     change = dict(BAD[message])
-    if message == "pairs: one stands twice":
+    if message == "pairs: one is duplicated":
         change = {"pairs": arrays["pairs"].copy()}
         change["pairs"][1] = change["pairs"][0]
     np.savez(tmp_path / "bad.npz", **arrays | change)
@@ -117,7 +117,7 @@ def test_pickles_truncated_files_and_bombs_are_refused(tmp_path, arrays):
     np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (1 << 40, 51)})
     with zipfile.ZipFile(bad, "w") as archive:
         archive.writestr("pair_dist.npy", header.getvalue())
-    with pytest.raises(DataError, match="declares"):
+    with pytest.raises(DataError, match="the file holds only"):
         read_distributions(bad)
 
 

@@ -12,7 +12,7 @@ from models.model_cases import VOCABULARY, small, small_model
 from scenegpi import PredictOptions, Predictor, SceneGraph
 from scenegpi.models import PRESETS, build_model
 from scenegpi.prediction import Item
-from scenegpi.prediction.evidence import detector_dist
+from scenegpi.prediction.evidence import POWER, detector_dist
 from scenegpi.vision.config import SMALL
 
 BOXES = np.array([[0, 0, 50, 90], [20, 20, 120, 90], [5, 5, 60, 150]], dtype=float)
@@ -49,7 +49,8 @@ def test_labels_with_scores_are_combined_with_the_pixels(predictor):
     found = predictions(predictor, scores=SCORES)
     assert found["noise"].photo_read
     assert found["black"].photo_read
-    assert not np.allclose(found["noise"].graph.pair_dist, found["black"].graph.pair_dist, atol=1e-4)
+    gap = np.abs(found["noise"].graph.pair_dist - found["black"].graph.pair_dist).max()
+    assert gap > 1e-5  # small, as the weights are random; given labels make it exactly 0
     assert not np.allclose(found["noise"].graph.label_dist, found["black"].graph.label_dist, atol=1e-4)
     for name in PHOTOS:
         np.testing.assert_allclose(
@@ -65,7 +66,7 @@ def test_the_evidence_is_the_product(predictor):
     prepared, task = predictor.prepare(Item(PHOTOS["noise"], graph))
     assert task == "sgcls"
     pixels = predictor.model.vision.label_dist(PHOTOS["noise"], graph).astype(np.float64)
-    product = pixels * detector_dist(graph)
+    product = (pixels * detector_dist(graph)) ** POWER
     np.testing.assert_allclose(prepared.label_dist, product / product.sum(axis=1, keepdims=True), atol=1e-5)
     np.testing.assert_allclose(detector_dist(graph).sum(axis=1), 1)
 
@@ -75,9 +76,9 @@ def test_a_sure_detector_is_believed_and_an_unsure_one_is_not(predictor):
         predictor.prepare(Item(PHOTOS["noise"], SceneGraph(BOXES, LABELS, VOCABULARY, scores=[s] * 3)))[0]
         for s in (0.9999, 1 / len(VOCABULARY.objects))
     )
-    assert sure.label_dist[np.arange(3), sure.labels].min() > 0.99
-    alone = predictor.model.vision.label_dist(PHOTOS["noise"], unsure)
-    np.testing.assert_allclose(unsure.label_dist, alone, atol=1e-5)
+    assert sure.label_dist[np.arange(3), sure.labels].min() > 0.95
+    alone = predictor.model.vision.label_dist(PHOTOS["noise"], unsure) ** POWER
+    np.testing.assert_allclose(unsure.label_dist, alone / alone.sum(axis=1, keepdims=True), atol=1e-5)
 
 
 def test_boxes_alone_are_named_by_the_pixels(predictor):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -45,8 +46,13 @@ def test_two_processes_write_the_same(folder, tmp_path):
         path.relative_to(tmp_path / "two") for path in (tmp_path / "two").rglob("*") if path.is_file()
     )
     for name in names:
-        if name.suffix != ".h5":
-            assert (folder[0] / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+        one, two = folder[0] / name, tmp_path / "two" / name
+        if name.suffix == ".jpg":  # the last bit of a sum may differ, and with it here and there a pixel
+            a, b = (np.asarray(Image.open(path), dtype=float) for path in (one, two))
+            assert a.shape == b.shape, name
+            assert np.abs(a - b).mean() < 0.05, name
+        elif name.suffix != ".h5":
+            assert one.read_bytes() == two.read_bytes(), name
     assert list(open_dataset(tmp_path / "two")) == folder[1]
 
 

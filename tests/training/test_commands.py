@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -23,8 +24,9 @@ preset = "baseline"
 hidden = 16
 embedding = 8
 rank = 0
-[optim]
+[baseline]
 epochs = 1
+[optim]
 batch = 5
 """
 
@@ -56,7 +58,7 @@ def test_train_writes_a_model(tmp_path):
         2,
     )
     assert found.exit_code == 0, found.output
-    assert "the best model" in found.output
+    assert "the model, with its figures" in found.output
     assert load_model(tmp_path / "run" / "model").config.baseline.hidden == 16
     assert len((tmp_path / "run" / "log.csv").read_text().splitlines()) == 3
     again = call(train, "--resume", "--out", tmp_path / "run")
@@ -73,6 +75,7 @@ def test_train_writes_a_model(tmp_path):
         ("preset = 'gpt'", "c.toml: preset: 'gpt' is none of"),
         ("task = 'sgdet'", "c.toml: task: 'sgdet' is none of"),
         ("[optim]\nbatch = 0", "c.toml: optim.batch: 0 is not within"),
+        ("epochs = 1", "c.toml: epochs: baseline and context need one each"),
         ("optim = 3", "c.toml: optim: expected a table"),
         ("[optim", "c.toml: is not TOML"),
         ("", "c.toml: the file is empty"),
@@ -88,16 +91,50 @@ def test_a_wrong_file_is_named_with_the_field(text, message, tmp_path):
 
 
 def test_options_that_make_no_sense(tmp_path):
+    (tmp_path / "c.toml").write_text(CONFIG)
     for arguments, message in (
-        (["--preset", "x"], "preset"),
+        (["--preset", "x"], "options: preset"),
         (["--data", tmp_path / "nowhere"], "no such file"),
         ([], "data.path"),
+        (["--epochs", 1], "options: epochs: baseline and context need one each, so at least 2"),
+        (["--config", tmp_path / "c.toml", "--seed", 2**40], "options: seed"),
+        (["--recipe", "cake"], "cake: no such recipe (there are rendered, vg150-layout"),
+        (["--recipe", "rendered", "--config", tmp_path / "c.toml"], "give one of them"),
     ):
         found = call(train, "--out", tmp_path / "run", *arguments)
         assert isinstance(found.exception, DataError), found.output
         assert message in str(found.exception)
-    found = call(train, "--resume", "--out", tmp_path / "none", "--epochs", 3)
-    assert "leave out" in str(found.exception)
+        assert "\n" not in str(found.exception)
+    for arguments in (["--epochs", 3], ["--recipe", "rendered"], ["--use-photos"], ["--simulate"]):
+        found = call(train, "--resume", "--out", tmp_path / "none", *arguments)
+        assert "leave out" in str(found.exception)
+    assert "--out" in str(call(train, "--recipe", "rendered").exception)
+
+
+def test_recipes_are_listed_with_what_they_make():
+    shown = call(train, "--recipes").output.splitlines()
+    assert [line.split(": ")[0] for line in shown] == ["rendered", "vg150-layout", "vrd-layout", "vrd-photo"]
+    assert all(len(line) > 60 for line in shown)
+
+
+def test_a_limit_and_options_go_above_the_file(tmp_path):
+    (tmp_path / "c.toml").write_text(CONFIG)
+    words = [
+        "--data",
+        data_file(tmp_path),
+        "--config",
+        tmp_path / "c.toml",
+        "--limit",
+        5,
+        "--validation",
+        4,
+        "--seed",
+        3,
+    ]
+    assert call(train, "--out", tmp_path / "run", *words).exit_code == 0
+    settings = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert (settings["seed"], settings["data"]["limit"], settings["baseline"]["optim"]["batch"]) == (3, 5, 5)
+    assert len(load_model(tmp_path / "run" / "model").trained_on) == 5
 
 
 def test_models_shows_a_card_and_figures(tmp_path):

@@ -162,7 +162,9 @@ def test_photos_of_any_mode(tmp_path, mode):
     suffix = "jpg" if mode == "CMYK" else "png"
     Image.new(mode, (64, 48)).save(tmp_path / f"photo.{suffix}")
     graph = SceneGraph([[0, 0, 32, 24]], [0], VOCABULARY, width=64, height=48)
-    assert graph.draw(tmp_path / "x.png", tmp_path / f"photo.{suffix}").exists()
+    drawn = Image.open(graph.draw(tmp_path / "x.png", tmp_path / f"photo.{suffix}")).convert("L")
+    grey = drawn.getpixel((int(0.12 * 130 + 0.75 * 7 * 130), 400))  # right of the box
+    assert grey == (255 if mode in ("CMYK", "RGBA") else 0)  # no ink, or transparent: white
 
 
 def test_a_broken_photo_is_one_line_and_leaves_nothing(tmp_path):
@@ -179,7 +181,10 @@ def test_any_number_of_boxes(tmp_path, n):
     relations = np.column_stack([rng.integers(0, n, (n, 2)), rng.integers(0, 3, n)]) if n else []
     boxes = np.concatenate([low, low + rng.uniform(0, 100, (n, 2))], axis=1)
     graph = SceneGraph(boxes, rng.integers(0, 4, n), VOCABULARY, relations, width=400, height=300)
-    assert graph.draw(tmp_path / "x.png").stat().st_size > 5000
+    assert graph.draw(tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    tree = ElementTree.parse(graph.draw(tmp_path / "x.svg"))
+    texts = {element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")}
+    assert texts >= {*numbered(graph.names), "1 box, 1 relation" if n == 1 else f"{n} boxes, {n} relations"}
 
 
 @settings(max_examples=50)

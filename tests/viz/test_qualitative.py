@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 import torch
@@ -82,7 +85,11 @@ def test_the_figure_in_both_tasks(tmp_path):
     photo = np.full((100, 100, 3), 50, dtype=np.uint8)
     a, b = (draw_qualitative(rows, [photo, None], tmp_path / f"{k}.png").read_bytes() for k in "ab")
     assert a == b
-    assert draw_qualitative(rows[1:], [None], tmp_path / "x.svg", totals=pick(rows, 2)[1]).stat().st_size > 10_000
+    tree = ElementTree.parse(draw_qualitative(rows[1:], [None], tmp_path / "x.svg", totals=pick(rows, 2)[1]))
+    texts = Counter(element.text for element in tree.iter("{http://www.w3.org/2000/svg}text"))
+    assert texts["man"] == texts["dog"] == texts["hat"] == 4  # the input, the truth, and what two models say
+    assert (texts["✗ on"], texts["✓ near"], texts["✓ on"]) == (1, 1, 2)
+    assert texts["1 corrected, 0 spoiled"] == 1
 
 
 def test_names_that_the_model_does_not_know():

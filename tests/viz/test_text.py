@@ -42,7 +42,7 @@ def test_pieces_make_up_the_text(words, bold):
     pieces = runs(words, bold)
     assert "".join(piece for piece, _ in pieces) == words
     assert all(a != b for (_, a), (_, b) in pairwise(pieces))
-    assert width(words, bold) >= 0
+    assert width(words + "m", bold) > width(words, bold)
 
 
 def test_a_letter_that_one_font_lacks_is_set_in_one_that_has_it(monkeypatch):

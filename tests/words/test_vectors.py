@@ -99,10 +99,12 @@ def test_file_round_trip_and_files_that_are_none(tmp_path, words):
 
 
 def test_a_table_that_makes_no_sense_is_refused():
-    with pytest.raises(ValueError, match="stands twice"):
+    with pytest.raises(ValueError, match="is duplicated"):
         WordVectors(["a", "a"], np.ones((2, 3)))
-    with pytest.raises(ValueError, match="not finite"):
-        WordVectors(["a"], np.array([[np.nan]]))
+    for number in (np.nan, np.inf, 1e300, -2e6):
+        with pytest.raises(ValueError, match="not finite"):
+            WordVectors(["a"], np.array([[number]]))
+    assert WordVectors(["a", "b"], np.full((2, 2), 1e-30)).neighbours("a")[0][0] == "b"
     with pytest.raises(ValueError, match="shape"):
         WordVectors(["a"], np.ones((2, 3)))
 
@@ -125,6 +127,7 @@ def test_public_text_files_give_only_what_is_wanted(tmp_path):
         (b"the 1 2 3\ndog 4 5\n", "line 2: 3 columns, expected a word and 3 numbers"),
         (b"the 1 2 3\ndog 4 five 6\n", "line 2: b'five' is not a number"),
         (b"the 1 2 3\ndog 4 nan 6\n", "line 2: a number that is not finite"),
+        (b"the 1 2 3\ndog 4 1e30 6\n", "line 2: 1e\\+30 is beyond 1,000,000"),
         (b"the 1 2 3\n\xff\xff 4 5 6\n", "line 2: the word is not UTF-8"),
         (b"the 1 2 3\n" + b"9" * 70_000 + b"\n", "line 2: longer than"),
         (b"nothing\n", "line 1: 1 columns"),
@@ -145,6 +148,11 @@ def test_a_huge_text_file_is_stopped(tmp_path, monkeypatch):
     path.write_text("".join(f"w{i} 1 2 3\n" for i in range(100)))
     with pytest.raises(DataError, match="more than 100 bytes"):
         load_glove_text(path)
+    monkeypatch.undo()
+    monkeypatch.setattr(public_words, "FREE_WORDS", 20)
+    with pytest.raises(DataError, match="line 21: more than 20 words"):
+        load_glove_text(path)
+    assert len(load_glove_text(path, [f"w{i}" for i in range(10)])) == 10
 
 
 def test_wanted_words_cover_every_form_that_a_table_looks_up(words):

@@ -10,6 +10,7 @@ import typer
 
 from scenegpi.commands.quiet import quiet
 from scenegpi.commands.render import render
+from scenegpi.commands.terminal import make_console, say, say_json
 
 if TYPE_CHECKING:
     from scenegpi.data import Dataset, Report
@@ -52,7 +53,6 @@ def stats(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Images, boxes, relations, and histograms of classes, predicates and boxes an image."""
-    from json import dumps
 
     from scenegpi.data import statistics
 
@@ -71,7 +71,7 @@ def stats(
     )
     figures = statistics(dataset)
     if json:
-        print(dumps(figures.to_dict(), indent=1, ensure_ascii=False))
+        say_json(figures.to_dict())
         return
     from scenegpi.commands.tables import print_statistics
 
@@ -100,9 +100,9 @@ def validate(
             sys.stdout.write(f"{defect.severity}: {defect}\n")
     hidden = report.errors + report.warnings - len(report.defects)
     if hidden:
-        print(f"... and {hidden:,} more")
+        say(f"... and {hidden:,} more")
     left = f", {report.skipped:,} images can't be used" if report.skipped else ""
-    print(f"{path}: {report.errors:,} errors, {report.warnings:,} warnings{left}")
+    say(f"{path}: {report.errors:,} errors, {report.warnings:,} warnings{left}")
     if report.errors:
         raise typer.Exit(1)
 
@@ -143,14 +143,13 @@ def convert(
     )
 
     def watched(graphs: Iterable[SceneGraph]) -> Iterable[SceneGraph]:
-        from rich.console import Console
         from rich.progress import track
 
-        console = Console(stderr=True)
+        console = make_console(stderr=True)
         return track(graphs, "converting", total=len(dataset), console=console, disable=not console.is_terminal)
 
     count = write(dataset, target, to, force, watched)
-    print(f"{target}: {count:,} images written")
+    say(f"{target}: {count:,} images written")
     _say_left_out(dataset.report)
 
 
@@ -170,7 +169,6 @@ def show(
     sizes: Sizes = None,
 ) -> None:
     """Draw one image's graph in the terminal, and with --out as a picture (on its photo, where that is found)."""
-    from rich.console import Console
 
     from scenegpi.data import DataError, sample_path
     from scenegpi.viz.terminal import render
@@ -181,14 +179,14 @@ def show(
     if at >= len(dataset):
         raise DataError(dataset.path, f"image {at}: there are {len(dataset)}, counted from 0")
     graph = dataset[at]
-    console = Console()
+    console = make_console()
     console.print(render(graph, columns=min(max(console.width - 1, 16), 110), top=top))
     if out is not None:
         from scenegpi.viz.picture import draw
 
         photo = dataset.image_path(at)
         draw(graph, out, photo, top)
-        print(f"{out}: drawn{f' on {photo}' if photo else ' without a photo (none was found)'}")
+        say(f"{out}: drawn{f' on {photo}' if photo else ' without a photo (none was found)'}")
 
 
 def _open(path: Path, **options: Any) -> Dataset:
@@ -199,7 +197,5 @@ def _open(path: Path, **options: Any) -> Dataset:
 
 def _say_left_out(report: Report) -> None:
     if report.skipped:
-        import sys
-
-        print(f"{report.skipped:,} images left out; the first: {report.first_error}", file=sys.stderr)
-        print(f"`scenegpi data validate {report.file}` lists them all", file=sys.stderr)
+        say(f"{report.skipped:,} images left out; the first: {report.first_error}", error=True)
+        say(f"`scenegpi data validate {report.file}` lists them all", error=True)

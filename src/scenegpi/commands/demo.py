@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from scenegpi.commands.terminal import make_console, say
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -21,11 +23,10 @@ SEED = 2018
 
 def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")] = Path("out/demo")) -> None:
     """Draws scenes and reads graphs off their pixels, predicts relations of boxes, converts, and runs the theorem."""
-    from rich.console import Console
 
     from scenegpi.data import convert, open_dataset, sample_path, statistics, validate
 
-    console = Console()
+    console = make_console()
     console.rule("pixels and boxes in, a graph out")
     _see(out, console)
     dataset = open_dataset(sample_path())
@@ -33,21 +34,19 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
     _predict(dataset, out)
     console.rule("every file of the field")
     figures = statistics(dataset)
-    print(f"the sample: {figures.images} images, {figures.boxes} boxes, {figures.relations} relations")
+    say(f"the sample: {figures.images} images, {figures.boxes} boxes, {figures.relations} relations")
     for name in ("scenes.jsonl", "scenes.json", "visual-genome"):
         count = convert(dataset, out / name, overwrite=True)
         same = all(a == b for a, b in zip(dataset, open_dataset(out / name), strict=True))
         errors = validate(out / name).errors
-        print(
-            f"{out / name}: {count} scenes written, read back {'the same' if same else 'DIFFERENT'}, {errors} defects"
-        )
+        say(f"{out / name}: {count} scenes written, read back {'the same' if same else 'DIFFERENT'}, {errors} defects")
     console.rule("the order of the boxes does not matter")
     _invariance(dataset[0])
     console.rule("next: your own picture")
-    print("scenegpi predict PHOTO --boxes FILE     your photo with the boxes of any detector: COCO results, YOLO, JSON")
-    print("scenegpi predict PHOTO                  boxes found for you, after: pip install 'scenegpi[detect]'")
-    print("scenegpi data stats DATA                your own data set, in any of the field's formats")
-    print("scenegpi eval PREDICTIONS --task ...    score any tool's predictions")
+    say("scenegpi predict PHOTO --boxes FILE     your photo with the boxes of any detector: COCO results, YOLO, JSON")
+    say("scenegpi predict PHOTO                  boxes found for you, after: pip install 'scenegpi[detect]'")
+    say("scenegpi data stats DATA                your own data set, in any of the field's formats")
+    say("scenegpi eval PREDICTIONS --task ...    score any tool's predictions")
 
 
 def _see(out: Path, console: Console) -> None:
@@ -75,16 +74,16 @@ def _see(out: Path, console: Console) -> None:
         said = {triplet[:3] for triplet in truth.triplets()}
         if index == SCENES[0]:
             console.print(render(found, columns=min(max(console.width - 1, 16), 100)))
-        print(f"{file}: {len(truth)} boxes")
+        say(f"{file}: {len(truth)} boxes")
         for k in range(len(truth)):
             if looked[k] != found.labels[k]:
                 first, last = truth.vocabulary.objects[looked[k]], found.names[k]
                 mark = "+" if last == truth.names[k] else "-" if first == truth.names[k] else " "
-                print(f"  {mark} looks like a {first}, among the others it is a {last}")
+                say(f"  {mark} looks like a {first}, among the others it is a {last}")
         for triplet in found.triplets(top=6):
-            print(f"  {'+' if triplet[:3] in said else ' '} {triplet}")
-        print(f"  {found.draw(out / f'scene-{index}.png', file)}")
-    print(f"labels right: {alone} of {boxes} by each box alone, {among} with context (+ marks what the scene says too)")
+            say(f"  {'+' if triplet[:3] in said else ' '} {triplet}")
+        say(f"  {found.draw(out / f'scene-{index}.png', file)}")
+    say(f"labels right: {alone} of {boxes} by each box alone, {among} with context (+ marks what the scene says too)")
 
 
 def _predict(dataset: Dataset, out: Path) -> None:
@@ -95,10 +94,10 @@ def _predict(dataset: Dataset, out: Path) -> None:
     for graph in dataset:
         found = predictor(boxes=graph.boxes, labels=graph.names, width=graph.width, height=graph.height)
         said = {triplet[:3] for triplet in graph.triplets()}
-        print(f"{graph.file}: {len(graph)} boxes")
+        say(f"{graph.file}: {len(graph)} boxes")
         for triplet in found.triplets(top=8):
-            print(f"  {'+' if triplet[:3] in said else ' '} {triplet}")
-        print(f"  {found.replace(file=graph.file).draw(out / f'predicted-{graph.image_id}.png')}")
+            say(f"  {'+' if triplet[:3] in said else ' '} {triplet}")
+        say(f"  {found.replace(file=graph.file).draw(out / f'predicted-{graph.image_id}.png')}")
 
 
 def _invariance(graph: SceneGraph) -> None:
@@ -116,12 +115,12 @@ def _invariance(graph: SceneGraph) -> None:
     flat = FlatGraph(boxes, batch.edge_index, edges)
     for kind in ("sum", "neighbour", "feature"):
         layer = GPILayer(4, edges.shape[1], 10, 5, hidden=64, aggregation=kind)
-        print(f"GPI layer ({kind}):  labels change by {permutation_gap(layer, flat):.0e} when the boxes are relisted")
+        say(f"GPI layer ({kind}):  labels change by {permutation_gap(layer, flat):.0e} when the boxes are relisted")
     lstm = torch.nn.LSTM(4, 10)
     gap = permutation_gap(lambda x, **_: lstm(x)[0], flat)
-    print(f"an LSTM over the list:  by {gap:.1f}")
+    say(f"an LSTM over the list:  by {gap:.1f}")
     marked = torch.cat([(torch.arange(len(boxes)) == 0).float().unsqueeze(1), boxes], 1)
     lengths = edges.abs()
     proof = HashConstruction(shortest_paths)(marked, batch.edge_index, lengths)
     same = torch.allclose(proof, apply_black_box(shortest_paths, marked, batch.edge_index, lengths))
-    print(f"the proof of Theorem 1, run on shortest paths: labels {'given back exactly' if same else 'DIFFER'}")
+    say(f"the proof of Theorem 1, run on shortest paths: labels {'given back exactly' if same else 'DIFFER'}")

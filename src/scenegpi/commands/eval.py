@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scenegpi.commands.scoring import evaluate_file, evaluate_model
+from scenegpi.commands.terminal import make_console, say
 from scenegpi.errors import MetricError
 from scenegpi.files import write_json
 from scenegpi.metrics.protocol import Constraint, Empty, Match, Protocol, Several, Task
@@ -120,7 +121,7 @@ def eval_command(
         write_json(json_file, {**extra, **result.to_dict()})
     _print(result, differences, against, published)
     if json_file is not None:
-        print(f"Wrote {json_file}")
+        say(f"Wrote {json_file}")
 
 
 def _compared(other: Result, result: Result, file: Path) -> dict[str, Difference]:
@@ -134,10 +135,9 @@ def _compared(other: Result, result: Result, file: Path) -> dict[str, Difference
 
 
 def _print(result: Result, differences: dict[str, Difference], against: Path | None, published: bool) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = make_console()
     console.print(result_table(result))
     console.print(Text(f"{result.images:,} images, {result.counts['relations']:,} relations. {result.protocol}."))
     for note in [*result.notes, *([f"Zero-shot: {result.zero_shot}."] if result.zero_shot else [])]:

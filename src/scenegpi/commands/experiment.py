@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+
+from scenegpi.commands.terminal import make_console, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,14 +43,14 @@ def labelling(
             out.mkdir(parents=True, exist_ok=True)
         _show(results, out)
     except KeyboardInterrupt:
-        print(f"stopped; the same command goes on with the cells in {out / 'cells'}", file=sys.stderr)
+        say(f"stopped; the same command goes on with the cells in {out / 'cells'}", error=True)
         raise typer.Exit(130) from None
     except OSError as error:
         _fail(f"{error.filename or out}: {error.strerror or error}")
 
 
 def _fail(message: str) -> NoReturn:
-    print(f"scenegpi: {message}", file=sys.stderr)
+    say(f"scenegpi: {message}", error=True)
     raise typer.Exit(2)
 
 
@@ -69,7 +70,6 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str,
         pass  # better to fail here than after the first cell
 
     import torch
-    from rich.console import Console
 
     from scenegpi.labelling.cells import write_json
     from scenegpi.labelling.experiment import full_plan, quick_plan
@@ -77,11 +77,11 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str,
 
     torch.set_num_threads(threads)
     plan = quick_plan(seeds or 1) if quick else full_plan(seeds or 3)
-    console = Console()
+    console = make_console()
     _print_models(plan, console)
     results = results_file(plan, _run(plan, cells, console))
     write_json(out / "results.json", results)
-    print(f"{out / 'results.json'}: all numbers and choices")
+    say(f"{out / 'results.json'}: all numbers and choices")
     return results
 
 
@@ -142,13 +142,12 @@ def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
 
 
 def _show(results: dict[str, Any], out: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from scenegpi.labelling.report import curve, summary_rows
     from scenegpi.viz.curves import draw_labelling
 
-    console, cells = Console(), results["cells"]
+    console, cells = make_console(), results["cells"]
     for nodes in sorted({cell["nodes"] for cell in cells}):
         models = [m for m in results["models"] if curve(cells, m, nodes)]
         table = Table(title=f"accuracy, n = {nodes}: mean over seeds (lowest to highest)", title_justify="left")
@@ -172,7 +171,7 @@ def _show(results: dict[str, Any], out: Path) -> None:
             "quick: 400 steps each, too few for the LSTM and the strict form to show their best; run it in full"
         )
     for path in draw_labelling(results, out):
-        print(f"{path}: the curves")
+        say(f"{path}: the curves")
 
 
 def _spread(point: Point | None) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from scenegpi.commands.terminal import say
+
 if TYPE_CHECKING:
     from scenegpi.data import Dataset
 
@@ -68,12 +70,10 @@ def qualitative(
     draw_qualitative(shown, where, out, (_name(baseline or "baseline"), _name(model)), totals)
     for row in shown:
         name = row.truth.file or row.truth.image_id
-        print(f"image {name}: {row.corrected} corrected, {row.spoiled} spoiled of {len(row.pairs)} pairs")
+        say(f"image {name}: {row.corrected} corrected, {row.spoiled} spoiled of {len(row.pairs)} pairs")
     if totals is not None:
-        print(
-            "{images:,} images: {corrected:,} labels corrected, {spoiled:,} spoiled, {pairs:,} pairs".format(**totals)
-        )
-    print(f"{out}: drawn")
+        say("{images:,} images: {corrected:,} labels corrected, {spoiled:,} spoiled, {pairs:,} pairs".format(**totals))
+    say(f"{out}: drawn")
 
 
 @app.command()
@@ -104,7 +104,7 @@ def attention(
     weights = weigh(Predictor(network, options=PredictOptions.scoring(task)), graph, photo)
     node = most_telling(weights) if node is None and len(graph) else node
     draw_attention(graph, weights, out, node, dataset.image_path(at))
-    print(f"{out}: attention of box {node} of image {graph.file or graph.image_id}")
+    say(f"{out}: attention of box {node} of image {graph.file or graph.image_id}")
 
 
 def _open(data: Path | None, split: str | None, photos: Path | None) -> Dataset:
@@ -117,7 +117,7 @@ def _watched(dataset: Dataset) -> Dataset:
     import sys
 
     if sys.stderr.isatty():
-        print(f"looking at {len(dataset):,} images ...", file=sys.stderr)
+        say(f"looking at {len(dataset):,} images ...", error=True)
     return dataset
 
 

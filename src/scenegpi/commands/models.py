@@ -7,6 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from scenegpi.commands.terminal import make_console, say, say_json
+from scenegpi.errors import printable
+
 MAX_CARD = 1 << 20
 
 
@@ -15,33 +18,30 @@ def models(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List the models that ship in the package, with their figures."""
-    from json import dumps
 
     from scenegpi.models.shipped import shipped_models
 
     if source is not None:
-        from rich.console import Console
         from rich.markdown import Markdown
 
         from scenegpi.models.shipped import find_model
 
         folder = find_model(source)
         if json:
-            print(dumps(_metrics(folder), indent=1, ensure_ascii=False))
+            say_json(_metrics(folder))
             return
-        Console().print(Markdown(_card(folder)))
+        make_console().print(Markdown("\n".join(map(printable, _card(folder).splitlines()))))
         return
     found = {name: _metrics(folder) for name, folder in shipped_models().items()}
     if json:
-        print(dumps(found, indent=1, ensure_ascii=False))
+        say_json(found)
     elif not found:
-        print("no models ship in this package; `scenegpi train` makes one")
+        say("no models ship in this package; `scenegpi train` makes one")
     else:
         _table(found)
 
 
 def _table(found: dict[str, dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title="models in this package", title_justify="left")
@@ -53,11 +53,11 @@ def _table(found: dict[str, dict[str, Any]]) -> None:
         for k, (scored, entry) in enumerate(recalls.items()):
             figures = entry["figures"]
             shown = [f"{100 * figures[key]:.1f}" if key in figures else "" for key in ("R@20", "R@50", "R@100")]
-            table.add_row(name if k == 0 else "", scored, str(entry.get("images", "")), *shown)
-            protocols.append(str(entry.get("protocol", "")))
+            table.add_row(name if k == 0 else "", printable(scored), printable(entry.get("images", "")), *shown)
+            protocols.append(printable(entry.get("protocol", "")))
         if not recalls:
             table.add_row(name, "not scored", "", "", "", "")
-    console = Console()
+    console = make_console()
     console.print(table)
     for protocol in dict.fromkeys(filter(None, protocols)):
         console.print(protocol, style="dim")
@@ -71,11 +71,6 @@ def _metrics(folder: Path) -> dict[str, Any]:
 
 
 def _card(folder: Path) -> str:
-    from scenegpi.errors import DataError
-    from scenegpi.files import check_file
+    from scenegpi.files import read_text
 
-    check_file(folder / "README.md", MAX_CARD)
-    try:
-        return (folder / "README.md").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(folder / "README.md", f"cannot be read ({type(error).__name__})") from None
+    return read_text(folder / "README.md", MAX_CARD)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scenegpi.commands.quiet import quiet
+from scenegpi.commands.terminal import make_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,7 +106,6 @@ def predict(
     [bold]scenegpi predict photo.jpg --boxes boxes.json[/bold] takes yours;
     [bold]scenegpi predict --boxes boxes.json[/bold] needs no photo.
     """
-    from rich.console import Console
 
     from scenegpi.commands.predict_inputs import Inputs, find_photos, open_boxes
     from scenegpi.commands.predict_output import PredictionLog, choose_folder, write_whole
@@ -115,7 +115,7 @@ def predict(
     from scenegpi.prediction.options import PredictOptions
     from scenegpi.progress import progress
 
-    console = Console()
+    console = make_console()
     if not photos and boxes is None:
         raise DataError("predict", "nothing to predict: give photos, or boxes with --boxes FILE, or both")
     if boxes is not None and detector is not None:

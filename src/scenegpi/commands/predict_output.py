@@ -81,6 +81,7 @@ class PredictionLog:
         return self
 
     def __exit__(self, *_: object) -> None:
+        tidy(self.folder)  # workers that were stopped leave half-written files
         self._lock.close()
 
     def append(self, rows: Iterable[tuple[str, str, SceneGraph]]) -> None:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from scenegpi.commands.predict_output import LINES, SKIPPED, WHOLE, suffix
 from scenegpi.commands.predict_run import SHOWN, Setup, Summary
+from scenegpi.commands.terminal import say
 from scenegpi.data import Dataset
 from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.errors import printable
@@ -51,9 +52,9 @@ def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[
             part.write_text("".join(f"{line}\n" for line in problems), encoding="utf-8", errors="replace")
         sys.stdout.flush()
         for line in problems[:MOST_LINES]:
-            print(f"skipped: {line}", file=sys.stderr)
+            say(f"skipped: {line}", error=True)
         if len(problems) > MOST_LINES:
-            print(f"... and {len(problems) - MOST_LINES:,} more, all in {skipped}", file=sys.stderr)
+            say(f"... and {len(problems) - MOST_LINES:,} more, all in {skipped}", error=True)
 
 
 def triplets(graph: SceneGraph) -> Table:

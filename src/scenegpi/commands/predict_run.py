@@ -11,7 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from scenegpi.commands.predict_inputs import Entry, Inputs
@@ -134,6 +134,9 @@ def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> It
                 raise DataError("--jobs", f"worker processes were killed {restarts} times (out of memory?)") from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():  # what they have not handed over is done again
+                process.kill()
+                process.join()
 
 
 class _Worker:

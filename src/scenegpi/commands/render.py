@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from scenegpi.commands.terminal import say
+
 if TYPE_CHECKING:
     from scenegpi.rendered.folder import Made
 
@@ -43,5 +45,5 @@ def render(
 
     graphs = render_folder(out, scenes, seed, options, validation, test, jobs or cpu_count() or 1, watched)
     boxes, relations = (sum(map(len, part)) for part in (graphs, [graph.relations for graph in graphs]))
-    print(f"{out}: {len(graphs):,} scenes written, {boxes:,} boxes, {relations:,} relations (seed {seed})")
-    print(f"{out / 'images'}: their pictures; look at one with: scenegpi data show {out} --out scene.png")
+    say(f"{out}: {len(graphs):,} scenes written, {boxes:,} boxes, {relations:,} relations (seed {seed})")
+    say(f"{out / 'images'}: their pictures; look at one with: scenegpi data show {out} --out scene.png")

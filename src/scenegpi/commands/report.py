@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from scenegpi.commands.terminal import make_console, say
+
 if TYPE_CHECKING:
     from scenegpi.viz.report.exhibit import Exhibit, Pair
     from scenegpi.viz.report.source import Source
@@ -53,12 +55,12 @@ def report(
     warning = ""
     if found is not None and result is not None and found[0].trained_on:
         warning = trained_on_note(found[0].trained_on, result.images)
-        print(warning)
+        say(warning)
     write_report(out, source, result, shown, warning=warning)
     size = out.stat().st_size / 1e6
-    print(f"{out}: {len(shown)} images, {size:.1f} MB; open it in a browser")
+    say(f"{out}: {len(shown)} images, {size:.1f} MB; open it in a browser")
     if found is None:
-        print("without images: name a data set with --data for a gallery and figures of each predicate")
+        say("without images: name a data set with --data for a gallery and figures of each predicate")
 
 
 def _exhibit(
@@ -110,7 +112,6 @@ def _of_file(source: Source, truth: Any) -> Exhibit:
 def _watched(pairs: Iterable[Pair]) -> Iterable[Pair]:
     if not sys.stderr.isatty():
         return pairs
-    from rich.console import Console
     from rich.progress import track
 
-    return track(pairs, "scoring", total=None, console=Console(stderr=True), transient=True)
+    return track(pairs, "scoring", total=None, console=make_console(stderr=True), transient=True)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scenegpi.commands.terminal import make_console
 from scenegpi.data.dataset import Dataset
 from scenegpi.data.statistics import Statistics, ranked, summary
 from scenegpi.errors import printable
@@ -19,7 +20,7 @@ BAR = 30
 
 def print_statistics(dataset: Dataset, figures: Statistics, rows: int) -> None:
     """What `data stats` prints."""
-    console = Console()
+    console = make_console()
     title = Text(printable(f"{dataset.path} ({dataset.format})"))
     head = Table(title=title, show_header=False, title_justify="left")
     head.add_column(style="bold")

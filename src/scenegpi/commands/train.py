@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from scenegpi.commands.terminal import say
 
 Text = str | None
 Number = int | None
@@ -96,21 +97,18 @@ def train(
         import torch
 
         torch.set_num_threads(threads)
-    shown = sys.stderr.isatty()
     try:
-        model = (
-            _resume(out, options, recipe or config, shown) if resume else _train(out, options, recipe, config, shown)
-        )
+        model = _resume(out, options, recipe or config) if resume else _train(out, options, recipe, config)
     except KeyboardInterrupt:
-        print(f"stopped; go on with: scenegpi train --resume --out {out}", file=sys.stderr)
+        say(f"stopped; go on with: scenegpi train --resume --out {out}", error=True)
         raise typer.Exit(130) from None
     from scenegpi.training.run import is_first_process
 
     if is_first_process():
-        print(f"{model}: the model, with its figures in README.md\n{out / 'log.csv'}: one row per epoch")
+        say(f"{model}: the model, with its figures in README.md\n{out / 'log.csv'}: one row per epoch")
 
 
-def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path | None, shown: bool) -> Path:
+def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path | None) -> Path:
     from scenegpi.errors import DataError, OptionError
     from scenegpi.training.recipes import find_recipe, read_config
     from scenegpi.training.run import train
@@ -120,23 +118,23 @@ def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path 
     file = config if recipe is None else find_recipe(recipe)
     settings = read_config(file, options)
     try:
-        return train(settings, out, progress=shown)
+        return train(settings, out, progress=True)
     except OptionError as error:
         raise DataError(file or "options", str(error)) from None
 
 
-def _resume(out: Path, options: dict[str, Any], file: Any, shown: bool) -> Path:
+def _resume(out: Path, options: dict[str, Any], file: Any) -> Path:
     from scenegpi.errors import DataError
     from scenegpi.training.run import resume
 
     given = sorted({*options, *(["recipe or config"] if file is not None else [])})
     if given:
         raise DataError(out, f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
-    return resume(out, progress=shown)
+    return resume(out, progress=True)
 
 
 def _list_recipes() -> None:
     from scenegpi.training.recipes import recipe_titles
 
     for name, title in recipe_titles().items():
-        print(f"{name}: {title}")
+        say(f"{name}: {title}")

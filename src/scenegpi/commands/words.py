@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from scenegpi.commands.terminal import make_console, say
+from scenegpi.errors import printable
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -27,12 +30,11 @@ def train(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the counts.")] = 30,
     zeros: Annotated[float, typer.Option(min=0, help="Pairs that never meet, for each that does.")] = 1.0,
     sum_vectors: Annotated[bool, typer.Option("--sum", help="The paper's w + w~ in place of w.")] = False,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     half: Annotated[bool, typer.Option("--half", help="Write numbers of half the size (float16).")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Learn GloVe vectors from captions."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from scenegpi.errors import DataError
@@ -42,9 +44,9 @@ def train(
 
     if out.exists() and not force:
         raise DataError(out, "exists already (use --force to replace it)")
-    console = Console()
+    console = make_console()
     counts = count_cooccurrences(captions, window, min_count)
-    console.print(f"{captions}: {len(counts.words):,} words, {len(counts.rows):,} pairs of words that stand together")
+    say(f"{captions}: {len(counts.words):,} words, {len(counts.rows):,} pairs of words that occur together")
     options = GloveOptions(dim=dim, epochs=epochs, zeros=zeros, vectors="sum" if sum_vectors else "word", seed=seed)
     columns = (
         TextColumn("epoch"),
@@ -59,7 +61,7 @@ def train(
     known = [word for word in SHOWN if word in words]
     if known:
         console.print(neighbour_table(words, known))
-    console.print(f"wrote {out}: {words!r}")
+    say(f"wrote {out}: {words!r}")
 
 
 @app.command()
@@ -69,14 +71,13 @@ def neighbours(
     k: Annotated[int, typer.Option("-k", min=1, help="How many neighbours.")] = 10,
 ) -> None:
     """Show the nearest neighbours of words, by cosine."""
-    from rich.console import Console
 
     from scenegpi.errors import DataError
     from scenegpi.words.public import load_words
 
     vectors = load_words(file)
     known = [word for word in words if vectors.vector(word).any()]
-    console = Console()
+    console = make_console()
     if known:
         console.print(neighbour_table(vectors, known, k))
     unknown = [word for word in words if word not in known]
@@ -88,7 +89,8 @@ def neighbour_table(vectors: WordVectors, words: list[str], k: int = 8) -> Table
     """One row a word: its k nearest neighbours and their cosines."""
     from rich.table import Table
 
-    table = Table("word", f"{k} nearest neighbours (cosine)", title=vectors.source or None)
+    table = Table("word", f"{k} nearest neighbours (cosine)", title=printable(vectors.source) or None)
     for word in words:
-        table.add_row(word, ", ".join(f"{name} {cosine:.2f}" for name, cosine in vectors.neighbours(word, k)))
+        near = ", ".join(f"{name} {cosine:.2f}" for name, cosine in vectors.neighbours(word, k))
+        table.add_row(printable(word), printable(near))
     return table

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,11 +14,14 @@ from numpy.typing import NDArray
 
 from scenegpi.checks import box_array, check_range, integer_array
 from scenegpi.data.columns import NO_SPLIT, Columns
-from scenegpi.errors import GraphError, Report
+from scenegpi.data.limits import too_many
+from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
-CHUNK = 4096
+CHUNK, CHUNK_ROWS = 4096, 100_000  # graphs, and rows of them, held before they become columns
+FREE_BYTES, MAX_RATIO = 2**28, 16
+"""A column may take FREE_BYTES, or so many times what was given of it, whichever is more."""
 REQUIRED = {"boxes": (4, np.float64), "labels": (0, np.int32), "relations": (3, np.int32)}  # columns and dtype
 OPTIONAL = {"scores": "boxes", "label_dist": "boxes", "relation_scores": "relations", "pair_dist": "pairs"}  # rows
 
@@ -27,17 +34,24 @@ class ColumnsBuilder:
         self.report = report
         self.image_ids: list[int | str | None] = []
         self.files: list[str | None] = []
-        self.sizes: list[tuple[int, int]] = []
-        self.splits: list[int] = []
-        self.counts: dict[str, list[int]] = {"boxes": [], "relations": [], "pairs": []}
-        self.absent: dict[str, list[bool]] = {name: [] for name in OPTIONAL}
-        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in (*REQUIRED, *OPTIONAL, "pairs")}
+        self.sizes = array("i")  # width, height, width, ...
+        self.splits = array("b")
+        self.counts = {"boxes": array("q"), "relations": array("q"), "pairs": array("q")}
+        self.absent = {name: array("b") for name in OPTIONAL}
+        # For an optional column, a number stands for so many rows that are not given.
+        self._parts: dict[str, list[NDArray[Any] | int]] = {name: [] for name in (*REQUIRED, *OPTIONAL, "pairs")}
         self._pending: list[SceneGraph] = []
-        self._seen: set[tuple[int, int | str]] = set()
+        self._rows = 0
+        self._seen: dict[int, set[int | str]] = {}
 
     def add(self, split: int = NO_SPLIT, **fields: Any) -> None:
         """One image from raw fields (see SceneGraph). One that makes no sense is reported and left out."""
         image = fields.get("image_id") if fields.get("image_id") is not None else fields.get("file")
+        problem = too_many(len(fields.get("boxes", ())), len(fields.get("relations", ())))
+        if problem:
+            self.report.error(image, *problem)
+            self.report.skipped += 1
+            return
         try:
             graph = SceneGraph(vocabulary=self.vocabulary, **fields)
         except GraphError as error:
@@ -47,13 +61,13 @@ class ColumnsBuilder:
             self.report.skipped += 1
             return
         if graph.image_id is not None:
-            if (split, graph.image_id) in self._seen:
-                self.report.error(image, "image id", "stands twice; the second is left out")
+            seen = self._seen.setdefault(split, set())
+            if graph.image_id in seen:
+                self.report.error(image, "image id", "is duplicated; the second is left out")
                 self.report.skipped += 1
                 return
-            self._seen.add((split, graph.image_id))
-        for row in np.flatnonzero((graph.boxes[:, 2:] == graph.boxes[:, :2]).any(axis=1)).tolist():
-            self.report.warning(image, f"boxes[{row}]", f"{graph.boxes[row].tolist()} has no area")
+            seen.add(graph.image_id)
+        warn_flat(self.report, graph.boxes, lambda row: (image, f"boxes[{row}]"))
         self.add_graph(graph, split)
 
     def add_graph(self, graph: SceneGraph, split: int = NO_SPLIT) -> None:
@@ -62,7 +76,7 @@ class ColumnsBuilder:
             raise GraphError(f"image {graph.image_id}: its vocabulary differs from that of the images before it")
         self.image_ids.append(graph.image_id)
         self.files.append(graph.file)
-        self.sizes.append((graph.width or 0, graph.height or 0))
+        self.sizes.extend((graph.width or 0, graph.height or 0))
         self.splits.append(split)
         self.counts["boxes"].append(len(graph))
         self.counts["relations"].append(len(graph.relations))
@@ -70,7 +84,8 @@ class ColumnsBuilder:
         for name in OPTIONAL:
             self.absent[name].append(getattr(graph, name) is None)
         self._pending.append(graph)
-        if len(self._pending) >= CHUNK:
+        self._rows += len(graph) + len(graph.relations)
+        if len(self._pending) >= CHUNK or self._rows >= CHUNK_ROWS:
             self._flush()
 
     def build(self) -> Columns:
@@ -79,20 +94,19 @@ class ColumnsBuilder:
         arrays: dict[str, Any] = {}
         absent = {}
         for name, (width, dtype) in REQUIRED.items():
-            empty = np.empty((0, width) if width else (0,), dtype=dtype)
-            arrays[name] = np.concatenate([empty, *self._parts[name]])
+            arrays[name] = self._joined(name, np.empty((0, width) if width else (0,), dtype=dtype))
         for name, rows in OPTIONAL.items():
             missing = np.array(self.absent[name], dtype=bool)
             if missing.all():
                 continue
-            arrays[name] = np.concatenate([self._none(name, 0), *self._parts[name]])
+            arrays[name] = self._joined(name, self._none(name, 0))
             # an image without rows has nothing to say: it is absent only where it has, or for pairs
             told = missing if name == "pair_dist" else missing & (np.array(self.counts[rows]) > 0)
             if told.any():
                 absent[name] = told
         pointers = {name: np.concatenate([[0], np.cumsum(c, dtype=np.int64)]) for name, c in self.counts.items()}
         if "pair_dist" in arrays:
-            arrays["pairs"] = np.concatenate([np.empty((0, 2), np.int32), *self._parts["pairs"]])
+            arrays["pairs"] = self._joined("pairs", np.empty((0, 2), np.int32))
             arrays["pair_ptr"] = pointers["pairs"]
         sizes = np.array(self.sizes, dtype=np.int32).reshape(-1, 2)
         return Columns(
@@ -114,22 +128,46 @@ class ColumnsBuilder:
         return np.zeros((rows, widths[name]), np.float32) if name in widths else np.ones(rows, np.float32)
 
     def _flush(self) -> None:
-        graphs, self._pending = self._pending, []
+        graphs, self._pending, self._rows = self._pending, [], 0
         if not graphs:
             return
         for name in REQUIRED:
             self._parts[name].append(np.concatenate([getattr(g, name) for g in graphs]))
         for name, rows in OPTIONAL.items():
-            chunk = [
-                self._none(name, 0 if rows == "pairs" else len(getattr(g, rows)))
-                if getattr(g, name) is None
-                else getattr(g, name)
-                for g in graphs
-            ]
-            self._parts[name].append(np.concatenate(chunk))
-        pairs = [g.pairs for g in graphs if g.pairs is not None]
+            for given, run in groupby(graphs, lambda graph, name=name: getattr(graph, name) is not None):
+                if given:
+                    self._parts[name].append(np.concatenate([getattr(graph, name) for graph in run]))
+                elif rows != "pairs":
+                    self._parts[name].append(sum(len(getattr(graph, rows)) for graph in run))
+        pairs = [graph.pairs for graph in graphs if graph.pairs is not None]
         if pairs:
             self._parts["pairs"].append(np.concatenate(pairs))
+
+    def _joined(self, name: str, empty: NDArray[Any]) -> NDArray[Any]:
+        """A column's parts one after the other. Each is dropped when it is copied, so that none is held twice."""
+        parts = deque(self._parts.pop(name))
+        rows = sum(part if isinstance(part, int) else len(part) for part in parts)
+        given = sum(part.nbytes for part in parts if not isinstance(part, int))
+        dtype = np.result_type(empty, *{part.dtype for part in parts if not isinstance(part, int)})
+        size = rows * prod(empty.shape[1:]) * dtype.itemsize
+        if size > max(FREE_BYTES, MAX_RATIO * given):
+            raise DataError(self.report.file, f"{name}: {size:,} bytes for all images, and too few of them have any")
+        whole = np.empty((rows, *empty.shape[1:]), dtype=dtype)
+        at = 0
+        while parts:
+            part = parts.popleft()
+            rows = part if isinstance(part, int) else len(part)
+            whole[at : at + rows] = self._none(name, 1) if isinstance(part, int) else part
+            at += rows
+        return whole
+
+
+def warn_flat(report: Report, boxes: NDArray[np.float64], where: Callable[[int], tuple[object, str]]) -> None:
+    """A warning for each box without area; `where(row)` says in which image and field it is."""
+    flat = (boxes[:, 2:] == boxes[:, :2]).any(axis=1)
+    if flat.any():
+        rows = np.flatnonzero(flat).tolist()
+        report.warn_each(rows, lambda row: (*where(row), f"{boxes[row].tolist()} has no area"))
 
 
 def _row_defects(vocabulary: Vocabulary, fields: dict[str, Any]) -> Iterator[str]:
@@ -138,16 +176,23 @@ def _row_defects(vocabulary: Vocabulary, fields: dict[str, Any]) -> Iterator[str
         boxes, labels, relations = (list(fields.get(name, ())) for name in ("boxes", "labels", "relations"))
     except TypeError:
         return
+
+    def check(name: str, rows: list[Any]) -> None:
+        if name == "boxes":
+            box_array(rows)
+        elif name == "labels":
+            check_range(integer_array(rows, (len(rows),), name), len(vocabulary.objects), name)
+        else:
+            triples = integer_array(rows, (len(rows), 3), name)
+            check_range(triples[:, :2], len(boxes), name)
+            check_range(triples[:, 2], len(vocabulary.predicates), "relations (predicate)")
+
     for name, rows in (("boxes", boxes), ("labels", labels), ("relations", relations)):
-        for i, row in enumerate(rows):
-            try:
-                if name == "boxes":
-                    box_array([row])
-                elif name == "labels":
-                    check_range(integer_array([row], (1,), name), len(vocabulary.objects), name)
-                else:
-                    triple = integer_array([row], (1, 3), name)
-                    check_range(triple[:, :2], len(boxes), name)
-                    check_range(triple[:, 2], len(vocabulary.predicates), "relations (predicate)")
-            except GraphError as error:
-                yield str(error).replace("[0]", f"[{i}]", 1)
+        try:
+            check(name, rows)
+        except GraphError:
+            for i, row in enumerate(rows):
+                try:
+                    check(name, [row])
+                except GraphError as error:
+                    yield str(error).replace("[0]", f"[{i}]", 1)

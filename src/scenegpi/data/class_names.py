@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scenegpi.data.limits import check_names
 from scenegpi.errors import DataError
-from scenegpi.files import check_file, read_json
+from scenegpi.files import read_json, read_text
 from scenegpi.vocabulary import Vocabulary
 
 Names = Mapping[int, str]
 NAME_FILES = ("classes.txt", "obj.names", "names.txt", "data.yaml", "data.yml")
 MAX_BYTES = 2**24
-ITEM = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")  # up to a comma that is not quoted
+YAML_BYTES = 2**18
+"""The parser takes seconds for so much, and no list of class names comes near it."""
 
 
 def read_names_file(path: Path) -> Names:
-    """Class names: one a line; a JSON list or object; COCO JSON with `categories`; the `names` of a YOLO data.yaml."""
-    check_file(path, MAX_BYTES)
+    """Class names: one per line; JSON, a list, an object or COCO's `categories`; the `names` of a YOLO data.yaml."""
     if path.suffix == ".json":
-        pairs = _json_names(read_json(path))
+        pairs = _json_names(read_json(path, MAX_BYTES))
+    elif path.suffix in (".yaml", ".yml"):
+        pairs = _yaml_names(path)
     else:
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(path, f"cannot be read ({error})") from None
-        yaml = path.suffix in (".yaml", ".yml")
-        pairs = _yaml_names(text) if yaml else list(enumerate(line.strip() for line in text.rstrip().splitlines()))
+        text = read_text(path, MAX_BYTES)
+        check_names(path, text.count("\n"), "names")
+        pairs = list(enumerate(line.strip() for line in text.rstrip().splitlines()))
     try:
         names = {int(key): name for key, name in pairs}
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError):  # infinity is no number of a class
         names = {}
     if not names or not all(isinstance(name, str) and name for name in names.values()):
-        raise DataError(path, "expected class names: one a line, a JSON list, or number -> name")
+        raise DataError(path, "expected class names: one per line, a JSON list, or number -> name")
     return names
 
 
 def vocabulary_of(path: Path, ids: Sequence[int], names: Names | None) -> tuple[Vocabulary, dict[int, int]]:
     """The vocabulary, and class number -> label. Without names, class 7 is called "class 7"."""
+    check_names(path, len(ids), "classes")
     if names is None:
         names = {i: f"class {i}" for i in ids}
+    check_names(path, len(names), "names")
     unnamed = next((i for i in ids if i not in names), None)
     if unnamed is not None:
         raise DataError(path, f"category {unnamed}: has no name among the {len(names)} given")
@@ -60,26 +61,34 @@ def _json_names(data: Any) -> list[tuple[Any, Any]]:
     return list(data.items()) if isinstance(data, dict) else []
 
 
-def _yaml_names(text: str) -> list[tuple[Any, Any]]:
-    """The `names` entry in the ways people write it: [a, b], {0: a}, a dash a line, or `0: a` a line."""
-    text = re.sub(r"(^|\s)#.*$", "", text, flags=re.M)
-    inline = re.search(r"^names:\s*([\[{])(.*?)[\]}]", text, re.S | re.M)
-    if inline:
-        items = [item for item in ITEM.findall(inline[2]) if item.strip()]
-        return list(enumerate(map(_plain, items))) if inline[1] == "[" else [_entry(item) for item in items]
-    block = re.search(r"^names:\s*\n((?:[ \t]*(?:-|['\"]?\d+['\"]?:).*\n?)+)", text, re.M)
-    if not block:
-        return []
-    lines = [line.strip() for line in block[1].splitlines() if line.strip()]
-    if lines[0].startswith("-"):
-        return list(enumerate(_plain(line[1:]) for line in lines))
-    return [_entry(line) for line in lines]
+def _yaml_names(path: Path) -> list[tuple[Any, Any]]:
+    """The `names` of a YOLO data.yaml: a list, or number -> name, in any of YAML's ways to write them.
 
+    The file is parsed but no values are made of it: all names stay text, also `on`, `no` and 1, nothing in it can make
+    an object of Python, and aliases are never unfolded.
+    """
+    import yaml
 
-def _entry(text: str) -> tuple[str, str]:
-    key, _, name = text.partition(":")
-    return _plain(key), _plain(name)
-
-
-def _plain(text: str) -> str:
-    return text.strip().strip("'\"")
+    try:
+        root = yaml.compose(read_text(path, YAML_BYTES), Loader=yaml.BaseLoader)
+    except RecursionError:
+        raise DataError(path, "YAML: nested too deeply") from None
+    except yaml.YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        where = "" if mark is None else f" line {mark.line + 1}:"
+        raise DataError(path, f"YAML:{where} {problem or getattr(error, 'reason', 'cannot be parsed')}") from None
+    fields = root.value if isinstance(root, yaml.MappingNode) else []
+    names = next((value for key, value in fields if key.value == "names"), None)
+    if isinstance(names, yaml.SequenceNode):
+        pairs = [(str(i), value) for i, value in enumerate(names.value)]
+    elif isinstance(names, yaml.MappingNode):
+        pairs = [(key.value, value) for key, value in names.value]
+    else:
+        raise DataError(path, "names: " + ("missing" if names is None else "expected a list, or number -> name"))
+    for key, name in pairs:
+        line = f"(line {name.start_mark.line + 1})"
+        if not isinstance(key, str) or not key.isdecimal():
+            raise DataError(path, f"names: expected numbers before the names, found {key!r:.40} {line}")
+        if not isinstance(name, yaml.ScalarNode) or not name.value:
+            raise DataError(path, f"names[{key:.20}]: expected a name {line}")
+    return [(key, name.value) for key, name in pairs]

@@ -10,20 +10,21 @@ A COCO file without relations is read as boxes.
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from scenegpi.checks import is_identifier
 from scenegpi.data.builder import ColumnsBuilder
+from scenegpi.data.coco_file import CocoFile, Row, read_coco_file
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
+from scenegpi.data.limits import too_many
 from scenegpi.errors import DataError, Report
 from scenegpi.files import read_object
 from scenegpi.graph_json import FLOAT_FIELDS, single
 from scenegpi.vocabulary import Vocabulary
 
 BACKGROUND = "__background__"
-Row = tuple[int, dict[str, Any]]  # its number in the file, and the row
 
 
 class _RowError(Exception):
@@ -35,21 +36,20 @@ Relations = Callable[[Any, list[Row], list[_RowError]], dict[str, Any]]
 
 def read_coco(path: Path, report: Report) -> Columns:
     """One COCO file, with `rel_annotations` or without."""
-    data = read_object(path)
-    objects, label_of = _categories(path, data, "categories")
-    predicates, predicate_of = _categories(path, data, "rel_categories")
-    info = data.get("info")
+    file = read_coco_file(path, report)
+    objects, label_of = _categories(path, file.data, "categories")
+    predicates, predicate_of = _categories(path, file.data, "rel_categories")
+    info = file.data.get("info")
     name = info.get("vocabulary", "") if isinstance(info, dict) else ""
     builder = ColumnsBuilder(_vocabulary(path, objects, predicates, name if isinstance(name, str) else ""), report)
-    relations = _grouped(path, data, "rel_annotations", report)
 
     def of_image(image_id: Any, rows: list[Row], problems: list[_RowError]) -> dict[str, Any]:
-        found = relations.pop(image_id, [])
+        found = file.rows("rel_annotations", image_id)
         place: dict[Any, int] = {}
         for i, (number, row) in enumerate(rows):
             key = row.get("id")
             if key is not None and (isinstance(key, bool) or not isinstance(key, int | float | str) or key in place):
-                problems.append(_RowError(f"annotations[{number}].id", f"{key!r:.40} is no id, or stands twice"))
+                problems.append(_RowError(f"annotations[{number}].id", f"{key!r:.40} is no id, or is duplicated"))
             elif key is not None:
                 place[key] = i
         triples = []
@@ -62,8 +62,8 @@ def read_coco(path: Path, report: Report) -> Columns:
             triples.append((*ends, _lookup(predicate_of, row, "predicate_id", where, "is no rel_category", problems)))
         return {"relations": triples, "relation_scores": _optional(found, "score", "rel_annotations", problems)}
 
-    _add_images(path, data, label_of, builder, report, of_image)
-    for image_id in relations:
+    _add_images(file, label_of, builder, report, of_image)
+    for image_id in file.orphans("rel_annotations"):
         report.error(image_id, "rel_annotations", "the image is not in images")
     return builder.build()
 
@@ -85,8 +85,8 @@ def read_coco_folder(folder: Path, report: Report) -> Columns:
     first: list[str] = []
     for split, path in files:
         report.file = str(path)
-        data = read_object(path)
-        objects, label_of = _categories(path, data, "categories")
+        file = read_coco_file(path, report)
+        objects, label_of = _categories(path, file.data, "categories")
         if builder is None:
             first = objects
             builder = ColumnsBuilder(_vocabulary(path, objects, predicates, ""), report)
@@ -105,9 +105,13 @@ def read_coco_folder(folder: Path, report: Report) -> Columns:
             if not isinstance(found, list):
                 problems.append(_RowError(f"rel.json {split}", "expected a list"))
                 return {}
+            crowded = too_many(0, len(found))
+            if crowded:
+                problems.append(_RowError(*crowded))
+                return {}
             return {"relations": [_triple(row, len(rows), predicate_of, problems) for row in found]}
 
-        _add_images(path, data, label_of, builder, report, of_image, SPLITS[split])
+        _add_images(file, label_of, builder, report, of_image, SPLITS[split])
         for image_id in left:
             report.error(image_id, f"rel.json {split}", f"the image is not in {path.name}")
     assert builder is not None
@@ -115,25 +119,27 @@ def read_coco_folder(folder: Path, report: Report) -> Columns:
 
 
 def _add_images(
-    path: Path,
-    data: dict[str, Any],
+    source: CocoFile,
     label_of: dict[Any, int],
     builder: ColumnsBuilder,
     report: Report,
     relations_of: Relations,
     split: int = NO_SPLIT,
 ) -> None:
-    annotations = _grouped(path, data, "annotations", report)
-    images = data.get("images")
-    if not isinstance(images, list):
-        raise DataError(path, "images: expected a list")
-    for i, image in enumerate(images):
+    if "images" not in source.data:
+        raise DataError(source.path, "images: expected a list")
+    for i, image in enumerate(source.images):
         image_id = image.get("id") if isinstance(image, dict) else None
-        if isinstance(image_id, bool) or not isinstance(image_id, int | str):
+        if not is_identifier(image_id):
             report.error(None, f"images[{i}].id", "expected a number or a string")
             report.skipped += 1
             continue
-        rows = annotations.pop(image_id, [])
+        crowded = too_many(source.annotations.count(image_id), source.rel_annotations.count(image_id))
+        if crowded:
+            source.drop(image_id)
+            report.skip(image_id, [_RowError(*crowded)])
+            continue
+        rows = source.rows("annotations", image_id)
         problems: list[_RowError] = []
         file = image.get("file_name")
         if file is not None and not isinstance(file, str):
@@ -160,7 +166,7 @@ def _add_images(
         named = SPLITS.get(str(image.get("split")), split)
         size = {side: _whole(image.get(side)) for side in ("width", "height")}
         builder.add(named, image_id=None if image.get("no_id") else image_id, file=file, **size, **fields)
-    for image_id in annotations:
+    for image_id in source.orphans("annotations"):
         report.error(image_id, "annotations", "the image is not in images")
 
 
@@ -186,21 +192,6 @@ def _vocabulary(path: Path, objects: list[str], predicates: list[str], name: str
         return Vocabulary(objects, predicates, name)
     except ValueError as error:
         raise DataError(path, str(error)) from None
-
-
-def _grouped(path: Path, data: dict[str, Any], field: str, report: Report) -> dict[Any, list[Row]]:
-    """Image id -> its rows, each with its number in the file."""
-    rows = data.get(field, [])
-    if not isinstance(rows, list):
-        raise DataError(path, f"{field}: expected a list")
-    groups: dict[Any, list[Row]] = defaultdict(list)
-    for i, row in enumerate(rows):
-        image_id = row.get("image_id") if isinstance(row, dict) else None
-        if isinstance(image_id, bool) or not isinstance(image_id, int | str):
-            report.error(None, f"{field}[{i}].image_id", "expected a number or a string")
-        else:
-            groups[image_id].append((i, row))
-    return groups
 
 
 def _box(row: dict[str, Any], number: int, problems: list[_RowError]) -> list[float]:

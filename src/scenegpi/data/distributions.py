@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from scenegpi.data.dataset import Dataset, Source
+from scenegpi.data.limits import check_images, check_names, too_many
 from scenegpi.errors import DataError, GraphError
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
@@ -133,6 +134,9 @@ def read_distributions(path: str | Path) -> Distributions:
     """The whole file; DataError with one line on anything that is not one."""
     path = Path(path)
     arrays = load_npz(path, _DIMENSIONS)
+    check_images(path, np.size(arrays.get("image_ids", ())), path.stat().st_size)
+    for name in ("objects", "predicates"):
+        check_names(path, np.size(arrays.get(name, ())), name)
     try:
         return _check(path, arrays)
     except (GraphError, ValueError) as error:
@@ -193,9 +197,12 @@ def _check(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
     ids = [str(key) for key in arrays["image_ids"].tolist()]
     number = {key: g for g, key in enumerate(ids)}
     if len(number) != len(ids):
-        raise GraphError("image_ids: one stands twice")
+        raise GraphError("image_ids: one is duplicated")
     rows = len(arrays["label_dist"]) if "label_dist" in arrays else None
     box_ptr = _pointer(arrays["box_ptr"], "box_ptr", len(ids), rows)
+    crowded = too_many(int(np.diff(box_ptr).max(initial=0)))
+    if crowded:
+        raise GraphError(f"box_ptr: {': '.join(crowded)}")
     label_dist = arrays.get("label_dist")
     if label_dist is not None:
         label_dist = _distributions(label_dist, "label_dist", len(vocabulary.objects))
@@ -214,17 +221,18 @@ def _check(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
 def _pointer(array: NDArray[Any], name: str, images: int, rows: int | None) -> NDArray[np.int64]:
     if len(array) != images + 1 or int(array[0]) != 0 or (array[1:] < array[:-1]).any():
         raise GraphError(f"{name}: expected {images + 1} offsets that start at 0 and never decrease")
-    if rows is not None and int(array[-1]) != rows:
-        raise GraphError(f"{name}: ends at {int(array[-1])}, but there are {rows} rows")
+    if int(array[-1]) >= 2**31 or (rows is not None and int(array[-1]) != rows):
+        raise GraphError(f"{name}: ends at {int(array[-1])}, but there are {rows or 0} rows")
     return array.astype(np.int64)
 
 
 def _distributions(array: NDArray[Any], name: str, width: int) -> NDArray[np.floating]:
     if array.shape[1] != width:
         raise GraphError(f"{name}: {array.shape[1]} columns, the names give {width}")
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float32)
-    total = array.sum(axis=1, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite sums to no 1
+        if array.dtype not in (np.float32, np.float64):
+            array = array.astype(np.float32)
+        total = array.sum(axis=1, dtype=np.float64)
     bad = ~(np.abs(total - 1) < 0.01) | (array < 0).any(axis=1)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
@@ -249,7 +257,7 @@ def _pairs(
     i, j = pairs.astype(np.int64).T
     keys = np.concatenate([[0], np.cumsum(np.diff(box_ptr) ** 2)])[image] + i * boxes + j
     if len(np.unique(keys)) != len(keys):
-        raise GraphError("pairs: one stands twice")
+        raise GraphError("pairs: one is duplicated")
     found = pairs.astype(np.int32)
     found.flags.writeable = False
     return found

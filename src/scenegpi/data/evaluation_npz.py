@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.checks import box_array, integer_array
+from scenegpi.data.limits import MAX_NAMES
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.npz import load_npz
 from scenegpi.vocabulary import Vocabulary
-
-MAX_CLASSES = 100_000
 
 POINTERS = {"gt_box_ptr": "gt_boxes", "gt_rel_ptr": "gt_rels", "rel_ptr": "rel_pairs"}
 PREDICTED = ("pred_boxes", "pred_classes", "obj_scores", "pred_box_ptr")
@@ -89,9 +88,10 @@ class EvaluationNpz:
         self.rel_pairs = integer_array(arrays["rel_pairs"], (-1, 2), "rel_pairs")
         self.rel_scores = _reals(arrays["rel_scores"], len(self.rel_pairs), 2, "rel_scores")
         predicates = self.rel_scores.shape[1] - 1
-        if predicates < 1:
-            raise GraphError(f"rel_scores: {predicates + 1} columns, expected no relation and at least one predicate")
-        lengths = {name: len(arrays[array]) for name, array in POINTERS.items()}
+        if not 1 <= predicates <= MAX_NAMES:
+            found = f"rel_scores: {predicates + 1:,} columns, expected no relation and"
+            raise GraphError(f"{found} 1 to {MAX_NAMES:,} predicates")
+        lengths = {"gt_rel_ptr": len(gt_rels), "rel_ptr": len(self.rel_pairs)}
         self.gt_box_ptr = _pointer(arrays["gt_box_ptr"], n, None, "gt_box_ptr")
         images = len(self.gt_box_ptr) - 1
         self.gt_rel_ptr = _pointer(arrays["gt_rel_ptr"], lengths["gt_rel_ptr"], images, "gt_rel_ptr")
@@ -119,7 +119,7 @@ class EvaluationNpz:
         """Boxes, labels and scores of the predictions, by the task."""
         self.pred_boxes, self.pred_labels, self.pred_box_ptr = self.gt_boxes, self.gt_labels, self.gt_box_ptr
         self.obj_scores: NDArray[np.floating] | None = None
-        if self.task == "predcls" and not len(arrays.get("pred_classes", ())):
+        if self.task == "predcls" and not np.size(arrays.get("pred_classes", ())):
             return
         for name in PREDICTED if self.task == "sgdet" else PREDICTED[1:]:
             if name not in arrays:
@@ -165,9 +165,9 @@ def _boxes(array: NDArray[Any], name: str) -> NDArray[np.float64]:
 def _classes(array: NDArray[Any], n: int, name: str) -> NDArray[np.int32]:
     """(n,) classes 1..C -> 0..C-1."""
     labels = integer_array(array, (n,), name)
-    if n and (labels.min() < 1 or labels.max() > MAX_CLASSES):
-        row = int(np.flatnonzero((labels < 1) | (labels > MAX_CLASSES))[0])
-        raise GraphError(f"{name}[{row}]: {int(labels[row])} is outside 1..{MAX_CLASSES}")
+    if n and (labels.min() < 1 or labels.max() > MAX_NAMES):
+        row = int(np.flatnonzero((labels < 1) | (labels > MAX_NAMES))[0])
+        raise GraphError(f"{name}[{row}]: {int(labels[row])} is outside 1..{MAX_NAMES}")
     return _frozen(labels - np.int32(1))
 
 
@@ -178,7 +178,8 @@ def _reals(array: NDArray[Any], n: int, ndim: int, name: str) -> NDArray[np.floa
     if array.ndim != ndim or len(array) != n:
         raise GraphError(f"{name}: shape {array.shape}, expected {n} rows{' and 1 + P columns' if ndim == 2 else ''}")
     if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise GraphError(f"{name}[{row}]: not finite")

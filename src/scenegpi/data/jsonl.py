@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,14 +17,16 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.data.builder import warn_flat
 from scenegpi.data.columns import NO_SPLIT, SPLITS
+from scenegpi.data.limits import check_images, too_many
 from scenegpi.errors import DataError, GraphError, Report
-from scenegpi.files import check_file, parse_json, reason, whole_file
+from scenegpi.files import open_file, parse_json, reason, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import defects, from_dict, to_dict
 from scenegpi.vocabulary import Vocabulary
 
-MAX_LINE = 2**28
+MAX_LINE = 2**26
 DEFINITION = re.compile(rb'"vocabulary"\s*:\s*\{')
 Survey = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]  # boxes, relations, split of each line
 SPLIT_NAMES = {code: name for name, code in SPLITS.items()}
@@ -40,7 +43,6 @@ class JsonLines:
     """
 
     def __init__(self, path: Path, report: Report, vocabulary: Vocabulary | None = None, trust: bool = False) -> None:
-        check_file(path)
         self.path = path
         self.report = report
         self.given = vocabulary
@@ -69,6 +71,9 @@ class JsonLines:
         """Line i's graph; DataError with the line's number if it makes no sense."""
         try:
             data = self._parse(i)
+            crowded = _crowded(data)
+            if crowded:
+                raise GraphError(": ".join(crowded))
             return from_dict(data, self._known(data))
         except GraphError as error:
             raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
@@ -96,7 +101,7 @@ class JsonLines:
         start, left = self.starts.item(i), self.lengths.item(i)
         try:
             if self._handle is None:
-                self._handle = self.path.open("rb", buffering=0)
+                self._handle = open_file(self.path)
             # Read at a place, not from where the last read ended: forked workers and threads share the handle.
             pieces = []
             while left and (piece := os.pread(self._handle.fileno(), left, start)):
@@ -116,7 +121,7 @@ class JsonLines:
 
     def _check(self) -> None:
         """Reads every line once: counts, splits, and out with the lines that make no sense."""
-        rows: list[tuple[int, int, int, int]] = []
+        rows = array("q")  # place, boxes, relations, split of each line that makes sense
         seen: set[int | str] = set()
         self._readable = 0
         for i in range(len(self)):
@@ -124,9 +129,14 @@ class JsonLines:
             try:
                 data = self._parse(i)
                 self._readable += isinstance(data, dict)
+                crowded = _crowded(data)
+                if crowded:
+                    self.report.error(_image_of(data), f"{line}: {crowded[0]}", crowded[1])
+                    self.report.skipped += 1
+                    continue
                 graph = from_dict(data, self._known(data))
                 if graph.image_id is not None and graph.image_id in seen:
-                    raise GraphError(f"image.id: {graph.image_id!r:.60} stands twice")
+                    raise GraphError(f"image.id: {graph.image_id!r:.60} is duplicated")
             except GraphError as error:
                 found = defects(data, self._known(data)) if not str(error).startswith("JSON") else []
                 for text in found or [str(error)]:
@@ -139,12 +149,11 @@ class JsonLines:
                 continue
             if graph.image_id is not None:
                 seen.add(graph.image_id)
-            for row in np.flatnonzero((graph.boxes[:, 2:] == graph.boxes[:, :2]).any(axis=1)).tolist():
-                self.report.warning(graph.image_id, f"objects[{row}].box", f"{graph.boxes[row].tolist()} has no area")
+            warn_flat(self.report, graph.boxes, lambda row, image=graph.image_id: (image, f"objects[{row}].box"))
             split = data.get("split")
-            if split is not None and split not in SPLITS:
+            if split not in (None, *SPLITS):
                 self.report.warning(graph.image_id, f"{line}: split", f"{split!r:.40} is none of {', '.join(SPLITS)}")
-            rows.append((i, len(graph), len(graph.relations), SPLITS.get(str(split), NO_SPLIT)))
+            rows.extend((i, len(graph), len(graph.relations), SPLITS.get(str(split), NO_SPLIT)))
         table = np.array(rows, dtype=np.int64).reshape(-1, 4)
         good = table[:, 0]
         self.starts, self.lengths, self.numbers = self.starts[good], self.lengths[good], self.numbers[good]
@@ -155,16 +164,18 @@ class JsonLines:
         return f"{first.field}: {first.message}" if first else ""
 
     def _scan(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        rows: list[tuple[int, int, int]] = []
+        rows = array("q")  # start, length, number of each line
         try:
-            with self.path.open("rb") as handle:
+            with open_file(self.path) as handle:
+                size = os.fstat(handle.fileno()).st_size
                 position = number = 0
                 while line := handle.readline(MAX_LINE + 1):
                     number += 1
                     if len(line) > MAX_LINE:
                         raise DataError(self.path, f"line {number}: longer than {MAX_LINE:,} bytes")
                     if line.strip():
-                        rows.append((position, len(line), number))
+                        rows.extend((position, len(line), number))
+                        check_images(self.path, len(rows) // 3, size)
                         if DEFINITION.search(line):
                             self._define(line, number)
                     position += len(line)
@@ -182,6 +193,12 @@ class JsonLines:
                 self.defined.setdefault(vocabulary.reference, vocabulary)
         except ValueError:
             return  # the line is reported when it is read
+
+
+def _crowded(data: Any) -> tuple[str, str] | None:
+    """Whether a line holds more boxes or relations than an image may have."""
+    lists = [data.get(name) if isinstance(data, dict) else None for name in ("objects", "relations")]
+    return too_many(*(len(rows) if isinstance(rows, list) else 0 for rows in lists))
 
 
 def _image_of(data: Any) -> int | str | None:

@@ -10,31 +10,37 @@ canvas of 1024 x 1024 stands in, with a warning.
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections import defaultdict
+from array import array
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
 from scenegpi.data.images import ImageFolders
+from scenegpi.data.limits import check_images, check_names, too_many
 from scenegpi.data.sizes import Sizes
 from scenegpi.errors import DataError, Report
-from scenegpi.files import MAX_BYTES, check_file, reason
+from scenegpi.files import MAX_BYTES, check_file, open_file, reason
 from scenegpi.vocabulary import Vocabulary
 
 BOXES = [("XMin1", "YMin1", "XMax1", "YMax1"), ("XMin2", "YMin2", "XMax2", "YMax2")]
-Object = tuple[str, tuple[float, ...]]  # label and box
 SPLIT_WORDS = {**SPLITS, "validation": SPLITS["val"]}
+MAX_LINE, MAX_DESCRIPTIONS = 2**16, 2**25
 COLUMNS = ("ImageID", "LabelName1", "LabelName2", *BOXES[0], *BOXES[1], "RelationshipLabel")
 
 
 def read_open_images(path: Path, report: Report, images: ImageFolders, sizes: Path | None = None) -> Columns:
     """All images of one CSV file, in order of first appearance; the file's name may tell the split."""
+    check_file(path, MAX_BYTES)
     described = _descriptions(path.parent)
-    rows: dict[str, list[tuple[Object, Object, str]]] = defaultdict(list)
+    table = _Table(path)
     bad: set[str] = set()
-    names: dict[str, str] = {}  # one string object a name, however many rows repeat it
     for line, row in _rows(path):
         missing = next((name for name in COLUMNS if not row.get(name)), None)
         if missing:
@@ -42,44 +48,89 @@ def read_open_images(path: Path, report: Report, images: ImageFolders, sizes: Pa
             bad.add(row.get("ImageID") or "")
             continue
         try:
-            boxes = [tuple(float(row[name]) for name in box) for box in BOXES]
+            corners = [float(row[name]) for box in BOXES for name in box]
         except ValueError:
             report.error(row["ImageID"], f"line {line}: XMin1..YMax2", "expected numbers")
             bad.add(row["ImageID"])
             continue
-        words = [described.get(row[name], row[name]) for name in ("LabelName1", "LabelName2")]
-        subject, object_ = ((names.setdefault(word, word), box) for word, box in zip(words, boxes, strict=True))
-        predicate = row["RelationshipLabel"]
-        rows[row["ImageID"]].append((subject, object_, names.setdefault(predicate, predicate)))
-    objects = {end[0] for found in rows.values() for row in found for end in row[:2]}
-    predicates = {row[2] for found in rows.values() for row in found}
-    builder = ColumnsBuilder(Vocabulary(sorted(objects), sorted(predicates), "open-images"), report)
+        labels = [described.get(row[name], row[name]) for name in ("LabelName1", "LabelName2")]
+        table.add(row["ImageID"], labels, row["RelationshipLabel"], corners)
+    builder = ColumnsBuilder(table.vocabulary(), report)
     lookup = Sizes(images, sizes, report)
     words = re.split(r"[^a-z]+", path.stem.lower())
     split = next((code for name, code in SPLIT_WORDS.items() if name in words), NO_SPLIT)
     report.skipped += len(bad)
-    for image_id, found in rows.items():
+    for image_id, names, corners in table.images():
         if image_id not in bad:
-            _add_image(builder, lookup.of(image_id), image_id, found, split)
+            _add_image(builder, lookup.of(image_id), image_id, names, corners, split)
     return builder.build()
 
 
+class _Table:
+    """The rows as numbers: images, labels and predicates in order of first appearance, and eight corners each."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.size = path, path.stat().st_size
+        self.image_number: dict[str, int] = {}
+        self.label_number: dict[str, int] = {}
+        self.predicate_number: dict[str, int] = {}
+        self.rows = array("q")  # image, two labels, predicate
+        self.corners = array("d")
+
+    def add(self, image_id: str, labels: list[str], predicate: str, corners: list[float]) -> None:
+        image = self.image_number.setdefault(image_id, len(self.image_number))
+        check_images(self.path, image, self.size)
+        self.rows.append(image)
+        self.rows.extend(self.label_number.setdefault(label, len(self.label_number)) for label in labels)
+        self.rows.append(self.predicate_number.setdefault(predicate, len(self.predicate_number)))
+        check_names(self.path, len(self.label_number), "LabelName1, LabelName2")
+        check_names(self.path, len(self.predicate_number), "RelationshipLabel")
+        self.corners.extend(corners)
+
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary(sorted(self.label_number), sorted(self.predicate_number), "open-images")
+
+    def images(self) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.float64]]]:
+        """Each image with (R, 3) its labels and predicates, as numbers of the vocabulary, and (R, 8) corners."""
+        rows, corners = np.array(self.rows, dtype=np.int64).reshape(-1, 4), np.array(self.corners).reshape(-1, 8)
+        for columns, number in (([1, 2], self.label_number), ([3], self.predicate_number)):
+            place = np.empty(len(number), dtype=np.int64)
+            for rank, name in enumerate(sorted(number)):
+                place[number[name]] = rank
+            rows[:, columns] = place[rows[:, columns]]
+        order = np.argsort(rows[:, 0], kind="stable")
+        ends = np.cumsum(np.bincount(rows[:, 0], minlength=len(self.image_number)))
+        for image_id, start, end in zip(self.image_number, [0, *ends[:-1].tolist()], ends.tolist(), strict=False):
+            mine = order[start:end]
+            yield image_id, rows[mine, 1:], corners[mine]
+
+
 def _add_image(
-    builder: ColumnsBuilder, size: tuple[int, int], image_id: str, rows: list[tuple[Object, Object, str]], split: int
+    builder: ColumnsBuilder,
+    size: tuple[int, int],
+    image_id: str,
+    names: NDArray[np.int64],
+    corners: NDArray[np.float64],
+    split: int,
 ) -> None:
-    seen: dict[Object, int] = {}
-    relations = [
-        (
-            seen.setdefault(subject, len(seen)),
-            seen.setdefault(object_, len(seen)),
-            builder.vocabulary.predicate_index[predicate],
-        )
-        for subject, object_, predicate in rows
-    ]
+    """An object is a distinct label and box of its image, in order of first appearance."""
+    crowded = too_many(0, len(names))
+    if crowded:
+        builder.report.error(image_id, *crowded)
+        builder.report.skipped += 1
+        return
+    seen: dict[tuple[float, ...], int] = {}
+    relations = []
+    for (label1, label2, predicate), row in zip(names.tolist(), corners.tolist(), strict=True):
+        ends = ((label1, *row[:4]), (label2, *row[4:]))
+        relations.append((*(seen.setdefault(end, len(seen)) for end in ends), predicate))
+    objects = np.array(list(seen))
+    with np.errstate(over="ignore"):  # what is not finite is a defect of the image
+        boxes = objects[:, 1:] * (size * 2)
     builder.add(
         split,
-        boxes=[[v * s for v, s in zip(box, (*size, *size), strict=True)] for _, box in seen],
-        labels=[builder.vocabulary.object_index[label] for label, _ in seen],
+        boxes=boxes,
+        labels=objects[:, 0].astype(np.int64),
         relations=relations,
         image_id=image_id,
         file=f"{image_id}.jpg",
@@ -89,29 +140,37 @@ def _add_image(
 
 
 def _rows(path: Path) -> Any:
-    check_file(path, MAX_BYTES)
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as handle:
-            reader = csv.DictReader(handle)
+    with open_file(path, MAX_BYTES) as raw:
+        try:
+            reader = csv.DictReader(_lines(io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")))
             absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
             if absent:
                 raise DataError(path, f"column {absent[0]!r} is missing (is this an Open Images relationship file?)")
             for row in reader:
                 yield reader.line_num, row
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(path, f"not a CSV file ({error})") from None
+        except OSError as error:
+            raise DataError(path, f"cannot be read ({reason(error)})") from None
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise DataError(path, f"not a CSV file ({error})") from None
+
+
+def _lines(handle: TextIO) -> Iterator[str]:
+    while line := handle.readline(MAX_LINE):
+        if len(line) == MAX_LINE:
+            raise csv.Error(f"a line of more than {MAX_LINE:,} characters")
+        yield line
 
 
 def _descriptions(folder: Path) -> dict[str, str]:
     """Machine ids -> words, from any *class-descriptions*.csv or *attributes-description*.csv of the folder."""
     names: dict[str, str] = {}
     for path in sorted(folder.glob("*description*.csv")):
-        try:
-            check_file(path, MAX_BYTES)
-            with path.open(newline="", encoding="utf-8-sig") as handle:
-                names |= {row[0]: row[1] for row in csv.reader(handle) if len(row) == 2 and row[1]}
-        except (OSError, csv.Error, UnicodeDecodeError) as error:
-            raise DataError(path, f"not a CSV file ({error})") from None
+        with open_file(path, MAX_DESCRIPTIONS) as raw:
+            try:
+                for row in csv.reader(_lines(io.TextIOWrapper(raw, encoding="utf-8-sig", newline=""))):
+                    if len(row) == 2 and row[1]:
+                        names[row[0]] = row[1]
+                        check_names(path, len(names), "descriptions")
+            except (OSError, csv.Error, UnicodeDecodeError) as error:
+                raise DataError(path, f"not a CSV file ({error})") from None
     return names

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.checks import MAX_COORDINATE, is_identifier
 from scenegpi.data.columns import NO_SPLIT, Columns
+from scenegpi.data.limits import MAX_BOXES, MAX_RELATIONS, too_many
 from scenegpi.errors import DataError, Report
-from scenegpi.vocabulary import Vocabulary
+from scenegpi.vocabulary import Vocabulary, well_formed
 
 ABSENT = ("scores", "label_dist", "relation_scores", "pair_dist")
 """What some images of a file may have and others not; `absent_<name>` (N,) says which don't."""
@@ -52,16 +54,17 @@ class CheckedFile:
         return self._assemble(labels, boxes, relations, box_first, box_count, relation_first, relation_count)
 
     def _check_images(self) -> None:
+        ids, files = self.image_ids, self.files
+        numbers = set(map(type, ids)) <= {int} and len(set(ids)) == len(ids) and all(map(is_identifier, ids))
+        plain = numbers and set(map(type, files)) <= {str} and all(map(str.isascii, files))
         seen: set[Any] = set()
-        whole = set(map(type, self.image_ids)) <= {int} and len(set(self.image_ids)) == len(self.image_ids)
-        plain = whole and set(map(type, self.files)) <= {str}
-        for i, image_id in enumerate(() if plain else self.image_ids):
-            known = isinstance(image_id, int | str) and not isinstance(image_id, bool)
+        for i, image_id in enumerate(() if plain else ids):
+            known = is_identifier(image_id)
             if not known or image_id in seen:
-                message = "stands twice" if known else f"expected a number, found {image_id!r:.40}"
+                message = "is duplicated" if known else f"expected a number or a string, found {image_id!r:.40}"
                 self._bad(i, f"[{i}].image_id", message, self.image_data)
-            elif not isinstance(self.files[i], str | None):
-                self._bad(i, f"[{i}].file_name", "expected a string", self.image_data)
+            elif not isinstance(files[i], str | None) or not well_formed(files[i] or ""):
+                self._bad(i, f"[{i}].file_name", f"expected a string, found {files[i]!r:.40}", self.image_data)
             else:
                 seen.add(image_id)
         for i in np.flatnonzero((self.sizes <= 0).any(axis=1)).tolist():
@@ -76,7 +79,13 @@ class CheckedFile:
             message = f"rows {first[i]}..{last[i]} of {rows:,} make no range"
             self._bad(i, f"img_to_first_{kind}, img_to_last_{kind}", message)
         off = none | bad
-        return np.where(off, 0, first), np.where(off, 0, last - first + 1)
+        first, count = np.where(off, 0, first), np.where(off, 0, last - first + 1)
+        for i in np.flatnonzero(count > min(MAX_BOXES, MAX_RELATIONS)).tolist():
+            problem = too_many(*((count.item(i), 0) if kind == "box" else (0, count.item(i))))
+            if problem:
+                self._bad(i, *problem)
+                count[i] = 0
+        return first, count
 
     def _owners(self, first: NDArray[Any], count: NDArray[Any], rows: int, what: str) -> NDArray[np.int64]:
         """(rows,) which image owns each row, -1 for none. Rows claimed twice cost the later image."""
@@ -99,36 +108,37 @@ class CheckedFile:
         return owner
 
     def _boxes(self, image: NDArray[np.int64]) -> NDArray[np.float64]:
-        if "boxes_pixel" in self.raw:
-            return self._pixel_boxes(image)
-        box = self.raw["boxes"].astype(np.float64)
-        finite = np.isfinite(box).all(axis=1)
-        self._rows(image, "boxes", ~finite, box, "is not finite")
+        """(B, 4) corners in pixels, checked."""
+        name = "boxes_pixel" if "boxes_pixel" in self.raw else "boxes"
+        with np.errstate(over="ignore", invalid="ignore"):
+            box = self.raw.pop(name).astype(np.float64)
+            finite = np.isfinite(box).all(axis=1)
+            self._rows(image, name, ~finite, box, "is not finite")
+            if name == "boxes":
+                self._centred(image, box)
+            else:
+                self._rows(image, name, (box[:, 2:] < box[:, :2]).any(axis=1), box, "has x2 < x1 or y2 < y1")
+                self._no_area(image, name, (box[:, 2:] == box[:, :2]).any(axis=1), box)
+            near = (np.abs(box) <= MAX_COORDINATE).all(axis=1)
+        self._rows(image, name, finite & ~near, box, f"is beyond {MAX_COORDINATE:,.0f} pixels")
+        return box
+
+    def _centred(self, image: NDArray[np.int64], box: NDArray[np.float64]) -> None:
+        """Centres and sizes on a scale of 1024 become corners in pixels, in place: files can be large."""
         self._rows(image, "boxes", (box[:, 2:] < 0).any(axis=1), box, "has a negative width or height")
-        self._no_area(image, (box[:, 2:] == 0).any(axis=1), box)
-        scale = np.where(image >= 0, self.sizes.max(axis=1)[image], 0) / float(self.raw["scale"])
-        pixel = np.empty_like(box)
-        with np.errstate(invalid="ignore", over="ignore"):
-            half = box[:, 2:] / 2
-            np.subtract(box[:, :2], half, out=pixel[:, :2])
-            np.add(box[:, :2], half, out=pixel[:, 2:])
-            pixel *= scale[:, None]
-        self._rows(image, "boxes", finite & ~np.isfinite(pixel).all(axis=1), box, "is too large")
-        return pixel
+        self._no_area(image, "boxes", (box[:, 2:] == 0).any(axis=1), box)
+        half = box[:, 2:] / 2
+        np.add(box[:, :2], half, out=box[:, 2:])
+        box[:, :2] -= half
+        if len(self.sizes):
+            box *= (np.where(image >= 0, self.sizes.max(axis=1)[image], 0) / float(self.raw["scale"]))[:, None]
 
-    def _pixel_boxes(self, image: NDArray[np.int64]) -> NDArray[np.float64]:
-        pixel = self.raw["boxes_pixel"].astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            odd = ~np.isfinite(pixel).all(axis=1) | (pixel[:, 2:] < pixel[:, :2]).any(axis=1)
-        self._rows(image, "boxes_pixel", odd, pixel, "is no box")
-        self._no_area(image, (pixel[:, 2:] == pixel[:, :2]).any(axis=1), pixel)
-        return pixel
-
-    def _no_area(self, image: NDArray[np.int64], flat: Any, box: NDArray[np.float64]) -> None:
-        for row in np.flatnonzero((image >= 0) & flat).tolist():
-            self.report.warning(
-                self.image_ids[image[row]], f"boxes[{row}]", f"{box[row].tolist()} has no area", self.h5
-            )
+    def _no_area(self, image: NDArray[np.int64], name: str, flat: Any, box: NDArray[np.float64]) -> None:
+        self.report.warn_each(
+            np.flatnonzero((image >= 0) & flat).tolist(),
+            lambda row: (self.image_ids[image[row]], f"{name}[{row}]", f"{box[row].tolist()} has no area"),
+            self.h5,
+        )
 
     def _relations(self, image: NDArray[Any], box_first: NDArray[Any], box_count: NDArray[Any]) -> NDArray[np.int32]:
         ends, predicates = self._integers("relationships"), self._integers("predicates")
@@ -161,7 +171,7 @@ class CheckedFile:
             ("predicate_scores", "relation_scores", relation_rows),
         ):
             if name in self.raw:
-                extras[target] = self._finite(name)[rows]
+                extras[target] = _taken(self._finite(name), rows)
         extras |= self._pairs(kept, box_count)
         absent = {name: self.raw[f"absent_{name}"][kept] != 0 for name in ABSENT if f"absent_{name}" in self.raw}
         split = self._integers("split") if "split" in self.raw else np.full(len(self.good), NO_SPLIT)
@@ -176,10 +186,10 @@ class CheckedFile:
             widths=self.sizes[kept, 0].astype(np.int32),
             heights=self.sizes[kept, 1].astype(np.int32),
             splits=np.where((split >= 0) & (split <= 2), split, NO_SPLIT)[kept].astype(np.int8),
-            boxes=boxes[box_rows],
+            boxes=_taken(boxes, box_rows),
             labels=(labels[box_rows] - 1).astype(np.int32),
             box_ptr=box_ptr,
-            relations=relations[relation_rows],
+            relations=_taken(relations, relation_rows),
             relation_ptr=relation_ptr,
             absent=absent,
             **extras,
@@ -199,7 +209,7 @@ class CheckedFile:
         rows, pair_ptr = _gather(pointers[kept], np.diff(pointers)[kept])
         return {
             "pairs": pairs[rows].astype(np.int32),
-            "pair_dist": self._finite("pair_dist")[rows],
+            "pair_dist": _taken(self._finite("pair_dist"), rows),
             "pair_ptr": pair_ptr,
         }
 
@@ -208,7 +218,9 @@ class CheckedFile:
         widths = {"label_dist": len(self.vocabulary.objects), "pair_dist": 1 + len(self.vocabulary.predicates)}
         if name in widths and value.shape[1] != widths[name]:
             raise DataError(self.h5, f"{name}: {value.shape[1]} columns, expected {widths[name]}")
-        value = value if value.dtype in (np.float32, np.float64) else value.astype(np.float64)
+        if value.dtype not in (np.float32, np.float64):
+            with np.errstate(over="ignore"):
+                value = value.astype(np.float32 if value.dtype == np.float16 else np.float64)
         if not np.isfinite(value).all():
             raise DataError(self.h5, f"{name}: not finite")
         return value
@@ -216,8 +228,9 @@ class CheckedFile:
     def _integers(self, name: str) -> NDArray[np.int64]:
         value = self.raw[name]
         if value.dtype.kind == "f":
-            with np.errstate(invalid="ignore"):
-                whole = np.isfinite(value) & (np.floor(value) == value) & (np.abs(value) < 2**53)
+            with np.errstate(over="ignore", invalid="ignore"):
+                value = value.astype(np.float64)
+                whole = (np.abs(value) < 2**53) & (np.floor(value) == value)
             value = np.where(whole, value, -(2**40))
         elif value.dtype == np.uint64:
             value = np.minimum(value, 2**62)
@@ -231,8 +244,7 @@ class CheckedFile:
     def _bad(self, i: int, field: str, message: str, file: str | None = None) -> None:
         self.good[i] = False
         image_id = self.image_ids[i]
-        known = isinstance(image_id, int | str) and not isinstance(image_id, bool)
-        self.report.error(image_id if known else f"#{i}", field, message, file or self.h5)
+        self.report.error(image_id if is_identifier(image_id) else f"#{i}", field, message, file or self.h5)
 
 
 def _gather(first: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -240,3 +252,8 @@ def _gather(first: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[NDArray
     pointers = np.concatenate([[0], np.cumsum(count, dtype=np.int64)])
     rows = np.repeat(first - pointers[:-1], count) + np.arange(pointers[-1])
     return rows, pointers
+
+
+def _taken(array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """These rows; the array itself, and not a copy of it, where they are all of them in order."""
+    return array if np.array_equal(rows, np.arange(len(array))) else array[rows]

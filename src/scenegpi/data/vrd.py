@@ -5,11 +5,14 @@ An object of an image is a distinct (category, bbox); bbox = [ymin, ymax, xmin, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import SPLITS, Columns
+from scenegpi.data.json_stream import JsonStream
+from scenegpi.data.limits import check_images
 from scenegpi.errors import DataError, Report
 from scenegpi.files import read_names, read_object
 from scenegpi.vocabulary import Vocabulary
@@ -35,11 +38,22 @@ def read_vrd(folder: Path, report: Report) -> Columns:
         if path.exists():
             found = True
             report.file = str(path)
-            for name, rows in read_object(path, unique=True).items():
+            for name, rows in _images(path):
                 _add_image(builder, report, name, rows, sizes, SPLITS[split])
     if not found:
         raise DataError(folder, "neither annotations_train.json nor annotations_test.json is there")
     return builder.build()
+
+
+def _images(path: Path) -> Iterator[tuple[str, Any]]:
+    """The images of one file with their annotations; a name that is there twice is an error."""
+    with JsonStream(path) as stream:
+        if stream.peek() != "{":
+            raise DataError(path, "expected a JSON object")
+        for i, name in enumerate(stream.keys(unique=True)):
+            check_images(path, i, stream.size)
+            yield name, stream.value()
+        stream.end()
 
 
 def _add_image(builder: ColumnsBuilder, report: Report, name: str, rows: Any, sizes: Any, split: int) -> None:

@@ -84,9 +84,8 @@ def _centred(columns: Columns, sides: NDArray[np.float64]) -> tuple[NDArray[Any]
     """(B, 4) xc, yc, w, h with the longer side scaled to 1024: whole numbers if they give the boxes back exactly."""
     side = np.repeat(sides, np.diff(columns.box_ptr))[:, None]
     boxes = columns.boxes
-    with np.errstate(over="ignore"):  # the exact boxes go into a dataset of their own
-        size = (boxes[:, 2:] - boxes[:, :2]) * 1024 / side
-        centre = (boxes[:, :2] + boxes[:, 2:]) / 2 * 1024 / side
+    size = (boxes[:, 2:] - boxes[:, :2]) * 1024 / side
+    centre = (boxes[:, :2] + boxes[:, 2:]) / 2 * 1024 / side
     centred = np.concatenate([centre, size], axis=1)
     whole = np.round(centred)
     if np.abs(whole).max(initial=0) < 2**31:
@@ -174,17 +173,15 @@ def _coco_image(graph: SceneGraph, image_id: int | str, split: int) -> dict[str,
 
 
 def _coco_annotations(graph: SceneGraph, image_id: int | str, first: int) -> list[dict[str, Any]]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        sizes = graph.boxes[:, 2:] - graph.boxes[:, :2]
-        exact = (graph.boxes[:, :2] + sizes == graph.boxes[:, 2:]).all(axis=1)
-        areas = np.prod(sizes, axis=1)
+    sizes = graph.boxes[:, 2:] - graph.boxes[:, :2]
+    exact = (graph.boxes[:, :2] + sizes == graph.boxes[:, 2:]).all(axis=1)
+    areas = np.prod(sizes, axis=1)
     rows = []
     for i, (box, size, label) in enumerate(
         zip(graph.boxes.tolist(), sizes.tolist(), graph.labels.tolist(), strict=True)
     ):
         row: dict[str, Any] = {"id": first + i, "image_id": image_id, "category_id": label + 1, "iscrowd": 0}
-        if np.isfinite(areas[i]) and np.isfinite(size).all():
-            row |= {"bbox": box[:2] + size, "area": areas.item(i)}
+        row |= {"bbox": box[:2] + size, "area": areas.item(i)}
         if not exact[i]:
             row["bbox_xyxy"] = box
         if graph.scores is not None:

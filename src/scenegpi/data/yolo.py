@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
+from math import isnan, nan
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.class_names import NAME_FILES, Names, read_names_file, vocabulary_of
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
 from scenegpi.data.images import ImageFolders
+from scenegpi.data.limits import too_many
 from scenegpi.data.sizes import Sizes
 from scenegpi.errors import DataError, Report
-from scenegpi.files import check_file, reason
+from scenegpi.files import read_text, reason
 
 SPLIT_FOLDERS = {"train": SPLITS["train"], "val": SPLITS["val"], "valid": SPLITS["val"], "test": SPLITS["test"]}
 NO_LABELS = ("readme", "license", "requirements")
-MAX_BYTES = 2**26
+MAX_BYTES = 2**23  # of one image
 
 
 def label_folders(path: Path) -> list[tuple[Path, int]]:
@@ -47,12 +53,12 @@ def read_yolo(
     }
     images = ImageFolders([*images.folders, *sorted(place for place in beside if place.is_dir())])
     found = {file: _yolo_file(file, report) for file, _ in files}
-    ids = sorted({int(row[0]) for rows in found.values() for row in rows or ()})
+    ids = sorted({int(key) for rows in found.values() if rows is not None for key in np.unique(rows[:, 0])})
     vocabulary, label_of = vocabulary_of(path, ids, names)
     builder = ColumnsBuilder(vocabulary, report)
     lookup = Sizes(images, sizes, report)
     for file, split in files:
-        rows = found[file]
+        rows = found.pop(file)
         if rows is None:
             report.skipped += 1
             continue
@@ -65,9 +71,9 @@ def read_yolo(
             file=photo.name if photo else None,
             width=width,
             height=height,
-            boxes=[_from_fractions(row, width, height) for row in rows],
-            labels=[label_of[int(row[0])] for row in rows],
-            scores=[row[5] if len(row) == 6 else 1.0 for row in rows] if any(len(r) == 6 for r in rows) else None,
+            boxes=_from_fractions(rows, width, height),
+            labels=[label_of[key] for key in rows[:, 0].astype(np.int64).tolist()],
+            scores=None if np.isnan(rows[:, 5]).all() else np.nan_to_num(rows[:, 5], nan=1.0, posinf=np.inf),
         )
     return builder.build()
 
@@ -79,25 +85,29 @@ def _label_files(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _from_fractions(row: list[float], width: int, height: int) -> list[float]:
-    _, xc, yc, w, h = row[:5]
-    return [(xc - w / 2) * width, (yc - h / 2) * height, (xc + w / 2) * width, (yc + h / 2) * height]
+def _from_fractions(rows: NDArray[np.float64], width: int, height: int) -> NDArray[np.float64]:
+    """(N, 6) rows of a file -> (N, 4) corners in pixels."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is a defect of the image
+        half = rows[:, 3:5] / 2
+        return np.concatenate([rows[:, 1:3] - half, rows[:, 1:3] + half], axis=1) * ([width, height] * 2)
 
 
-def _yolo_file(path: Path, report: Report) -> list[list[float]] | None:
-    """Rows of class, xc, yc, w, h and maybe confidence; None where a line makes no sense."""
+def _yolo_file(path: Path, report: Report) -> NDArray[np.float64] | None:
+    """(N, 6) class, xc, yc, w, h, confidence (NaN where there is none); None where a line makes no sense."""
     try:
-        if path.stat().st_size:
-            check_file(path, MAX_BYTES)
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        text = read_text(path, MAX_BYTES) if path.stat().st_size else ""
     except DataError as error:
         report.error(path.stem, "file", error.message, str(path))
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        text = reason(error) if isinstance(error, OSError) else "not text"
-        report.error(path.stem, "file", f"cannot be read ({text})", str(path))
+    except OSError as error:
+        report.error(path.stem, "file", f"cannot be read ({reason(error)})", str(path))
         return None
-    rows = []
+    lines = text.splitlines()
+    crowded = too_many(sum(map(bool, lines)))
+    if crowded:
+        report.error(path.stem, *crowded, str(path))
+        return None
+    rows = array("d")
     good = True
     for number, line in enumerate(lines, 1):
         parts = line.split()
@@ -107,10 +117,14 @@ def _yolo_file(path: Path, report: Report) -> list[list[float]] | None:
             row = [float(part) for part in parts]
         except ValueError:
             row = []
-        if len(row) not in (5, 6) or not 0 <= row[0] < 2**31 or row[0] != int(row[0]):
+        if len(row) == 5:
+            row.append(nan)
+        elif len(row) == 6 and isnan(row[5]):
+            row = []
+        if len(row) != 6 or not 0 <= row[0] < 2**31 or row[0] != int(row[0]):
             report.error(
                 path.stem, f"line {number}", f"expected 'class xc yc w h [confidence]', found {line!r:.60}", str(path)
             )
             good = False
-        rows.append(row)
-    return rows if good else None
+        rows.extend(row)
+    return np.array(rows).reshape(-1, 6) if good else None

@@ -123,20 +123,6 @@ class SceneBatch:
         out[self.relation_edge, self.relation_class] = self.relation_count / total[self.relation_edge]
         return out
 
-    def target_classes(self, generator: torch.Generator | None = None) -> Tensor:
-        """One class for each edge (E,), 0 for "no relation"; of the rows of a pair one is drawn, afresh each time."""
-        out = torch.zeros(self.num_edges, dtype=torch.long, device=self.boxes.device)
-        if not len(self.relation_edge):
-            return out
-        edges, group = torch.unique_consecutive(self.relation_edge, return_inverse=True)
-        upto = torch.cumsum(self.relation_count, 0)
-        total = torch.zeros_like(edges).index_add_(0, group, self.relation_count)
-        drawn = torch.rand(len(edges), dtype=torch.float64, generator=generator).to(total.device)
-        # A ticket within the pair's own stretch of the running count says which row was drawn.
-        ticket = torch.cumsum(total, 0) - total + (drawn * total).long()
-        out[edges] = self.relation_class[torch.searchsorted(upto, ticket, right=True)]
-        return out
-
     def _map(self, change: Callable[[Tensor], Tensor]) -> SceneBatch:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         moved: dict[str, Any] = {name: change(v) for name, v in values.items() if isinstance(v, Tensor)}

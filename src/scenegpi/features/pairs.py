@@ -86,7 +86,7 @@ def pair_geometry(boxes: Tensor, sizes: Tensor, edge_index: Tensor, batch: Tenso
     out = torch.empty(edge_index.shape[1], PAIR_WIDTH, device=boxes.device)
     for start in range(0, len(out), chunk):
         i, j = edge_index[:, start : start + chunk]
-        out[start : start + chunk] = torch.stack(_columns(boxes[i], boxes[j], sizes[batch[i]]), 1)
+        out[start : start + chunk] = _columns(boxes[i], boxes[j], sizes[batch[i]])
     return out
 
 
@@ -97,55 +97,59 @@ def overlapping(subjects: Tensor, objects: Tensor) -> Tensor:
     return (high > low).all(1)
 
 
-def _columns(s: Tensor, o: Tensor, size: Tensor) -> list[Tensor]:
-    """s, o ``(E, 4)`` subject and object boxes, size ``(E, 2)`` -> PAIR_WIDTH columns ``(E,)``."""
+def _columns(s: Tensor, o: Tensor, size: Tensor) -> Tensor:
+    """s, o ``(E, 4)`` subject and object boxes, size ``(E, 2)`` -> ``(E, PAIR_WIDTH)``."""
     low_s, high_s, low_o, high_o = s[:, :2], s[:, 2:], o[:, :2], o[:, 2:]
-    diagonal = size.norm(dim=1)
-    thin = diagonal[:, None] * _THINNEST
+    diagonal = size.norm(dim=1, keepdim=True)
+    thin = diagonal * _THINNEST
     side_s, side_o = torch.maximum(high_s - low_s, thin), torch.maximum(high_o - low_o, thin)
     step = (low_o + high_o - low_s - high_s) / 2
     common = torch.minimum(high_s, high_o) - torch.maximum(low_s, low_o)
     low_u, high_u = torch.minimum(low_s, low_o), torch.maximum(high_s, high_o)
     side_u = torch.maximum(high_u - low_u, thin)
     shared = common.clamp_min(0)
-    area_s, area_o, area = side_s.prod(1), side_o.prod(1), shared.prod(1)
-    distance = step.norm(dim=1)
-    inside, contains = (_within(a, b).to(s.dtype) for a, b in ((s, o), (o, s)))
-    direction = step / torch.maximum(distance, diagonal * 1e-9)[:, None]
-    mean_diagonal = (side_s.norm(dim=1) + side_o.norm(dim=1)) / 2
-    return [
-        *(step / size).T,
-        *_squash(step / side_s).T,
-        *_squash(step / side_o).T,
-        *(side_o / side_s).log().T,
-        area / (area_s + area_o - area),
-        area / area_s,
-        area / area_o,
-        *(shared / side_s).T,
-        *(shared / side_o).T,
-        *(common / side_u).T,
-        *_sides(_squash((low_s - low_o) / side_o), _squash((high_o - high_s) / side_o)),
-        *_sides(_squash((low_o - low_s) / side_s), _squash((high_s - high_o) / side_s)),
-        *_sides((low_s - low_u) / side_u, (high_u - high_s) / side_u),
-        *_sides((low_o - low_u) / side_u, (high_u - high_o) / side_u),
-        *_sides(low_u / size, 1 - high_u / size),
-        distance / diagonal,
-        (-common).clamp_min(0).norm(dim=1) / diagonal,
-        _squash(distance / mean_diagonal),
-        *direction.T,
-        (area_s / size.prod(1)).sqrt(),
-        (area_o / size.prod(1)).sqrt(),
-        (side_s[:, 0] / side_s[:, 1]).log(),
-        (side_o[:, 0] / side_o[:, 1]).log(),
-        inside,
-        contains,
-        (common <= 0).any(1).to(s.dtype),
-    ]
+    area_s, area_o, area = (side.prod(1, keepdim=True) for side in (side_s, side_o, shared))
+    distance = step.norm(dim=1, keepdim=True)
+    mean_diagonal = (side_s.norm(dim=1, keepdim=True) + side_o.norm(dim=1, keepdim=True)) / 2
+    above, under = low_s - low_o, high_o - high_s
+    whole = size.prod(1, keepdim=True)
+    squashed = torch.cat(
+        [step / side_s, step / side_o, above / side_o, under / side_o, -above / side_s, -under / side_s], 1
+    )
+    squashed = _squash(torch.cat([squashed, distance / mean_diagonal], 1))
+    logs = torch.cat([side_o / side_s, side_s[:, :1] / side_s[:, 1:], side_o[:, :1] / side_o[:, 1:]], 1).log()
+    flags = torch.stack([_within(s, o), _within(o, s), (common <= 0).any(1)], 1).to(s.dtype)
+    return torch.cat(
+        [
+            step / size,
+            squashed[:, :4],
+            logs[:, :2],
+            area / (area_s + area_o - area),
+            area / area_s,
+            area / area_o,
+            shared / side_s,
+            shared / side_o,
+            common / side_u,
+            _sides(squashed[:, 4:6], squashed[:, 6:8]),
+            _sides(squashed[:, 8:10], squashed[:, 10:12]),
+            _sides((low_s - low_u) / side_u, (high_u - high_s) / side_u),
+            _sides((low_o - low_u) / side_u, (high_u - high_o) / side_u),
+            _sides(low_u / size, 1 - high_u / size),
+            distance / diagonal,
+            (-common).clamp_min(0).norm(dim=1, keepdim=True) / diagonal,
+            squashed[:, 12:],
+            step / torch.maximum(distance, diagonal * 1e-9),
+            (torch.cat([area_s, area_o], 1) / whole).sqrt(),
+            logs[:, 2:],
+            flags,
+        ],
+        1,
+    )
 
 
-def _sides(low: Tensor, high: Tensor) -> list[Tensor]:
-    """Values of the low sides and of the high sides ``(E, 2)`` -> left, right, top, bottom."""
-    return [low[:, 0], high[:, 0], low[:, 1], high[:, 1]]
+def _sides(low: Tensor, high: Tensor) -> Tensor:
+    """Values of the low sides and of the high sides ``(E, 2)`` -> left, right, top, bottom ``(E, 4)``."""
+    return torch.stack([low, high], 2).flatten(1)
 
 
 def _within(a: Tensor, b: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader
 
 from scenegpi.errors import DataError, OptionError
 from scenegpi.features.batch import grouped
-from scenegpi.files import tidy, write_json
+from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import RecallState
 from scenegpi.models.build import SceneModel, build_model, prepare_model
@@ -43,7 +43,7 @@ CLIP = 5.0
 
 
 class Stage(NamedTuple):
-    """What is trained: the whole of `config.model`, or its baseline alone (`model`), by which settings, into which folder.
+    """What is trained (`model`: the whole of `config.model`, or its baseline alone), how, and into which folder.
 
     `start` is a model whose baseline is taken over, `vision` the label predictor that gave the images' `label_dist`.
     """
@@ -74,8 +74,6 @@ def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: 
     training = TrainingImages(images.train, stage.config, settings, shares, stage.resampler)
     loader = train_loader(training, trainer.global_rank, trainer.world_size)
     mine = images.validation[trainer.global_rank :: trainer.world_size]
-    if trainer.is_global_zero and folder.is_dir():
-        tidy(folder)
     started = time.perf_counter()
     state = folder / STATE
     try:

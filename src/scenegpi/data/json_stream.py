@@ -1,0 +1,248 @@
+"""Large JSON files value by value: memory follows the largest row, not the file.
+
+    with JsonStream(path) as stream:
+        for key in stream.keys():
+            if key == "images":
+                for text, row in stream.rows():
+                    ...
+            else:
+                stream.skip()
+
+A value is parsed by Python's own C reader, from a buffer that holds a piece of the file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.errors import DataError, GraphError
+from scenegpi.files import MAX_BYTES, check_weight, json_problem, no_constant, open_file, reason
+
+BLOCK = 2**20
+MAX_VALUE = 2**28
+CHUNK = 1000
+SPACE = re.compile(r"[ \t\n\r]*")
+_BLANK = ("", " ", "\t", "\n", "\r")
+NEAR = 16  # an error so close to the end of the buffer may be the cut, not the file
+DECODER = json.JSONDecoder(parse_constant=no_constant)
+
+
+class JsonStream:
+    """A JSON file, read from its beginning to its end. DataError that names the file on anything that is not JSON.
+
+    Args:
+        path: the file.
+        max_bytes: a larger one is refused.
+
+    `size` is that of the file, in bytes.
+    """
+
+    def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
+        self.path = path
+        self._handle = open_file(path, max_bytes)
+        self.size = os.fstat(self._handle.fileno()).st_size
+        self._text, self._at, self._ended = "", 0, False
+        head = self._read()
+        self._decode = codecs.getincrementaldecoder(json.detect_encoding(head[:4]))("surrogatepass").decode
+        self._append(head)
+
+    def __enter__(self) -> JsonStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.close()
+
+    def peek(self) -> str:
+        """The next character that is not space; "" at the end of the file."""
+        while True:
+            self._at = SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text) or self._ended:
+                return self._text[self._at : self._at + 1]
+            self._more()
+
+    def value(self) -> Any:
+        """The next value, whole."""
+        return self._value()[1]
+
+    def keys(self, unique: bool = False) -> Iterator[str]:
+        """The keys of the object that comes next; after each, its value must be read. With `unique`, none twice."""
+        self._expect("{", "an object")
+        seen: set[str] = set()
+        more = self.peek() != "}"
+        while more:
+            if self.peek() != '"':
+                self._fail("expected a key in double quotes")
+            key = self.value()
+            if unique and key in seen:
+                self._fail(f"key {key!r:.60} is duplicated")
+            if unique:
+                seen.add(key)
+            self._expect(":", "a colon after a key")
+            yield key
+            more = self.peek() == ","
+            self._at += more
+        self._expect("}", "a comma or the end of an object")
+
+    def rows(self) -> Iterator[tuple[str, Any]]:
+        """The values of the list that comes next, each with its text."""
+        self._expect("[", "a list")
+        more = self.peek() != "]"
+        while more:
+            yield self._value()
+            more = self.peek() == ","
+            self._at += more
+        self._expect("]", "a comma or the end of a list")
+
+    def skip(self) -> None:
+        """Passes over the next value; a list or an object is not held whole."""
+        kind = self.peek()
+        if kind == "[":
+            for _ in self.rows():
+                pass
+        elif kind == "{":
+            for _ in self.keys():
+                self.value()
+        else:
+            self.value()
+
+    def end(self) -> None:
+        """Nothing but space may follow."""
+        if self.peek():
+            self._fail("something follows the end")
+
+    def _value(self) -> tuple[str, Any]:
+        if self._text[self._at : self._at + 1] in _BLANK:
+            self.peek()
+        size = BLOCK
+        while True:
+            try:
+                value, end = DECODER.scan_once(self._text, self._at)
+                if end < len(self._text) or self._ended:  # a number at the very end of the buffer may go on
+                    text, self._at = self._text[self._at : end], end
+                    return text, value
+            except StopIteration as stop:
+                if self._ended or stop.value < len(self._text) - NEAR:
+                    self._fail("expected a value")
+            except json.JSONDecodeError as error:
+                cut = error.pos >= len(self._text) - NEAR or error.msg.startswith("Unterminated string")
+                if self._ended or not cut:
+                    self._fail(error.msg)
+            except (ValueError, RecursionError) as error:
+                self._fail(json_problem(error))
+            size *= 2  # a long value is tried again each time that twice as much of it is there
+            while len(self._text) - self._at < size and not self._ended:
+                self._more()
+            if len(self._text) - self._at > MAX_VALUE:
+                self._fail(f"a value of more than {MAX_VALUE:,} characters")
+            try:
+                check_weight(self._text)
+            except GraphError as error:
+                raise DataError(self.path, str(error)) from None
+
+    def _expect(self, mark: str, what: str) -> None:
+        if self.peek() != mark:
+            self._fail(f"expected {what}")
+        self._at += 1
+
+    def _fail(self, what: str) -> NoReturn:
+        near = self._text[self._at : self._at + 20]
+        raise DataError(self.path, f"JSON: {what}, near {near!r}" if near else f"JSON: {what}, at the end of the file")
+
+    def _more(self) -> None:
+        self._append(self._read())
+
+    def _append(self, block: bytes) -> None:
+        self._ended = not block
+        try:
+            self._text = self._text[self._at :] + self._decode(block, final=self._ended)
+        except UnicodeDecodeError as error:
+            raise DataError(self.path, f"JSON: not text ({error.reason})") from None
+        self._at = 0
+
+    def _read(self) -> bytes:
+        try:
+            return self._handle.read(BLOCK)
+        except OSError as error:
+            raise DataError(self.path, f"cannot be read ({reason(error)})") from None
+
+
+class RowStore:
+    """Rows of JSON as the text they were, grouped by a key, for a second look: no Python object is kept for a row."""
+
+    def __init__(self) -> None:
+        self._texts = bytearray()
+        self._ends = array("q")
+        self._numbers = array("q")
+        self._hashes = array("q")
+        self._order: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def add(self, key: int | str, number: int, text: str) -> None:
+        """One row: its group, its number in the file, its text."""
+        self._texts += text.encode("utf-8", "surrogatepass")
+        self._ends.append(len(self._texts))
+        self._numbers.append(number)
+        self._hashes.append(hash(key))
+
+    def count(self, key: int | str) -> int:
+        """How many rows of a group were not taken yet (or of a few groups, where keys share a hash)."""
+        return len(self._places(key))
+
+    def take(self, key: int | str, field: str) -> list[tuple[int, dict[str, Any]]]:
+        """The rows whose `field` is this key, with their numbers, unless they were taken before."""
+        found = []
+        places = self._places(key)
+        for i, row in zip(places, self._rows(places), strict=True):
+            if row[field] == key:
+                self._taken[i] = True
+                found.append((self._numbers[i], row))
+        return found
+
+    def drop(self, key: int | str) -> None:
+        """The rows of a group count as taken."""
+        self._taken[self._places(key)] = True
+
+    def left(self, field: str) -> Iterator[Any]:
+        """The keys of groups of which a row was never taken, each once, in the order of the file."""
+        self._sort()
+        seen: set[int] = set()
+        for i in np.flatnonzero(~self._taken).tolist():
+            if self._hashes[i] not in seen:
+                seen.add(self._hashes[i])
+                yield self._rows([i])[0][field]
+
+    def __iter__(self) -> Iterator[Any]:
+        """All rows, in the order of the file."""
+        for start in range(0, len(self), CHUNK):
+            yield from self._rows(range(start, min(start + CHUNK, len(self))))
+
+    def _rows(self, places: Iterable[int]) -> list[Any]:
+        texts = (self._texts[self._ends[i - 1] if i else 0 : self._ends[i]] for i in places)
+        text = b"[" + b",".join(texts) + b"]"
+        return list(DECODER.decode(text.decode("utf-8", "surrogatepass")))  # all at once: a call for each is slow
+
+    def _sort(self) -> None:
+        if self._order is None:
+            hashes = np.frombuffer(self._hashes, dtype=np.int64) if len(self) else np.empty(0, np.int64)
+            self._order = np.argsort(hashes, kind="stable")
+            self._sorted = hashes[self._order]
+            self._taken = np.zeros(len(self), dtype=bool)
+
+    def _places(self, key: int | str) -> list[int]:
+        self._sort()
+        assert self._order is not None
+        low, high = (np.searchsorted(self._sorted, hash(key), side) for side in ("left", "right"))
+        places = self._order[low:high]
+        return places[~self._taken[places]].tolist()

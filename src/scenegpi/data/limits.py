@@ -1,0 +1,38 @@
+"""What a data set may hold: limits that no real one reaches, so that a hostile one costs neither memory nor time.
+
+A limit is a number that is free, and beyond it so much for every byte of the file (docs/safety.md).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scenegpi.errors import DataError
+
+MAX_BOXES, MAX_RELATIONS = 10_000, 100_000
+"""Of one image; an image with more is left out as a defect."""
+MAX_NAMES = 100_000
+"""Labels, or predicates, of one data set."""
+FREE_IMAGES, BYTES_PER_IMAGE = 1_000_000, 64
+"""A file may hold a million images, or one in every 64 bytes, whichever is more."""
+
+
+def check_images(path: str | Path, images: int, size: int) -> None:
+    """DataError where a file of `size` bytes holds more images than anyone would write into it."""
+    allowed = max(FREE_IMAGES, size // BYTES_PER_IMAGE)
+    if images > allowed:
+        raise DataError(path, f"more than {allowed:,} images, which is all this reader takes from {size:,} bytes")
+
+
+def check_names(path: str | Path, names: int, field: str) -> None:
+    """DataError where a data set has more different names than anyone would use."""
+    if names > MAX_NAMES:
+        raise DataError(path, f"{field}: more than {MAX_NAMES:,} different names")
+
+
+def too_many(boxes: int, relations: int = 0) -> tuple[str, str] | None:
+    """Field and message, where an image has more boxes or relations than it may."""
+    for name, count, most in (("boxes", boxes, MAX_BOXES), ("relations", relations, MAX_RELATIONS)):
+        if count > most:
+            return name, f"{count:,} in one image, more than the {most:,} this reader takes"
+    return None

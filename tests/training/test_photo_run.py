@@ -1,0 +1,144 @@
+"""From photos to a model: label predictor, baseline, context in one run; broken photos, and images without any."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from scenegpi.data import open_dataset, write_jsonl
+from scenegpi.errors import DataError
+from scenegpi.graph import SceneGraph
+from scenegpi.models import load_model
+from scenegpi.prediction import Predictor
+from scenegpi.training import resume, train, vision_stage
+from scenegpi.training import run as running
+from scenegpi.training.config import train_config
+from scenegpi.training.data_split import deal, left_out, open_images
+from scenegpi.vocabulary import Vocabulary
+
+COLOURS = {"red": (220, 40, 40), "green": (40, 200, 60), "blue": (40, 60, 220)}
+VOCABULARY = Vocabulary(list(COLOURS), ["left of", "on"], "colours")
+
+
+def coloured_scene(rng: np.random.Generator, name: str) -> tuple[Image.Image, SceneGraph]:
+    """Coloured squares on grey; the label of a box is its colour."""
+    pixels = rng.integers(100, 140, (96, 128, 3)).astype(np.uint8)
+    n = int(rng.integers(2, 5))
+    left, top = rng.integers(0, 90, n), rng.integers(0, 60, n)
+    labels = rng.integers(0, 3, n)
+    boxes = np.stack([left, top, left + 30, top + 30], 1)
+    for (x1, y1, x2, y2), label in zip(boxes, labels, strict=True):
+        pixels[y1:y2, x1:x2] = COLOURS[VOCABULARY.objects[label]]
+    relations = [[i, j, 0] for i in range(n) for j in range(n) if left[i] < left[j] - 5] or [[0, 1, 1]]
+    return Image.fromarray(pixels), SceneGraph(
+        boxes, labels, VOCABULARY, relations, width=128, height=96, file=name, image_id=name
+    )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photos")
+    (folder / "images").mkdir()
+    rng, graphs = np.random.default_rng(0), []
+    for k in range(36):
+        photo, graph = coloured_scene(rng, f"{k}.png")
+        graphs.append(graph)
+        if k < 30:  # six images have no photo
+            photo.save(folder / "images" / graph.file)
+    (folder / "images" / "29.png").write_bytes(b"no photo")
+    write_jsonl(folder / "data.jsonl", graphs)
+    return folder
+
+
+def settings(data, **changes):
+    values = {
+        "data": {"path": str(data / "data.jsonl"), "photos": str(data / "images"), "validation": 4},
+        "model": {
+            "vision": {
+                "features": {"backbone": "small", "nodes": "crop", "crop_size": 32},
+                "head": {"hidden": 16},
+            },
+            "baseline": {"hidden": 16, "embedding": 8, "rank": 4},
+            "context": {"hidden": 12, "phi": 10, "alpha": 9},
+        },
+        "fit": {"epochs": 10, "folds": 2, "rate": 0.01, "batch": 16},
+        "baseline": {"epochs": 1},
+        "context": {"epochs": 1},
+        "optim": {"batch": 6, "warmup": 1},
+    }
+    config = train_config(values)
+    return replace(config, **changes)
+
+
+@pytest.fixture(scope="module")
+def run(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "both"
+    train(settings(data), folder)
+    return folder
+
+
+def test_one_run_does_all_stages_and_the_model_reads_photos(run, data):
+    model = load_model(run / "model")
+    assert model.vision is not None
+    dataset = open_dataset(data / "data.jsonl", images=data / "images")[:29]
+    predictor = Predictor(model)
+    found = [predictor(dataset.image_path(i), graph.boxes) for i, graph in enumerate(dataset)]
+    right = sum(int((a.labels == b.labels).sum()) for a, b in zip(found, dataset, strict=True))
+    assert right > 0.6 * sum(map(len, dataset))
+    figures = json.loads((run / "vision" / "figures.json").read_text())
+    assert figures["photos"] == 25  # 30, less the broken one, less four that validate
+    assert "label predictor" in (run / "model" / "README.md").read_text()
+    assert load_model(run / "baseline" / "model").vision is not None
+    assert len(model.trained_on) == 32  # layouts without a photo train the context too
+
+
+@pytest.mark.parametrize("moment", ["fit_stage", "with_label_dist", "train_stage"])
+def test_interrupted_at_any_stage_it_goes_on_to_the_same_model(moment, run, data, tmp_path, monkeypatch):
+    plain = getattr(running, moment)
+
+    def stop(*words, **named):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, moment, stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(settings(data), tmp_path / "run")
+    assert (tmp_path / "run" / "config.json").is_file()
+    assert (vision_stage.stage_figures(tmp_path / "run") is not None) == (moment != "fit_stage")
+    assert getattr(running, moment) is plain
+    resume(tmp_path / "run")
+    one, two = load_model(run / "model").state_dict(), load_model(tmp_path / "run" / "model").state_dict()
+    assert one.keys() == two.keys()
+    assert all(np.allclose(one[name], two[name], atol=1e-6) for name in one)
+
+
+def test_a_start_lends_its_label_predictor_and_its_baseline(run, data, tmp_path):
+    train(settings(data, start=str(run)), tmp_path / "run")
+    assert not (tmp_path / "run" / "vision").exists()
+    assert not (tmp_path / "run" / "baseline").exists()
+    one, two = load_model(run / "model").state_dict(), load_model(tmp_path / "run" / "model").state_dict()
+    assert all(np.allclose(one[name], two[name], atol=1e-6) for name in one)
+
+
+def test_no_photos_at_all(data, tmp_path):
+    config = settings(data)
+    empty = replace(config, data=replace(config.data, photos=str(tmp_path)))
+    with pytest.raises(DataError, match="photos of 0 training images"):
+        train(empty, tmp_path / "run")
+
+
+def test_folds_leave_out_every_photo_once(data):
+    config = settings(data).data
+    names = []
+    for fold in range(3):
+        part = replace(config, validation=0, fold=fold, folds=3)
+        images = open_images(part, photos=True)
+        out = [graph.file for graph in left_out(part)]
+        assert sorted([*out, *(graph.file for graph in images.train)]) == sorted(f"{k}.png" for k in range(36))
+        names += out
+    assert sorted(names) == sorted(f"{k}.png" for k in range(30))  # images without a photo always train
+    assert sorted(np.bincount(deal(802, 5)).tolist()) == [160, 160, 160, 161, 161]

@@ -1,0 +1,86 @@
+"""Recipes make the shipped models: the same configuration, and each path to the end on a few rendered scenes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from scenegpi.data import open_dataset
+from scenegpi.models import load_model, shipped_models
+from scenegpi.models.config import ModelConfig
+from scenegpi.options import override
+from scenegpi.rendered import render_folder
+from scenegpi.training import find_recipe, read_config, train
+from scenegpi.training.recipes import recipe_files
+from training.training_cases import SMALL
+from vision.vision_cases import needs_package
+
+RECIPES = list(recipe_files())
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def test_every_shipped_model_has_its_recipe():
+    assert list(shipped_models()) == RECIPES
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_builds_what_ships(name):
+    recipe = read_config(find_recipe(name), {})
+    shipped = json.loads((shipped_models()[name] / "config.json").read_text())
+    assert recipe.model == override(ModelConfig(), shipped["model"], "model")
+    assert recipe.half
+    for key in ("preset", "task", "seed"):
+        assert shipped["training"][key] == getattr(recipe, key)
+    if recipe.calibration is not None:
+        assert load_model(name).calibration == recipe.calibration
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory):
+    """Rendered scenes; the photos of the training images are taken away, as VRD's are not to be had."""
+    folder = tmp_path_factory.mktemp("scenes") / "scenes"
+    render_folder(folder, 26, seed=2, validation=0.0, test=0.5)
+    train_part = open_dataset(folder, "train")
+    for i in range(len(train_part)):
+        train_part.image_path(i).unlink()
+    return folder
+
+
+def tiny(name: str, path: Path | None) -> dict:
+    """The recipe, with fewer scenes and epochs, narrower layers and smaller crops."""
+    values = {"epochs": 2, "model": SMALL, "data": {"rendered": {"images": 16}}}
+    if path is not None:
+        values["data"] = {"path": str(path)}
+    if name.endswith("-layout"):
+        values["data"]["validation"] = 3
+    else:
+        values["fit"] = {"epochs": 2, "folds": 2}
+        values["model"] = {**SMALL, "vision": {"features": {"crop_size": 32, "photo_size": 64}, "head": {"hidden": 8}}}
+    return values
+
+
+@needs_package
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_small_version_of_every_recipe(name, scenes, tmp_path):
+    path = None if name == "rendered" else scenes
+    config = read_config(find_recipe(name), tiny(name, path))
+    model = load_model(train(config, tmp_path / "run"))
+    assert model.config == config.model
+    assert (model.vision is not None) == (not name.endswith("-layout"))
+    data = open_dataset(scenes if path is not None else tmp_path / "run" / "scenes")
+    splits = data.split_codes()
+    seen = np.array([model.trained_on.seen(graph) for graph in data])
+    if name == "vrd-photo":  # layouts to train on, and the photos of the test images
+        assert seen.sum() == len(data.drop_empty())
+    else:
+        assert seen.any()
+        assert not seen[splits != 0].any()
+    assert (tmp_path / "run" / "scenes").is_dir() == (path is None)
