@@ -32,6 +32,7 @@ from scenegpi.prediction.evidence import Evidence, Task, add_pixels, evidence
 from scenegpi.prediction.inputs import Item, boxes_graph
 from scenegpi.prediction.model_words import ModelWords
 from scenegpi.prediction.options import PredictOptions
+from scenegpi.prediction.relation_counts import RelationCounts
 from scenegpi.threads import one_thread
 from scenegpi.vision.detect import Detector, load_detector
 from scenegpi.vision.photos import Photo, as_photo
@@ -39,7 +40,6 @@ from scenegpi.vocabulary import Vocabulary
 
 FEW_PAIRS = 2048
 """Up to this many pairs one thread is faster than two."""
-MAX_COORDINATE = 1e7
 log = logging.getLogger("scenegpi")
 
 
@@ -81,6 +81,7 @@ class Predictor:
         self.model = (model if isinstance(model, SceneModel) else load_model(model)).to(device)
         self.options = options or PredictOptions()
         self.words = ModelWords(self.model.vocabulary, self.options.similarity)
+        self.counts = RelationCounts.of(self.model)
         self._finder = finder
 
     @property
@@ -192,7 +193,7 @@ class Predictor:
         if task is not None:
             batch = SceneBatch.of(ready, given_labels=task == "predcls")
             nodes, edges = self.distributions(batch, task)
-            found = decode(ready, batch, nodes, edges, task, self.options)
+            found = decode(ready, batch, nodes, edges, task, self.options, self.counts)
             for prediction, graph in zip((each for each in waiting if not each.problem), found, strict=True):
                 prediction.graph = graph
                 if graph is None:
@@ -217,8 +218,6 @@ class Predictor:
                 raise GraphError("neither boxes nor a photo")
             photo = as_photo(item.photo) if photo is None else photo
             graph = self._found(photo, item)
-        if len(graph) and not np.abs(graph.boxes).max() <= MAX_COORDINATE:
-            raise GraphError(f"boxes: a coordinate beyond {MAX_COORDINATE:g} pixels")
         source = prediction.vocabulary = graph.vocabulary
         prediction.names.update(graph.names)
         graph = self._sized(self._chosen(graph, prediction), item, photo)
