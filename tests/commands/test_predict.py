@@ -111,7 +111,7 @@ def test_patterns_and_repeats(tmp_path):
     fine(f"{tmp_path}/*.jpg", tmp_path / "a.jpg", "--boxes", boxes, "--out", tmp_path / "out", "--formats", "none")
     assert [path.rpartition("/")[2] for path in sources(tmp_path / "out")] == ["a.jpg", "b.jpg"]
     assert "no file matches" in refused(f"{tmp_path}/*.webp", "--boxes", boxes)
-    assert "the folder holds no photo" in refused(tmp_path / "out", "--boxes", boxes)
+    assert "there is no photo in this folder" in refused(tmp_path / "out", "--boxes", boxes)
 
 
 def test_pictures_of_an_earlier_run_are_no_photos(tmp_path):
@@ -119,7 +119,7 @@ def test_pictures_of_an_earlier_run_are_no_photos(tmp_path):
     boxes = lines(tmp_path / "boxes.jsonl", scene("a"))
     out = tmp_path / "out"
     fine(tmp_path, "--boxes", boxes, "--out", out)
-    assert "1 image there already" in fine(tmp_path, "--boxes", boxes, "--out", out, "--resume")
+    assert "1 image done before" in fine(tmp_path, "--boxes", boxes, "--out", out, "--resume")
     assert len(sources(out)) == 1
 
 

@@ -46,7 +46,7 @@ def evaluate_file(
     options: dict[str, Any] = {"bootstrap": bootstrap, "seed": seed}
     if predictions.suffix.lower() == ".npz":
         if data is not None or split is not None or train is not None:
-            raise DataError(predictions, "an npz file holds its own ground truth; --data, --split, --train don't go")
+            raise DataError(predictions, "an npz file has its own ground truth; leave out --data, --split and --train")
         from scenegpi.data.evaluation_npz import EvaluationNpz
         from scenegpi.metrics.zero_shot import ZeroShot
 
@@ -58,7 +58,7 @@ def evaluate_file(
         total = len(file)
     else:
         if data is None:
-            raise DataError(predictions, "the ground truth is missing, give it with --data (or use an npz file)")
+            raise DataError(predictions, "the ground truth is missing: give it with --data (or use an npz file)")
         truth = open_dataset(data, split)
         found = open_dataset(predictions, vocabulary=truth.vocabulary, strict=True, trust=True)
         if train is not None:
@@ -99,9 +99,9 @@ def evaluate_model(
     from scenegpi.prediction import PredictOptions, Predictor, scored_pairs
 
     if data is None:
-        raise DataError(source, "which images? Give a data set with --data")
+        raise DataError(source, "a model needs images: give a data set with --data")
     if protocol.task == "sgdet":
-        raise DataError(source, "task sgdet: a model labels boxes that are given, it finds none (predcls or sgcls)")
+        raise DataError(source, "task sgdet: a model needs boxes, it does not find them; use predcls or sgcls")
     predictor = Predictor(source, options=PredictOptions.scoring(protocol.task, informative), device=device)
     truth = open_dataset(data, split, images=photos)
     truth = truth[:limit] if limit else truth
@@ -132,7 +132,7 @@ def trained_on_note(known: int, images: int) -> str:
     """What is said where a model is scored on images that it was trained on."""
     return (
         f"SCORED ON ITS OWN TRAINING IMAGES: {known:,} of {images:,}. "
-        "These figures do not tell how the model does on new images."
+        "These figures do not show how well the model does on new images."
     )
 
 
@@ -145,7 +145,7 @@ def matched(found: Dataset, truth: Dataset, allow_missing: bool) -> Pairs:
     for i, graph in enumerate(truth):
         for name in _names(graph):
             if place.setdefault(name, i) != i:
-                raise DataError(truth.path, f"two images are called {name!r:.60}")
+                raise DataError(truth.path, f"two images are named {name!r:.60}")
     align = Alignment(truth.vocabulary)
     seen: set[int] = set()
     for graph in found:

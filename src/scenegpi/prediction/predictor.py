@@ -1,6 +1,6 @@
 """Predictor: a model, maybe a finder of boxes, and options; images in, scene graphs out.
 
-The walk of one image: boxes (given, or found in the photo) -> the model's words -> floor, suppression, at most so many
+The walk of one image: boxes (given, or found in the photo) -> the model's labels -> score floor, NMS, at most N boxes
 -> labels by pixels and given labels (`evidence`) -> a flat batch -> the model -> a graph (`decode`).
 """
 
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scenegpi.boxes import suppress
 from scenegpi.data.detector_results import NO_LABEL, Names
 from scenegpi.data.images import photo_size
-from scenegpi.errors import DataError, GraphError
+from scenegpi.errors import DataError, GraphError, counted
 from scenegpi.features.batch import IMAGES, PAIRS, SceneBatch
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
@@ -136,9 +136,9 @@ class Predictor:
         if prediction.graph is None:
             raise GraphError(prediction.problem)
         if prediction.names and not len(prediction.graph):
-            raise GraphError(f"boxes: none is left: {'; '.join(prediction.left_out)}")
+            raise GraphError(f"boxes: none left: {'; '.join(prediction.left_out)}")
         for reason, count in prediction.left_out.items():
-            log.warning("%d of %d boxes left out: %s", count, prediction.names.total(), reason)
+            log.warning("%d of %s left out: %s", count, counted(prediction.names.total(), "box"), reason)
         return prediction.graph
 
     def stream(self, items: Iterable[Any]) -> Iterator[Prediction]:
@@ -250,11 +250,11 @@ class Predictor:
         graph = mapped
         if options.nms < 1:
             kept = np.sort(suppress(graph.boxes, graph.scores, graph.labels, options.nms))
-            graph = _subset(graph, kept, left_out, "overlap a better one")
+            graph = _subset(graph, kept, left_out, "overlap with a better box")
         if len(graph) > options.max_boxes:
             weight = np.zeros(len(graph)) if graph.scores is None else -graph.scores
             kept = np.sort(np.argsort(weight, kind="stable")[: options.max_boxes])
-            graph = _subset(graph, kept, left_out, f"more than {options.max_boxes} in an image")
+            graph = _subset(graph, kept, left_out, f"more than {options.max_boxes} in the image")
         return graph
 
     def _sized(self, graph: SceneGraph, item: Item, photo: Photo | None) -> SceneGraph:
