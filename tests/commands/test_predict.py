@@ -295,8 +295,8 @@ def test_photos_of_one_name_get_their_own_boxes_or_none(tmp_path):
 def test_believed_labels_are_said_to_be_believed(tmp_path):
     boxes = lines(tmp_path / "b.jsonl", scene(1))
     text = fine(photo(tmp_path / "a.jpg"), "--boxes", boxes, "--out", tmp_path / "out", "--formats", "none")
-    assert "the photo is only drawn, not read by the network" in text
-    assert "not read by the network" not in fine("--boxes", boxes, "--out", tmp_path / "other", "--formats", "none")
+    assert "the photo is only drawn on, the model does not use it" in text
+    assert "only drawn on" not in fine("--boxes", boxes, "--out", tmp_path / "other", "--formats", "none")
 
 
 def test_a_photo_changes_what_a_detectors_boxes_become(tmp_path):
