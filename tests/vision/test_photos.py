@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from scenegpi import SceneGraph
+from scenegpi.data import photo_files
+from scenegpi.data.images import photo_size
 from scenegpi.errors import DataError
 from scenegpi.vision import as_photo, open_photo, photo_boxes, photos
+from scenegpi.vision.photos import pixels_and_boxes
 from vision.vision_cases import VOCABULARY
 
 
@@ -63,15 +66,18 @@ def test_what_is_transparent_is_white(tmp_path):
     assert (found[:, 12:] == 255).all()
 
 
+@pytest.mark.parametrize("kind", ["png", "webp", "tiff", "jpg"])
 @pytest.mark.parametrize("turn", range(1, 9))
-def test_the_camera_may_have_been_held_any_way(tmp_path, turn):
+def test_the_camera_may_have_been_held_any_way(tmp_path, turn, kind):
     upright = Image.fromarray(ramp())
     back = {1: None, 2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}[turn]  # what undoes the turn is laid on the file
     stored = upright if back is None else upright.transpose(Image.Transpose(back))
     exif = Image.Exif()
     exif[0x0112] = turn
-    stored.save(tmp_path / "a.png", exif=exif)
-    np.testing.assert_array_equal(open_photo(tmp_path / "a.png"), ramp())
+    path = tmp_path / f"a.{kind}"
+    stored.save(path, exif=exif, **({"lossless": True} if kind == "webp" else {"quality": 95} if kind == "jpg" else {}))
+    assert photo_size(path) == (24, 16)
+    assert np.abs(open_photo(path).astype(int) - ramp()).mean() < (3 if kind == "jpg" else 0.1)
 
 
 def test_boxes_follow_the_size_of_the_photo():
@@ -79,6 +85,27 @@ def test_boxes_follow_the_size_of_the_photo():
     np.testing.assert_allclose(photo_boxes(graph, np.zeros((100, 50, 3), np.uint8)), [[5, 40, 15, 80]])
     unknown = SceneGraph([[10, 20, 30, 40]], [0], VOCABULARY)
     np.testing.assert_allclose(photo_boxes(unknown, np.zeros((100, 50, 3), np.uint8)), [[10, 20, 30, 40]])
+    found = photo_boxes(unknown, np.zeros((100, 50, 3), np.uint8), size=(100, 50))
+    np.testing.assert_allclose(found, [[5, 40, 15, 80]])
+
+
+@pytest.mark.parametrize("kind", ["png", "jpg", "webp"])
+@pytest.mark.parametrize(("most", "factor"), [(24 * 16, 1), (24 * 16 - 1, 2), (24 * 16 // 4 - 1, 4), (3, 8)])
+def test_a_large_picture_comes_out_smaller_and_boxes_follow(tmp_path, monkeypatch, kind, most, factor):
+    path = tmp_path / f"a.{kind}"
+    exif = Image.Exif()
+    exif[0x0112] = 6  # on its side
+    Image.fromarray(ramp()).rotate(90, expand=True).save(path, exif=exif, quality=95)
+    monkeypatch.setattr(photos, "MOST_PIXELS", most)
+    photo = open_photo(path)
+    assert photo.shape == (16 // factor, 24 // factor, 3)
+    assert photo_size(path) == (24, 16)
+    small = ramp().reshape(16 // factor, factor, 24 // factor, factor, 3).mean((1, 3))
+    assert np.abs(photo - small).mean() < 8
+    graph = SceneGraph([[8, 8, 24, 16]], [0], VOCABULARY)
+    pixels, boxes = pixels_and_boxes(path, graph)
+    assert pixels.shape == photo.shape
+    np.testing.assert_allclose(boxes, graph.boxes / factor)
 
 
 def encoded(kind="JPEG"):
@@ -91,10 +118,10 @@ def encoded(kind="JPEG"):
     ("content", "said"),
     [
         (b"", "empty"),
-        (b"GIF89a", "no photo"),
-        (b"hello, no picture here", "cannot identify"),
-        (encoded()[:500], "no photo"),
-        (encoded("PNG")[:100], "no photo"),
+        (b"GIF89a", "cannot be read as an image"),
+        (b"hello, no picture here", "none of JPEG, PNG"),
+        (encoded()[:500], "cannot be read as an image"),
+        (encoded("PNG")[:100], "cannot be read as an image"),
     ],
 )
 def test_broken_files_are_one_line(tmp_path, content, said):
@@ -112,7 +139,7 @@ def test_missing_files_folders_and_huge_pictures(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="directory"):
         open_photo(tmp_path)
     Image.fromarray(ramp()).save(tmp_path / "a.png")
-    monkeypatch.setattr(photos, "MOST_PIXELS", 100)
+    monkeypatch.setitem(photo_files.MAX_PIXELS, "PNG", 100)
     with pytest.raises(DataError, match="24 x 16 pixels"):
         open_photo(tmp_path / "a.png")
 

@@ -80,6 +80,9 @@ def eval_command(
     ] = None,
     photos: Annotated[Path | None, typer.Option(help="With --model: the folder of the photos.")] = None,
     limit: Annotated[int, typer.Option(help="With --model: only this many images; 0 for all.", min=0)] = 0,
+    informative: Annotated[
+        float, typer.Option(help="With --model: prefer rare predicates to common ones.", min=0, max=1)
+    ] = 0.0,
     device: Annotated[str, typer.Option(help="With --model: where it runs, cpu, cuda, ...")] = "cpu",
     split: Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")] = None,
     train: Annotated[Path | None, typer.Option(help="Training data, for zR@K and head, body, tail.")] = None,
@@ -115,7 +118,8 @@ def eval_command(
     if model is None:
         result = evaluate_file(file, protocol, allow_missing=allow_missing, **how)
     else:
-        result = evaluate_model(model, protocol, photos=photos, limit=limit, device=device, **how)
+        options: dict[str, Any] = {"photos": photos, "limit": limit, "informative": informative, "device": device}
+        result = evaluate_model(model, protocol, **options, **how)
     extra: dict[str, Any] = {"predictions" if model is None else "model": str(file), "task": task}
     extra |= {"data": None if data is None else str(data), "split": split}  # so that a report finds the images
     differences: dict[str, Difference] = {}

@@ -95,6 +95,15 @@ def predict(
     min_relation: Annotated[
         float, typer.Option(min=0, max=1, help="Leave out relations that score less.", rich_help_panel=OUTPUT)
     ] = 0.1,
+    informative: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Prefer rare predicates to common ones; 0: not at all.", rich_help_panel=OUTPUT
+        ),
+    ] = 0.3,
+    tidy: Annotated[
+        bool, typer.Option(help="Leave out mutual repeats and absurd relations.", rich_help_panel=OUTPUT)
+    ] = True,
     distributions: Annotated[
         bool, typer.Option("--distributions", help="Also write whole distributions (large).", rich_help_panel=OUTPUT)
     ] = False,
@@ -128,6 +137,7 @@ def predict(
     wanted = _formats(formats)
     values = {"labels": labels, "nms": nms, "max_boxes": max_boxes, "min_score": min_score, "top": top}
     values |= {"min_relation": min_relation, "similarity": similarity, "distributions": distributions}
+    values |= {"informative": informative, "tidy": tidy}
     options = override(PredictOptions(), values, "")
     files = find_photos(photos or [], out)
     data = None if boxes is None else open_boxes(boxes, files, format, names, photo_folder, sizes)

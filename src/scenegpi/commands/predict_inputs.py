@@ -10,11 +10,10 @@ from pathlib import Path, PurePosixPath
 
 from scenegpi.data import DataError, Dataset, open_dataset
 from scenegpi.data.coco_names import COCO_IDS, COCO_PLACES
-from scenegpi.data.images import SUFFIXES
+from scenegpi.data.images import SUFFIXES, photo_size
 from scenegpi.data.open import detect_format
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction.inputs import Item
-from scenegpi.vision.photos import photo_size
 
 PHOTOS = (*SUFFIXES, ".gif", ".tif", ".tiff", ".ppm", ".pgm")
 UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\ud800-\udfff/\\:*?"<>|]+')

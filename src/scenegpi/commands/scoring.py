@@ -82,13 +82,15 @@ def evaluate_model(
     train: Path | None = None,
     photos: Path | None = None,
     limit: int = 0,
+    informative: float = 0.0,
     device: str = "cpu",
     bootstrap: int = 1000,
     seed: int = 0,
 ) -> Result:
     """Run a model (a folder or a shipped name) on a data set and score it, in the model's vocabulary.
 
-    `photos` is a folder of photos, `limit` a number of images, the first ones; the other arguments are as for a file.
+    `photos` is a folder of photos, `limit` a number of images, the first ones, `informative` the dial of
+    `PredictOptions`; the other arguments are as for a file.
     Where the model was trained on some of the images, the result's first note says so.
     """
     from scenegpi.data import DataError, open_dataset
@@ -100,7 +102,7 @@ def evaluate_model(
         raise DataError(source, "a model needs images: give a data set with --data")
     if protocol.task == "sgdet":
         raise DataError(source, "task sgdet: a model needs boxes, it does not find them; use predcls or sgcls")
-    predictor = Predictor(source, options=PredictOptions.scoring(protocol.task), device=device)
+    predictor = Predictor(source, options=PredictOptions.scoring(protocol.task, informative), device=device)
     truth = open_dataset(data, split, images=photos)
     truth = truth[:limit] if limit else truth
     vocabulary = predictor.model.vocabulary
@@ -119,6 +121,8 @@ def evaluate_model(
     except (MetricError, GraphError) as error:
         raise DataError(data, str(error)) from None
     result = state.result()
+    if informative:
+        result.notes.append(f"Predicates weighed by their training frequency to the power -{informative:g}.")
     if known:
         result.notes.insert(0, trained_on_note(known, len(truth)))
     return result

@@ -1,9 +1,13 @@
-"""Where the photo of an image lies."""
+"""Where the photo of an image lies, and how large it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+
+from scenegpi.data.photo_files import photo_size
+
+__all__ = ["SUFFIXES", "ImageFolders", "photo_size"]
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenegpi.data.images import ImageFolders
+from scenegpi.data.images import ImageFolders, photo_size
 from scenegpi.errors import DataError, Report
 from scenegpi.files import read_object
 
@@ -30,14 +30,9 @@ class Sizes:
             return int(pair[0] or 0), int(pair[1] or 0)
         photo = self.images.find(name)
         if photo is not None:
-            from PIL import Image
-
             try:
-                with Image.open(photo) as image:
-                    # EXIF orientations 5 to 8 lay the picture on its side
-                    turned = image.getexif().get(0x0112, 1) >= 5
-                    return (image.height, image.width) if turned else (image.width, image.height)
-            except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-                self.report.warning(name, "size", f"photo {photo.name} cannot be read ({error})")
+                return photo_size(photo)
+            except DataError as error:
+                self.report.warning(name, "size", f"photo {photo.name}: {error.message}")
         self.report.warning(name, "size", f"not known; boxes lie on a canvas of {NOMINAL} x {NOMINAL}")
         return NOMINAL, NOMINAL

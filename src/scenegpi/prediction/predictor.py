@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scenegpi.boxes import suppress
 from scenegpi.data.detector_results import NO_LABEL, Names
+from scenegpi.data.images import photo_size
 from scenegpi.errors import DataError, GraphError, counted
 from scenegpi.features.batch import IMAGES, PAIRS, SceneBatch
 from scenegpi.graph import SceneGraph
@@ -31,14 +32,14 @@ from scenegpi.prediction.evidence import Evidence, Task, add_pixels, evidence
 from scenegpi.prediction.inputs import Item, boxes_graph
 from scenegpi.prediction.model_words import ModelWords
 from scenegpi.prediction.options import PredictOptions
+from scenegpi.prediction.relation_counts import RelationCounts
 from scenegpi.threads import one_thread
 from scenegpi.vision.detect import Detector, load_detector
-from scenegpi.vision.photos import as_photo, photo_size
+from scenegpi.vision.photos import Photo, as_photo
 from scenegpi.vocabulary import Vocabulary
 
 FEW_PAIRS = 2048
 """Up to this many pairs one thread is faster than two."""
-MAX_COORDINATE = 1e7
 log = logging.getLogger("scenegpi")
 
 
@@ -80,6 +81,7 @@ class Predictor:
         self.model = (model if isinstance(model, SceneModel) else load_model(model)).to(device)
         self.options = options or PredictOptions()
         self.words = ModelWords(self.model.vocabulary, self.options.similarity)
+        self.counts = RelationCounts.of(self.model)
         self._finder = finder
 
     @property
@@ -191,7 +193,7 @@ class Predictor:
         if task is not None:
             batch = SceneBatch.of(ready, given_labels=task == "predcls")
             nodes, edges = self.distributions(batch, task)
-            found = decode(ready, batch, nodes, edges, task, self.options)
+            found = decode(ready, batch, nodes, edges, task, self.options, self.counts)
             for prediction, graph in zip((each for each in waiting if not each.problem), found, strict=True):
                 prediction.graph = graph
                 if graph is None:
@@ -215,9 +217,7 @@ class Predictor:
             if item.photo is None:
                 raise GraphError("neither boxes nor a photo")
             photo = as_photo(item.photo) if photo is None else photo
-            graph = self.finder.detect(photo).graph()
-        if len(graph) and not np.abs(graph.boxes).max() <= MAX_COORDINATE:
-            raise GraphError(f"boxes: a coordinate beyond {MAX_COORDINATE:g} pixels")
+            graph = self._found(photo, item)
         source = prediction.vocabulary = graph.vocabulary
         prediction.names.update(graph.names)
         graph = self._sized(self._chosen(graph, prediction), item, photo)
@@ -228,6 +228,15 @@ class Predictor:
             graph = add_pixels(vision, photo, graph, labelled)
             prediction.photo_read = True
         return graph, found
+
+    def _found(self, photo: Photo, item: Item) -> SceneGraph:
+        """The finder's boxes, in pixels of the file: a very large one is read at a smaller size."""
+        graph = self.finder.detect(photo).graph()
+        width, height = _size(item, photo)
+        if (width, height) == (photo.shape[1], photo.shape[0]):
+            return graph
+        scale = [width / photo.shape[1], height / photo.shape[0]] * 2
+        return graph.replace(boxes=graph.boxes * scale, width=width, height=height)
 
     def _chosen(self, graph: SceneGraph, prediction: Prediction) -> SceneGraph:
         """The boxes that the model reads, in its words; the others are counted."""
@@ -248,15 +257,22 @@ class Predictor:
             graph = _subset(graph, kept, left_out, f"more than {options.max_boxes} in the image")
         return graph
 
-    def _sized(self, graph: SceneGraph, item: Item, photo: NDArray[np.uint8] | None) -> SceneGraph:
+    def _sized(self, graph: SceneGraph, item: Item, photo: Photo | None) -> SceneGraph:
         """With the size of the photo where the graph has none, and its name."""
         changes: dict[str, Any] = {}
         if item.photo is not None and (graph.width is None or graph.height is None):
-            width, height = photo_size(Path(item.photo)) if photo is None else (photo.shape[1], photo.shape[0])
+            width, height = _size(item, photo)
             changes = {"width": graph.width or width, "height": graph.height or height}
         if graph.file is None and isinstance(item.photo, str | Path):
             changes["file"] = Path(item.photo).name
         return graph.replace(**changes) if changes else graph
+
+
+def _size(item: Item, photo: Photo | None) -> tuple[int, int]:
+    """Width and height of an item's photo: as the file has them, or the array."""
+    if photo is None or isinstance(item.photo, str | Path):
+        return photo_size(item.photo)
+    return photo.shape[1], photo.shape[0]
 
 
 def _subset(graph: SceneGraph, kept: NDArray[np.int64], left_out: Counter[str], reason: str) -> SceneGraph:

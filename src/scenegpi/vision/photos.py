@@ -1,13 +1,14 @@
 """Photos: files of any kind -> (H, W, 3) bytes, or one line that says why not.
 
 Grey, palette, transparent (laid on white), CMYK and 16-bit pictures come out as plain RGB, turned as their EXIF note
-says. Of an animation the first frame counts. Nothing in the file is trusted: its size is checked before its pixels
-are unpacked.
+says. Of an animation the first frame counts. A picture of more than 16 million pixels comes out smaller, by 2, 4 or 8:
+`photo_size` (scenegpi.data.images) tells the size of the file's own, which boxes refer to, and `pixels_and_boxes`
+brings boxes along. Nothing in the file is trusted (scenegpi.data.photo_files).
 """
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +16,30 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from scenegpi.data.images import photo_size
+from scenegpi.data.photo_files import KINDS, MAX_BYTES, opened_photo
 from scenegpi.errors import DataError
-from scenegpi.files import check_file
 from scenegpi.graph import SceneGraph
 
 Photo = NDArray[np.uint8]
 
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-MOST_PIXELS = 100_000_000
-MOST_BYTES = 1 << 29
+FORMATS = tuple(KINDS)
+MOST_BYTES = MAX_BYTES
+MOST_PIXELS = 16_000_000
+"""Of what comes out; a larger picture is made smaller while it is read."""
+BAND = 1 << 20  # pixels that are converted at a time
 
 
 def open_photo(path: str | Path) -> Photo:
-    """The photo as (H, W, 3) bytes; DataError with one line where it can't be read."""
-    path = Path(path)
-    check_file(path, MOST_BYTES)
-    try:
-        # Pillow warns of large pictures; the bound below refuses them.
-        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=FORMATS) as image:
-            width, height = image.size
-            if width * height > MOST_PIXELS:
-                raise DataError(path, f"{width:,} x {height:,} pixels, more than the {MOST_PIXELS:,} this reader takes")
-            image.load()
-            return np.asarray(_rgb(_upright(image)))
-    except DataError:
-        raise
-    except Exception as error:  # decoders fail in many ways on a broken file
-        raise DataError(path, f"is no photo that can be read ({_reason(error)})") from None
+    """The photo as (H, W, 3) bytes, at most MOST_PIXELS; DataError with one line where it can't be read."""
+    with opened_photo(path) as photo:
+        image = photo.image
+        factor = _reduction(*image.size)
+        if factor > 1 and photo.kind == "JPEG":
+            image.draft(image.mode, (image.width // factor, image.height // factor))
+            factor = 1
+        image.load()
+        return _turned(_rgb(image, factor), photo.turn)
 
 
 def as_photo(image: Any) -> Photo:
@@ -49,7 +47,7 @@ def as_photo(image: Any) -> Photo:
     if isinstance(image, str | Path):
         return open_photo(image)
     if isinstance(image, Image.Image):
-        return np.asarray(_rgb(_upright(image)))
+        return _rgb(_upright(image))
     array = np.asarray(image)
     if array.dtype != np.uint8 or array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)):
         raise DataError("image", f"an array of {array.dtype} and shape {array.shape}, expected (H, W, 3) of bytes")
@@ -57,14 +55,29 @@ def as_photo(image: Any) -> Photo:
         raise DataError("image", f"no pixels: shape {array.shape}")
     if array.ndim == 3 and array.shape[2] == 3:
         return np.ascontiguousarray(array)
-    return np.asarray(_rgb(Image.fromarray(array)))
+    return _rgb(Image.fromarray(array))
 
 
-def photo_boxes(graph: SceneGraph, photo: Photo) -> NDArray[np.float64]:
-    """The boxes (N, 4) in pixels of the photo, which may have another size than the graph's image."""
+def photo_boxes(graph: SceneGraph, photo: Photo, size: tuple[int, int] | None = None) -> NDArray[np.float64]:
+    """The boxes (N, 4) in pixels of the photo, which may have another size than the graph's image.
+
+    `size` is the image's width and height where the graph does not tell them; without it the photo's own.
+    """
     height, width = photo.shape[:2]
-    scale = [width / graph.width if graph.width else 1.0, height / graph.height if graph.height else 1.0]
-    return graph.boxes * np.array(scale * 2)
+    across, down = graph.width or (size or (width,))[0], graph.height or (size or (0, height))[1]
+    return graph.boxes * np.array([width / across, height / down] * 2)
+
+
+def pixels_and_boxes(image: Any, graph: SceneGraph) -> tuple[Photo, NDArray[np.float64]]:
+    """A photo, as for `as_photo`, and the boxes in its pixels: right also where a large file came out smaller."""
+    from_file = isinstance(image, str | Path) and (graph.width is None or graph.height is None)
+    pixels = as_photo(image)
+    return pixels, photo_boxes(graph, pixels, photo_size(image) if from_file else None)
+
+
+def _reduction(width: int, height: int) -> int:
+    """1, 2, 4 or 8: by how much the sides are divided."""
+    return next((f for f in (1, 2, 4) if width * height <= MOST_PIXELS * f * f), 8)
 
 
 def _upright(image: Image.Image) -> Image.Image:
@@ -75,34 +88,55 @@ def _upright(image: Image.Image) -> Image.Image:
         return image
 
 
-def _rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I") or image.mode == "F":
-        return Image.fromarray(_bytes(np.asarray(image))).convert("RGB")
+def _turned(photo: Photo, turn: int) -> Photo:
+    """By the EXIF orientation: 2 to 4 mirrored or upside down, 5 to 8 on its side."""
+    if turn >= 5:
+        photo = photo.swapaxes(0, 1)
+    if turn in (2, 3, 6, 7):
+        photo = photo[:, ::-1]
+    if turn in (3, 4, 7, 8):
+        photo = photo[::-1]
+    return np.ascontiguousarray(photo)
+
+
+def _rgb(image: Image.Image, factor: int = 1) -> Photo:
+    """The pixels as RGB, each side divided by `factor`, band by band: a second whole copy may not fit."""
+    width, height = image.size
+    photo = np.empty((-(-height // factor), -(-width // factor), 3), dtype=np.uint8)
+    scale = _scale(image) if _is_deep(image) else 1.0
+    row = 0
+    for band in _bands(image, max(BAND // width // 8 * 8, 8)):
+        part = _reduced(_rgb_band(band, scale), factor)
+        photo[row : row + part.height] = np.asarray(part)
+        row += part.height
+    return photo
+
+
+def _bands(image: Image.Image, rows: int) -> Iterator[Image.Image]:
+    for top in range(0, image.height, rows):
+        yield image.crop((0, top, image.width, min(top + rows, image.height)))
+
+
+def _reduced(image: Image.Image, factor: int) -> Image.Image:
+    return image if factor == 1 else image.reduce(factor)
+
+
+def _is_deep(image: Image.Image) -> bool:
+    return image.mode.startswith("I") or image.mode == "F"
+
+
+def _scale(image: Image.Image) -> float:
+    """What makes bytes of whole numbers of 16 bits, or of real ones (0 to 1, or to 255)."""
+    bands = _bands(image, max(BAND // image.width, 1))
+    top = max(float(np.nan_to_num(np.asarray(band, dtype=np.float32)).max(initial=0.0)) for band in bands)
+    return 255.0 if top <= 1 else 1.0 if top <= 255 else 1 / 257
+
+
+def _rgb_band(image: Image.Image, scale: float) -> Image.Image:
+    if _is_deep(image):
+        values = np.nan_to_num(np.asarray(image, dtype=np.float32))
+        return Image.fromarray((values * scale).round().clip(0, 255).astype(np.uint8)).convert("RGB")
     if image.has_transparency_data:
         clear = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", clear.size, "white"), clear).convert("RGB")
     return image if image.mode == "RGB" else image.convert("RGB")
-
-
-def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Whole numbers of 16 bits, or real ones (0 to 1, or to 255), as bytes."""
-    values = np.nan_to_num(values.astype(np.float32))
-    top = float(values.max(initial=0.0))
-    scale = 255.0 if top <= 1 else 1.0 if top <= 255 else 1 / 257
-    return (values * scale).round().clip(0, 255).astype(np.uint8)
-
-
-def _reason(error: Exception) -> str:
-    text = str(error).splitlines()[0] if str(error) else type(error).__name__
-    # Pillow repeats the path, which stands at the head of the line already.
-    return text.split(" '")[0] if text.startswith("cannot identify image file") else text
-
-
-def photo_size(path: Path) -> tuple[int, int]:
-    """Width and height of a photo as it is seen, without unpacking its pixels; DataError if it is none."""
-    try:
-        with Image.open(path, formats=FORMATS) as image:
-            turned = image.getexif().get(0x0112, 1) >= 5  # orientations 5 to 8 lay the picture on its side
-            return (image.height, image.width) if turned else (image.width, image.height)
-    except Exception as error:
-        raise DataError(path, f"cannot be read as an image ({type(error).__name__})") from None

@@ -1,0 +1,232 @@
+"""Picture files of anyone, opened but not yet unpacked: kind, size as seen, and a Pillow image that is safe to load.
+
+A file of a few kilobytes can unpack to gigabytes, hold thousands of scans, or notes that claim to be as long as the
+file, thousands of them. So the structure of each kind is walked first, in a few lines of our own, and Pillow gets what
+passed: a JPEG without its notes, one kind of decoder, a number of pixels that fits.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from scenegpi.data.tiff_tags import orientation, tiff_tags
+from scenegpi.errors import DataError
+from scenegpi.files import open_file
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_BYTES = 2**27
+KINDS = {"JPEG": "Jpeg", "PNG": "Png", "WEBP": "WebP", "BMP": "Bmp", "GIF": "Gif", "TIFF": "Tiff"}
+MAX_PIXELS = dict.fromkeys(KINDS, 40_000_000) | {"JPEG": 200_000_000, "WEBP": 16_000_000}
+"""That can be unpacked: a JPEG is scaled meanwhile, the decoder of WebP takes four times the memory of others."""
+MAX_SCANS, MAX_SCANNED = 500, 2_000_000_000
+"""A JPEG may have so many scans, and so many pixels in all of them together."""
+MAX_HELD = 160_000_000
+"""Bytes that a decoder may keep beside the pixels: all of a JPEG with several scans, a strip of a TIFF."""
+MAX_PIECES = 50_000
+MAX_EXIF = 2**16
+FILL = re.compile(rb"\xff+")
+CODECS = {"raw", "jpeg", "zip", "gif", "libtiff"}  # others are slow
+TIFF_COMPRESSIONS = {1, 2, 3, 4, 5, 7, 8, 32773, 32946}
+
+
+@dataclass
+class PhotoFile:
+    """An opened picture.
+
+    `size` is width and height as it is seen, `turn` the EXIF orientation that is still to be applied, `scans` how often
+    its pixels are gone over, `held` the bytes that its decoder keeps beside the pixels.
+    """
+
+    kind: str
+    image: Image
+    size: tuple[int, int]
+    turn: int = 1
+    scans: int = 1
+    held: int = 0
+
+
+class _Broken(Exception):
+    """What is wrong with a picture, in a few words."""
+
+
+@contextmanager
+def opened_photo(path: str | Path, unpack: bool = True) -> Iterator[PhotoFile]:
+    """A picture whose pixels can be loaded; DataError with one line for what is none, or too much.
+
+    Without `unpack` only its size is of interest, which may be any.
+    """
+    with open_file(path, MAX_BYTES) as handle, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow warns of damaged notes, which nobody reads here
+        try:
+            photo = _opened(handle)
+            with photo.image:
+                if unpack:
+                    _check_pixels(photo)
+                yield photo
+        except DataError:
+            raise
+        except Exception as error:  # decoders fail in many ways on a broken file
+            text = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise DataError(path, f"cannot be read as an image ({text[:200]})") from None
+
+
+def photo_size(path: str | Path) -> tuple[int, int]:
+    """Width and height of a picture as it is seen, without unpacking its pixels; DataError if it is none."""
+    with opened_photo(path, unpack=False) as photo:
+        return photo.size
+
+
+def _check_pixels(photo: PhotoFile) -> None:
+    width, height = photo.size
+    if width * height > MAX_PIXELS[photo.kind]:
+        most = f"{MAX_PIXELS[photo.kind]:,} this reader takes of {photo.kind}"
+        raise _Broken(f"{width:,} x {height:,} pixels, more than the {most}")
+    if photo.scans > MAX_SCANS or photo.scans * width * height > MAX_SCANNED:
+        raise _Broken(f"{photo.scans:,} scans of {width:,} x {height:,} pixels, more than this reader takes")
+    if photo.held > MAX_HELD:
+        raise _Broken(f"{width:,} x {height:,} pixels in pieces of {photo.held:,} bytes, more than this reader takes")
+    codecs = {tile[0] for tile in getattr(photo.image, "tile", ())}
+    if not codecs <= CODECS:
+        raise _Broken(f"packed as {min(codecs - CODECS)}, which this reader does not take")
+
+
+def _opened(handle: BinaryIO) -> PhotoFile:
+    head = handle.read(32)
+    handle.seek(0)
+    if head.startswith(b"\xff\xd8"):
+        return _jpeg(handle)
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return _finished("PNG", handle, _png_turn(handle))
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return _finished("WEBP", handle, _webp_turn(handle, head))
+    if head.startswith((b"II*\0", b"MM\0*")):
+        return _tiff(handle)
+    if head.startswith(b"GIF8"):
+        _check_gif(handle)
+        return _finished("GIF", handle)
+    if head.startswith(b"BM"):
+        return _finished("BMP", handle)
+    raise _Broken(f"none of {', '.join(KINDS)}")
+
+
+def _finished(kind: str, stream: Any, turn: int = 1) -> PhotoFile:
+    stream.seek(0)
+    plugin = import_module(f"PIL.{KINDS[kind]}ImagePlugin")
+    image: Image = getattr(plugin, f"{KINDS[kind]}ImageFile")(stream)
+    width, height = image.size
+    if width < 1 or height < 1:
+        raise _Broken("no pixels")
+    return PhotoFile(kind, image, (height, width) if turn >= 5 else (width, height), turn)
+
+
+def _jpeg(handle: BinaryIO) -> PhotoFile:
+    """Without comments and the notes of applications (EXIF, previews, colour profiles), which Pillow would read."""
+    data = handle.read()
+    kept, at, turn = [data[:2]], 2, 1
+    for _ in range(MAX_PIECES):
+        fill = FILL.match(data, at)
+        at = fill.end() - 1 if fill else len(data)
+        if len(data) < at + 4:
+            raise _Broken("broken JPEG")
+        mark, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
+        if mark == 0xDA:
+            break
+        piece = data[at : at + 2 + length]
+        if mark in (0xE0, 0xEE) or not (0xE0 <= mark <= 0xEF or mark == 0xFE):
+            kept.append(piece)
+        elif mark == 0xE1 and piece[4:10] == b"Exif\0\0" and turn == 1:
+            turn = orientation(piece[10:])
+        at += 2 + length
+    else:
+        raise _Broken("more pieces than a JPEG has")
+    scans, in_first = data.count(b"\xff\xda", at), data[at + 4] if len(data) > at + 4 else 0
+    stream = io.BytesIO(b"".join(kept) + data[at:])
+    photo = _finished("JPEG", stream, turn)
+    photo.scans = scans
+    layers = photo.image.layer  # type: ignore[attr-defined]
+    if scans > 1 or in_first < len(layers) or "progressive" in photo.image.info:
+        areas = [across * down for _, across, down, _ in layers]
+        width, height = photo.size
+        photo.held = 2 * width * height * sum(areas) // max(*areas, 1)  # coefficients of two bytes
+    return photo
+
+
+def _png_turn(handle: BinaryIO) -> int:
+    """The orientation, from the EXIF piece; on the way the pieces are counted."""
+    handle.seek(8)
+    for _ in range(MAX_PIECES):
+        head = handle.read(8)
+        if len(head) < 8:
+            return 1  # the end is missing: Pillow will say so
+        length, name = int.from_bytes(head[:4], "big"), head[4:]
+        if name == b"eXIf":
+            return orientation(handle.read(min(length, MAX_EXIF)))
+        handle.seek(length + 4, io.SEEK_CUR)
+    raise _Broken("more pieces than a PNG has")
+
+
+def _webp_turn(handle: BinaryIO, head: bytes) -> int:
+    """The orientation, from the EXIF piece; its size is checked, for the decoder takes memory when it is made."""
+    kind, size = head[12:16], (0, 0)
+    if kind == b"VP8X":
+        size = 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
+    elif kind == b"VP8L":
+        bits = int.from_bytes(head[21:25], "little")
+        size = 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    elif kind == b"VP8 ":
+        size = int.from_bytes(head[26:28], "little") & 0x3FFF, int.from_bytes(head[28:30], "little") & 0x3FFF
+    if not size[0] * size[1]:
+        raise _Broken("broken WebP")
+    if size[0] * size[1] > MAX_PIXELS["WEBP"]:
+        most = f"{MAX_PIXELS['WEBP']:,} this reader takes of WEBP"
+        raise _Broken(f"{size[0]:,} x {size[1]:,} pixels, more than the {most}")
+    handle.seek(12)
+    for _ in range(MAX_PIECES):
+        piece = handle.read(8)
+        if len(piece) < 8:
+            return 1
+        length = int.from_bytes(piece[4:], "little")
+        if piece[:4] == b"EXIF":
+            return orientation(handle.read(min(length, MAX_EXIF)).removeprefix(b"Exif\0\0"))
+        handle.seek(length + (length & 1), io.SEEK_CUR)
+    raise _Broken("more pieces than a WebP has")
+
+
+def _check_gif(handle: BinaryIO) -> None:
+    """The first picture begins within the first megabyte: what stands before it is notes."""
+    data = handle.read(2**20)
+    at = 13 + (3 << (data[10] & 7) + 1 if len(data) > 10 and data[10] & 0x80 else 0)
+    while at < len(data) and data[at] == 0x21:
+        at += 2
+        while at < len(data) and data[at]:
+            at += 1 + data[at]
+        at += 1
+    if at >= len(data) or data[at] != 0x2C:
+        raise _Broken("broken GIF")
+
+
+def _tiff(handle: BinaryIO) -> PhotoFile:
+    """Pillow turns these upright itself; what it will read and unpack is added up before."""
+    try:
+        tags = tiff_tags(handle)
+    except (struct.error, ValueError, OverflowError) as error:
+        raise _Broken(f"broken TIFF: {error}") from None
+    width, height = tags.get(256, 0), tags.get(257, 0)
+    if tags.get(259, 1) not in TIFF_COMPRESSIONS:
+        raise _Broken(f"TIFF compression {tags[259]}, which this reader does not take")
+    across, down = tags.get(322, width), tags.get(323, min(tags.get(278, height), height))
+    photo = _finished("TIFF", handle)
+    photo.held = across * down * tags.get(277, 1) * max(tags.get(258, 1), 8) // 8
+    photo.size = (height, width) if tags.get(274, 1) in (5, 6, 7, 8) else (width, height)
+    return photo
