@@ -2,15 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: setup demo test lint types unit bench pictures clean
+.PHONY: setup demo test lint types unit bench pictures docs wheel smoke clean
 
 setup: $(STAMP)
 
 # The editable install needs no rebuild when sources change, only when the declared dependencies do.
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(INSTALL) --editable '.[dev]'
 	touch $(STAMP)
 
 demo: $(STAMP)
@@ -51,6 +52,30 @@ pictures: $(STAMP)
 	$(BIN)/scenegpi eval --model rendered --data $(SCENES) --split test --task sgcls --json out/pictures/eval.json
 	$(BIN)/scenegpi report out/pictures/eval.json --out out/pictures/report.html
 	$(BIN)/python -m scenegpi.viz.report.screenshot "out/pictures/report.html#scene-8-box-0" docs/images/report.png
+
+# The site: built without a network, complete without one. mkdocs is not part of the usual set-up.
+DOCS := .venv/docs-installed
+$(DOCS): $(STAMP)
+	$(INSTALL) --editable '.[docs]'
+	touch $(DOCS)
+
+docs: $(DOCS)
+	$(BIN)/mkdocs build --strict --quiet --site-dir out/site
+	@echo out/site/index.html
+
+# By way of the source archive, so that this is complete as well; what an earlier build left would slip in.
+wheel: $(STAMP)
+	rm -rf dist build/lib build/bdist.*
+	$(BIN)/python -m build --no-isolation --outdir dist .
+
+# The wheel as a stranger meets it: a new environment, an empty folder, no repository.
+SMOKE := build/smoke
+smoke: wheel
+	rm -rf $(SMOKE) && mkdir -p $(SMOKE)/empty && $(PYTHON) -m venv $(SMOKE)/venv
+	$(SMOKE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
+	cd $(SMOKE)/empty && ../venv/bin/scenegpi demo --out demo
+	cd $(SMOKE)/empty && ../venv/bin/scenegpi predict --boxes demo/scenes.jsonl --out graphs
+	cd $(SMOKE)/empty && ../venv/bin/scenegpi report rendered --out report.html
 
 clean:
 	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache

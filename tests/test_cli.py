@@ -56,13 +56,13 @@ def test_stats(tmp_path):
 
 def test_validate_exit_codes(tmp_path):
     good = vg_files.write(tmp_path / "good")
-    assert scenegpi("data", "validate", good).splitlines()[-1] == f"{good}: 0 errors, 1 warnings"
+    assert scenegpi("data", "validate", good).splitlines()[-1] == f"{good}: 0 errors, 1 warning"
     labels = vg_files.arrays()["labels"]
     labels[3] = 77
     bad = vg_files.write(tmp_path / "bad", {"labels": labels})
     text = scenegpi("data", "validate", bad, code=1)
     assert f"error: {bad}/VG-SGG.h5: image 13: labels[3]: 77 is no label" in text
-    assert "1 errors, 1 warnings, 1 images can't be used" in text
+    assert "1 error, 1 warning, 1 image can't be used" in text
     (bad / "VG-SGG.h5").write_bytes(b"x")
     text = scenegpi("data", "validate", bad, code=2)
     assert text.startswith(f"scenegpi: {bad}/VG-SGG.h5: not a readable HDF5 file")

@@ -52,6 +52,11 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def counted(count: int, name: str) -> str:
+    """A number of things: 1 box, 2 boxes."""
+    return f"{count:,} {name}{'' if count == 1 else 'es' if name.endswith('x') else 's'}"
+
+
 def cut(text: str) -> str:
     """The text, or its beginning where it is longer than a line should be."""
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."

@@ -3,8 +3,11 @@
 {"scenegpi": 1, "image": {"id", "file", "width", "height"},
  "vocabulary": {"name", "objects", "predicates"} or a reference to one seen before,
  "objects": [{"box": [x1, y1, x2, y2], "label", "score", "distribution"}],
- "relations": [{"subject", "predicate", "object", "score"}],
+ "relations": [{"subject", "predicate", "object", "score", "factors"}],
  "pairs": [{"subject", "object", "distribution"}]}
+
+The score of a relation is the product of its factors, P(subject) P(object) P(predicate); other tools may write P(predicate)
+alone as its score, without factors.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scenegpi.checks import box_array
 from scenegpi.errors import GraphError
@@ -35,7 +39,9 @@ def to_dict(graph: SceneGraph, vocabulary: bool = True) -> dict[str, Any]:
     relations: list[dict[str, Any]] = [
         {"subject": s, "predicate": names[p], "object": o} for s, o, p in graph.relations.tolist()
     ]
-    _add(relations, "score", graph.relation_scores)
+    if graph.relation_scores is not None:
+        _add(relations, "score", graph.triplet_scores())
+        _add(relations, "factors", factors(graph))
     data: dict[str, Any] = {
         "scenegpi": VERSION,
         "image": {key: value for key, value in image.items() if value is not None},
@@ -52,6 +58,23 @@ def to_dict(graph: SceneGraph, vocabulary: bool = True) -> dict[str, Any]:
     if any(single):
         data["float32"] = [name for name, yes in zip(FLOAT_FIELDS, single, strict=True) if yes]
     return data
+
+
+def factors(graph: SceneGraph) -> NDArray[np.float64]:
+    """(R, 3) P(subject), P(object) and P(predicate) of each relation, whose product is its score."""
+    scores = np.ones(len(graph)) if graph.scores is None else np.float64(graph.scores)
+    own = np.ones(len(graph.relations)) if graph.relation_scores is None else np.float64(graph.relation_scores)
+    return np.column_stack([scores[graph.relations[:, :2]], own])
+
+
+def _predicate_scores(relations: list[dict[str, Any]]) -> list[Any] | None:
+    """P(predicate) of each relation: the last of its factors; a relation without factors has it as its score."""
+    if not any("factors" in row for row in relations):
+        return _column(relations, "score", "relations")
+    for i, row in enumerate(relations):
+        if not isinstance(row.get("factors"), list) or len(row["factors"]) != 3:
+            raise GraphError(f"relations[{i}].factors: expected three numbers, as in the other relations")
+    return [row["factors"][2] for row in relations]
 
 
 FLOAT_FIELDS = ("scores", "label_dist", "relation_scores", "pair_dist")
@@ -84,7 +107,7 @@ def from_dict(data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
         ],
         "scores": _column(objects, "score", "objects"),
         "label_dist": _column(objects, "distribution", "objects"),
-        "relation_scores": _column(relations, "score", "relations"),
+        "relation_scores": _predicate_scores(relations),
     }
     if pairs is not None:
         fields["pairs"] = [

@@ -111,7 +111,7 @@ def test_patterns_and_repeats(tmp_path):
     fine(f"{tmp_path}/*.jpg", tmp_path / "a.jpg", "--boxes", boxes, "--out", tmp_path / "out", "--formats", "none")
     assert [path.rpartition("/")[2] for path in sources(tmp_path / "out")] == ["a.jpg", "b.jpg"]
     assert "no file matches" in refused(f"{tmp_path}/*.webp", "--boxes", boxes)
-    assert "the folder holds no photo" in refused(tmp_path / "out", "--boxes", boxes)
+    assert "there is no photo in this folder" in refused(tmp_path / "out", "--boxes", boxes)
 
 
 def test_pictures_of_an_earlier_run_are_no_photos(tmp_path):
@@ -119,7 +119,7 @@ def test_pictures_of_an_earlier_run_are_no_photos(tmp_path):
     boxes = lines(tmp_path / "boxes.jsonl", scene("a"))
     out = tmp_path / "out"
     fine(tmp_path, "--boxes", boxes, "--out", out)
-    assert "1 image there already" in fine(tmp_path, "--boxes", boxes, "--out", out, "--resume")
+    assert "1 image done before" in fine(tmp_path, "--boxes", boxes, "--out", out, "--resume")
     assert len(sources(out)) == 1
 
 
@@ -295,8 +295,8 @@ def test_photos_of_one_name_get_their_own_boxes_or_none(tmp_path):
 def test_believed_labels_are_said_to_be_believed(tmp_path):
     boxes = lines(tmp_path / "b.jsonl", scene(1))
     text = fine(photo(tmp_path / "a.jpg"), "--boxes", boxes, "--out", tmp_path / "out", "--formats", "none")
-    assert "the photo is only drawn, not read by the network" in text
-    assert "not read by the network" not in fine("--boxes", boxes, "--out", tmp_path / "other", "--formats", "none")
+    assert "the photo is only drawn on, the model does not use it" in text
+    assert "only drawn on" not in fine("--boxes", boxes, "--out", tmp_path / "other", "--formats", "none")
 
 
 def test_a_photo_changes_what_a_detectors_boxes_become(tmp_path):

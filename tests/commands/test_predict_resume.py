@@ -24,12 +24,12 @@ def test_a_second_run_just_works(tmp_path):
     first, more = lines(tmp_path / "a.jsonl", scene(1)), lines(tmp_path / "b.jsonl", scene(1), scene(2))
     common = ("--out", tmp_path / "out", "--formats", "none")
     fine("--boxes", first, *common)
-    assert "1 image there already" in fine("--boxes", more, *common)
+    assert "1 image done before" in fine("--boxes", more, *common)
     assert sources(tmp_path / "out") == ["1", "2"]
     for k in (2, 3):
         fine("--boxes", more, *common, "--top", k)
         assert len(predictions(tmp_path / f"out-{k}")) == 2
-    assert "2 images there already" in fine("--boxes", more, *common, "--top", 3)
+    assert "2 images done before" in fine("--boxes", more, *common, "--top", 3)
     assert sorted(path.name for path in tmp_path.glob("out*")) == ["out", "out-2", "out-3"]
     fine("--boxes", first, *common, "--top", 1, "--force")
     assert [len(graph.relations) for graph in predictions(tmp_path / "out")] == [1]
@@ -104,7 +104,7 @@ def test_a_torn_line_is_done_again(tmp_path, cut):
     for a, b in zip(graphs, predictions(out), strict=True):
         assert a.relations.tolist() == b.relations.tolist()
         assert np.allclose(a.relation_scores, b.relation_scores, atol=1e-5)
-    assert (" there already" in text) == (cut < len(whole))
+    assert (" done before" in text) == (cut < len(whole))
 
 
 def test_resume_does_only_what_is_missing(tmp_path):
@@ -113,7 +113,7 @@ def test_resume_does_only_what_is_missing(tmp_path):
     out = tmp_path / "out"
     fine("--boxes", few, "--out", out, "--formats", "none")
     text = fine("--boxes", more, "--out", out, "--formats", "none", "--resume")
-    assert "2 images there already" in text
+    assert "2 images done before" in text
     assert sources(out) == ["1", "2", "0", "3"]
     assert len(predictions(out)) == 4
 

@@ -20,6 +20,7 @@ from scenegpi.data import DataError
 from scenegpi.data.export import EXPORTS, to_dot, to_graphml, to_node_link, to_ntriples, write_export
 from scenegpi.data.export.ntriples import encoded
 from scenegpi.errors import printable
+from scenegpi.graph_json import factors
 
 HOSTILE = [
     '"]; } digraph {',
@@ -61,15 +62,13 @@ def same_as(graph: SceneGraph, read: networkx.MultiDiGraph) -> None:
         assert data["label"] == printable(graph.names[i])
         assert [data[key] for key in ("x1", "y1", "x2", "y2")] == graph.boxes[i].tolist()
         assert data["score"] == (1.0 if graph.scores is None else float(graph.scores[i]))
+    scores = zip(graph.triplet_scores().tolist(), factors(graph)[:, 2].tolist(), strict=True)
     ours = sorted(
-        (s, o, printable(graph.vocabulary.predicates[p]), 1.0 if graph.relation_scores is None else float(score))
-        for (s, o, p), score in zip(
-            graph.relations.tolist(),
-            np.ones(len(graph.relations)) if graph.relation_scores is None else graph.relation_scores,
-            strict=True,
-        )
+        (s, o, printable(graph.vocabulary.predicates[p]), *both)
+        for (s, o, p), both in zip(graph.relations.tolist(), scores, strict=True)
     )
-    assert sorted((int(s), int(o), d["predicate"], d["score"]) for s, o, d in read.edges(data=True)) == ours
+    found = ((int(s), int(o), d["predicate"], d["score"], d["predicate_score"]) for s, o, d in read.edges(data=True))
+    assert sorted(found) == ours
 
 
 @given(strategies.graphs())

@@ -55,7 +55,7 @@ def test_runs_writes_and_resumes(tmp_path: Path) -> None:
 
     again = CliRunner().invoke(app, ["--quick", "--out", str(out), "--seeds", "2", "--threads", "1"])
     assert again.exit_code == 0
-    assert "8 cells were finished before" in again.output
+    assert "8 cells finished before" in again.output
     assert (out / "results.json").read_bytes() == written
     assert (out / "labelling.svg").read_bytes() == picture
 

@@ -27,7 +27,9 @@ PHOTOS = {
 def predictor():
     torch.manual_seed(0)
     model = build_model(replace(small(PRESETS["gpi-feature-attention"]), vision=SMALL), VOCABULARY).eval()
-    return Predictor(model, options=PredictOptions(min_relation=0.0, top=100, distributions=True))
+    return Predictor(
+        model, options=PredictOptions(min_relation=0.0, top=100, informative=0.0, tidy=False, distributions=True)
+    )
 
 
 def predictions(predictor, **given):

@@ -93,7 +93,7 @@ def test_the_command_says_what_it_wrote(tmp_path):
     words = ["data", "render", "--scenes", "3", "--seed", "5", "--jobs", "1", "--out", str(tmp_path / "s")]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert f"{tmp_path / 's'}: 3 scenes written" in done.stdout
+    assert f"{tmp_path / 's'}: wrote 3 scenes" in done.stdout
     assert len(list((tmp_path / "s" / "images").iterdir())) == 3
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
     assert done.returncode == 2

@@ -10,7 +10,7 @@ from PIL import Image
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.errors import DataError, GraphError, OptionError
 from scenegpi.options import override, plain
-from scenegpi.vision import HeadConfig, VisionConfig, VisionModel, cached_box_features
+from scenegpi.vision import HeadConfig, VisionConfig, VisionModel, cached_box_features, open_photo, photos
 from scenegpi.vision.labels import box_geometry, mirrored
 from vision.vision_cases import SMALL_FEATURES, VOCABULARY, colour_scene, needs_package
 
@@ -69,6 +69,21 @@ def test_boxes_are_scaled_to_the_photo():
     model = vision_model()
     half = graph.replace(boxes=graph.boxes / 2, width=graph.width // 2, height=graph.height // 2)
     np.testing.assert_allclose(model.label_dist(photo, half), model.label_dist(photo, graph), atol=1e-5)
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_boxes_follow_a_large_file_that_is_read_smaller(tmp_path, monkeypatch, given):
+    photo, graph = colour_scene(8)
+    large = np.asarray(Image.fromarray(photo).resize((640, 480), Image.Resampling.NEAREST))
+    Image.fromarray(large).save(tmp_path / "large.png")
+    boxes = graph.replace(boxes=graph.boxes * 4, width=640 if given else None, height=480 if given else None)
+    model = vision_model()
+    whole = model.box_features(tmp_path / "large.png", boxes).float()
+    monkeypatch.setattr(photos, "MOST_PIXELS", photo.shape[0] * photo.shape[1])
+    assert open_photo(tmp_path / "large.png").shape == photo.shape
+    smaller = model.box_features(tmp_path / "large.png", boxes).float()
+    likeness = torch.nn.functional.cosine_similarity(whole, smaller)
+    assert bool((likeness > 0.95).all()), likeness
 
 
 def test_cached_features_give_the_same_labels(tmp_path):

@@ -265,7 +265,7 @@ def test_an_evaluation_of_a_model_and_of_a_file(tmp_path):
     assert shown[0] == shown[1]
     assert len(shown[0]) == 4
     data.rename(tmp_path / "moved.jsonl")
-    assert "without images" in run_command(tmp_path / "e.json", "--out", tmp_path / "c.html").output
+    assert "no images" in run_command(tmp_path / "e.json", "--out", tmp_path / "c.html").output
 
 
 def test_a_shipped_model_on_the_sample(tmp_path):

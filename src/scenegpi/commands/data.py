@@ -1,4 +1,4 @@
-"""`scenegpi data`: look at, check, convert and show data sets."""
+"""`scenegpi data`: inspect, check, convert and show data sets."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ import typer
 from scenegpi.commands.quiet import quiet
 from scenegpi.commands.render import render
 from scenegpi.commands.terminal import make_console, say, say_json
+from scenegpi.errors import counted
 
 if TYPE_CHECKING:
     from scenegpi.data import Dataset, Report
     from scenegpi.graph import SceneGraph
 
-app = typer.Typer(help="Look at, check, convert, show and draw data sets.", no_args_is_help=True)
+app = typer.Typer(help="Inspect, check, convert and show data sets; draw synthetic scenes.", no_args_is_help=True)
 app.command()(render)
 
 SOURCE_HELP = "A data set: a file or a folder of any known format."
 Source = Annotated[Path, typer.Argument(help=SOURCE_HELP, show_default=False, readable=False)]
-Format = Annotated[str | None, typer.Option(help="The format, where the path does not tell it.", show_default=False)]
+Format = Annotated[str | None, typer.Option(help="The format, if it is not clear from the path.", show_default=False)]
 Split = Annotated[str | None, typer.Option(help="Only train, val or test.", show_default=False)]
-Validation = Annotated[
-    int, typer.Option(help="Number of training images that become val (the field takes 5000).", min=0)
-]
+Validation = Annotated[int, typer.Option(help="Number of training images to use as val (5000 is common).", min=0)]
 DropEmpty = Annotated[bool, typer.Option(help="Leave out images without a box or without a relation.")]
 Overlap = Annotated[bool, typer.Option(help="Keep only relations whose boxes overlap.")]
-Duplicates = Annotated[str, typer.Option(help="Repeated relations: keep, drop, or sample one predicate a pair.")]
+Duplicates = Annotated[str, typer.Option(help="Repeated relations: keep, drop, or sample one predicate per pair.")]
 Photos = Annotated[Path | None, typer.Option(help="Folder of the photos.", show_default=False)]
 Names = Annotated[Path | None, typer.Option(help="Class names for detector output.", show_default=False)]
 Sizes = Annotated[Path | None, typer.Option(help="JSON of image sizes, for boxes in fractions.", show_default=False)]
@@ -49,10 +48,10 @@ def stats(
     names: Names = None,
     sizes: Sizes = None,
     strict: Strict = False,
-    rows: Annotated[int, typer.Option(help="How many classes and predicates to list; 0 lists all.", min=0)] = 20,
+    rows: Annotated[int, typer.Option(help="Number of classes and predicates to list; 0 for all.", min=0)] = 20,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Images, boxes, relations, and histograms of classes, predicates and boxes an image."""
+    """Numbers of images, boxes and relations, and histograms of classes, predicates and boxes per image."""
 
     from scenegpi.data import statistics
 
@@ -87,7 +86,7 @@ def validate(
     photos: Photos = None,
     names: Names = None,
     sizes: Sizes = None,
-    warnings: Annotated[bool, typer.Option(help="Also list oddities that cost nothing.")] = True,
+    warnings: Annotated[bool, typer.Option(help="Also list warnings, which are harmless.")] = True,
 ) -> None:
     """List every defect with file, image and field. Exit code 1 if there is any, 2 if the data can't be read."""
     import sys
@@ -101,8 +100,8 @@ def validate(
     hidden = report.errors + report.warnings - len(report.defects)
     if hidden:
         say(f"... and {hidden:,} more")
-    left = f", {report.skipped:,} images can't be used" if report.skipped else ""
-    say(f"{path}: {report.errors:,} errors, {report.warnings:,} warnings{left}")
+    left = f", {counted(report.skipped, 'image')} can't be used" if report.skipped else ""
+    say(f"{path}: {counted(report.errors, 'error')}, {counted(report.warnings, 'warning')}{left}")
     if report.errors:
         raise typer.Exit(1)
 
@@ -125,7 +124,7 @@ def convert(
     sizes: Sizes = None,
     strict: Strict = False,
 ) -> None:
-    """From any format that is read to any format that is written."""
+    """Convert a data set from any known format to JSON lines, COCO or Visual Genome."""
     from scenegpi.data import convert as write
 
     dataset = _open(
@@ -149,7 +148,7 @@ def convert(
         return track(graphs, "converting", total=len(dataset), console=console, disable=not console.is_terminal)
 
     count = write(dataset, target, to, force, watched)
-    say(f"{target}: {count:,} images written")
+    say(f"{target}: {counted(count, 'image')} written")
     _say_left_out(dataset.report)
 
 
@@ -158,9 +157,9 @@ def convert(
 def show(
     path: Annotated[Path | None, typer.Argument(help=f"{SOURCE_HELP} By default the sample.", readable=False)] = None,
     image: Annotated[str | None, typer.Argument(help="The image's id or file name.", show_default=False)] = None,
-    index: Annotated[int, typer.Option(help="Or its position in the data set.", min=0)] = 0,
+    index: Annotated[int, typer.Option(help="Or its position in the data set, from 0.", min=0)] = 0,
     out: Annotated[Path | None, typer.Option(help="Also draw it to this .png or .svg.", show_default=False)] = None,
-    top: Annotated[int, typer.Option(help="How many relations to show.", min=1)] = 20,
+    top: Annotated[int, typer.Option(help="Show at most this many relations.", min=1)] = 20,
     format: Format = None,
     split: Split = None,
     validation: Validation = 0,
@@ -168,7 +167,7 @@ def show(
     names: Names = None,
     sizes: Sizes = None,
 ) -> None:
-    """Draw one image's graph in the terminal, and with --out as a picture (on its photo, where that is found)."""
+    """Draw one image's graph in the terminal, and with --out as a picture (on its photo, if that is found)."""
 
     from scenegpi.data import DataError, sample_path
     from scenegpi.viz.terminal import render
@@ -197,5 +196,5 @@ def _open(path: Path, **options: Any) -> Dataset:
 
 def _say_left_out(report: Report) -> None:
     if report.skipped:
-        say(f"{report.skipped:,} images left out; the first: {report.first_error}", error=True)
+        say(f"{counted(report.skipped, 'image')} left out; the first: {report.first_error}", error=True)
         say(f"`scenegpi data validate {report.file}` lists them all", error=True)

@@ -1,4 +1,4 @@
-"""`scenegpi demo`: what the tool does, on what ships in the package."""
+"""`scenegpi demo`: what the tool does, with what is in the package."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from scenegpi.commands.terminal import make_console, say
+from scenegpi.errors import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,17 +23,17 @@ SEED = 2018
 
 
 def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")] = Path("out/demo")) -> None:
-    """Draws scenes and reads graphs off their pixels, predicts relations of boxes, converts, and runs the theorem."""
+    """Draw scenes and predict their graphs, predict relations from boxes, convert files, test invariance."""
 
     from scenegpi.data import convert, open_dataset, sample_path, statistics, validate
 
     console = make_console()
     console.rule("pixels and boxes in, a graph out")
-    _see(out, console)
+    _photos(out, console)
     dataset = open_dataset(sample_path())
     console.rule("boxes and labels in, relations out")
     _predict(dataset, out)
-    console.rule("every file of the field")
+    console.rule("every common file format")
     figures = statistics(dataset)
     say(f"the sample: {figures.images} images, {figures.boxes} boxes, {figures.relations} relations")
     for name in ("scenes.jsonl", "scenes.json", "visual-genome"):
@@ -45,12 +46,12 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
     console.rule("next: your own picture")
     say("scenegpi predict PHOTO --boxes FILE     your photo with the boxes of any detector: COCO results, YOLO, JSON")
     say("scenegpi predict PHOTO                  boxes found for you, after: pip install 'scenegpi[detect]'")
-    say("scenegpi data stats DATA                your own data set, in any of the field's formats")
+    say("scenegpi data stats DATA                your own data set, in any common format")
     say("scenegpi eval PREDICTIONS --task ...    score any tool's predictions")
 
 
-def _see(out: Path, console: Console) -> None:
-    """Rendered scenes: what each box looks like alone, and what it is among the others."""
+def _photos(out: Path, console: Console) -> None:
+    """Rendered scenes: the label of each box by itself, and among the others."""
     from scenegpi import PredictOptions, Predictor
     from scenegpi.files import whole_file
     from scenegpi.rendered import render_scene
@@ -74,34 +75,34 @@ def _see(out: Path, console: Console) -> None:
         said = {triplet[:3] for triplet in truth.triplets()}
         if index == SCENES[0]:
             console.print(render(found, columns=min(max(console.width - 1, 16), 100)))
-        say(f"{file}: {len(truth)} boxes")
+        say(f"{file}: {counted(len(truth), 'box')}")
         for k in range(len(truth)):
             if looked[k] != found.labels[k]:
                 first, last = truth.vocabulary.objects[looked[k]], found.names[k]
                 mark = "+" if last == truth.names[k] else "-" if first == truth.names[k] else " "
-                say(f"  {mark} looks like a {first}, among the others it is a {last}")
+                say(f"  {mark} by itself: {first}; with context: {last}")
         for triplet in found.triplets(top=6):
             say(f"  {'+' if triplet[:3] in said else ' '} {triplet}")
         say(f"  {found.draw(out / f'scene-{index}.png', file)}")
-    say(f"labels right: {alone} of {boxes} by each box alone, {among} with context (+ marks what the scene says too)")
+    say(f"correct labels: {alone} of {boxes} from each box alone, {among} with context (+ agrees with the scene)")
 
 
 def _predict(dataset: Dataset, out: Path) -> None:
-    """The layout model on the sample scenes; + marks what the scene's own relations say too."""
+    """The layout model on the sample scenes; + marks relations that the scene has, too."""
     from scenegpi import PredictOptions, Predictor
 
     predictor = Predictor("vg150-layout", options=PredictOptions(top=8))
     for graph in dataset:
         found = predictor(boxes=graph.boxes, labels=graph.names, width=graph.width, height=graph.height)
         said = {triplet[:3] for triplet in graph.triplets()}
-        say(f"{graph.file}: {len(graph)} boxes")
+        say(f"{graph.file}: {counted(len(graph), 'box')}")
         for triplet in found.triplets(top=8):
             say(f"  {'+' if triplet[:3] in said else ' '} {triplet}")
         say(f"  {found.replace(file=graph.file).draw(out / f'predicted-{graph.image_id}.png')}")
 
 
 def _invariance(graph: SceneGraph) -> None:
-    """Relabels the nodes of a scene at random: GPI layers don't notice, a network that reads a list does."""
+    """Reorders the nodes of a scene at random: GPI layers don't notice, a network that reads a list does."""
     import torch
 
     from scenegpi.features import SceneBatch, pair_geometry
@@ -115,7 +116,7 @@ def _invariance(graph: SceneGraph) -> None:
     flat = FlatGraph(boxes, batch.edge_index, edges)
     for kind in ("sum", "neighbour", "feature"):
         layer = GPILayer(4, edges.shape[1], 10, 5, hidden=64, aggregation=kind)
-        say(f"GPI layer ({kind}):  labels change by {permutation_gap(layer, flat):.0e} when the boxes are relisted")
+        say(f"GPI layer ({kind}):  labels change by {permutation_gap(layer, flat):.0e} when the boxes are reordered")
     lstm = torch.nn.LSTM(4, 10)
     gap = permutation_gap(lambda x, **_: lstm(x)[0], flat)
     say(f"an LSTM over the list:  by {gap:.1f}")
@@ -123,4 +124,4 @@ def _invariance(graph: SceneGraph) -> None:
     lengths = edges.abs()
     proof = HashConstruction(shortest_paths)(marked, batch.edge_index, lengths)
     same = torch.allclose(proof, apply_black_box(shortest_paths, marked, batch.edge_index, lengths))
-    say(f"the proof of Theorem 1, run on shortest paths: labels {'given back exactly' if same else 'DIFFER'}")
+    say(f"the proof of Theorem 1, run on shortest paths: labels {'reproduced exactly' if same else 'DIFFER'}")

@@ -12,7 +12,7 @@ import typer
 
 from scenegpi.commands.scoring import evaluate_file, evaluate_model
 from scenegpi.commands.terminal import make_console, say
-from scenegpi.errors import MetricError
+from scenegpi.errors import MetricError, counted
 from scenegpi.files import write_json
 from scenegpi.metrics.protocol import Constraint, Empty, Match, Protocol, Several, Task
 
@@ -36,7 +36,7 @@ def result_table(result: Result) -> Table:
 
 
 def difference_table(differences: Mapping[str, Difference], ks: tuple[int, ...]) -> Table:
-    """Paired differences in points, the plain figures only; a star where the interval leaves 0 out."""
+    """Paired differences in points, the plain figures only; a star where the interval excludes 0."""
     cells = {}
     for name, found in differences.items():
         if "-" not in name:
@@ -72,10 +72,17 @@ def eval_command(
     predictions: Annotated[
         Path | None, typer.Argument(help="JSON lines, or an npz file that holds the ground truth too.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="In place of a file: run this model, a folder or a name.")] = None,
-    data: Annotated[Path | None, typer.Option(help="The ground truth, for JSON lines: any known data set.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Instead of a file: run this model (a folder or a shipped name).")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The ground truth, for JSON lines and --model: a data set of any known format.")
+    ] = None,
     photos: Annotated[Path | None, typer.Option(help="With --model: the folder of the photos.")] = None,
     limit: Annotated[int, typer.Option(help="With --model: only this many images; 0 for all.", min=0)] = 0,
+    informative: Annotated[
+        float, typer.Option(help="With --model: prefer rare predicates to common ones.", min=0, max=1)
+    ] = 0.0,
     device: Annotated[str, typer.Option(help="With --model: where it runs, cpu, cuda, ...")] = "cpu",
     split: Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")] = None,
     train: Annotated[Path | None, typer.Option(help="Training data, for zR@K and head, body, tail.")] = None,
@@ -83,17 +90,19 @@ def eval_command(
     k: Annotated[str, typer.Option(help="The K's of recall@K.")] = "20,50,100",
     constraint: Annotated[Constraint, typer.Option(help="One predicate per pair, all of them (ng), or both.")] = "both",
     empty: Annotated[
-        Empty, typer.Option(help="Images without predictions: 0, left out, or as in the field.")
+        Empty, typer.Option(help="Images without predictions: count 0, are left out, or as is usual for each figure.")
     ] = "field",
-    several: Annotated[Several, typer.Option(help="Several predicates of a pair in a list of triplets.")] = "refuse",
+    several: Annotated[
+        Several, typer.Option(help="A pair with several predicates: refuse it, or keep the best.")
+    ] = "refuse",
     per_pair: Annotated[str, typer.Option(help="Predicates per pair of VRD's predicate detection: 1,70.")] = "",
-    iou: Annotated[float, typer.Option(help="How much boxes must overlap.")] = 0.5,
+    iou: Annotated[float, typer.Option(help="IoU from which two boxes match.")] = 0.5,
     match: Annotated[Match, typer.Option(help="Boxes that overlap, or only the same boxes (by index).")] = "overlap",
     allow_missing: Annotated[bool, typer.Option("--allow-missing", help="Images may lack a prediction.")] = False,
     bootstrap: Annotated[int, typer.Option(help="Replicates of the 95% intervals; 0 for none.", min=0)] = 1000,
     seed: Annotated[int, typer.Option(help="Random seed of the bootstrap.")] = 0,
     against: Annotated[Path | None, typer.Option(help="Another system's predictions, for a paired comparison.")] = None,
-    published: Annotated[bool, typer.Option("--published", help="Show published figures beside.")] = False,
+    published: Annotated[bool, typer.Option("--published", help="Also show published figures.")] = False,
 ) -> None:
     """Score predictions, or a model, against ground truth: R@K, mR@K, zR@K, A@K, with and without graph constraint."""
     if (predictions is None) == (model is None):
@@ -109,7 +118,8 @@ def eval_command(
     if model is None:
         result = evaluate_file(file, protocol, allow_missing=allow_missing, **how)
     else:
-        result = evaluate_model(model, protocol, photos=photos, limit=limit, device=device, **how)
+        options: dict[str, Any] = {"photos": photos, "limit": limit, "informative": informative, "device": device}
+        result = evaluate_model(model, protocol, **options, **how)
     extra: dict[str, Any] = {"predictions" if model is None else "model": str(file), "task": task}
     extra |= {"data": None if data is None else str(data), "split": split}  # so that a report finds the images
     differences: dict[str, Difference] = {}
@@ -139,13 +149,15 @@ def _print(result: Result, differences: dict[str, Difference], against: Path | N
 
     console = make_console()
     console.print(result_table(result))
-    console.print(Text(f"{result.images:,} images, {result.counts['relations']:,} relations. {result.protocol}."))
+    images, relations = counted(result.images, "image"), counted(result.counts["relations"], "relation")
+    console.print(Text(f"{images}, {relations}. {result.protocol}."))
     for note in [*result.notes, *([f"Zero-shot: {result.zero_shot}."] if result.zero_shot else [])]:
         console.print(Text(note, style="bold reverse" if note.startswith("SCORED ON") else ""), soft_wrap=True)
     if differences:
         console.print(difference_table(differences, result.protocol.ks))
         console.print(
-            Text(f"In points, to {against} on the same images; * the 95% interval leaves 0 out."), soft_wrap=True
+            Text(f"In points, compared with {against} on the same images; * the 95% interval excludes 0."),
+            soft_wrap=True,
         )
     if published:
         from scenegpi.metrics.published import published as reported
@@ -159,4 +171,4 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.replace(",", " ").split())
     except ValueError:
-        raise typer.BadParameter(f"{option}: expected whole numbers with commas, found {text!r:.60}") from None
+        raise typer.BadParameter(f"{option}: expected whole numbers separated by commas, found {text!r:.60}") from None

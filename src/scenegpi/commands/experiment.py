@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from scenegpi.commands.terminal import make_console, say
+from scenegpi.errors import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +22,8 @@ __all__ = ["labelling"]
 
 def labelling(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Two sample counts, one seed, short training: a minute or two.")
+        bool,
+        typer.Option("--quick", help="Two sample counts, one seed, short training: one to two minutes of CPU time."),
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for numbers, figure and finished cells.")] = Path("out/labelling"),
     seeds: Annotated[int | None, typer.Option(help="Runs of each cell; 3 in full, 1 with --quick.", min=1)] = None,
@@ -33,7 +35,7 @@ def labelling(
     """Section 5.1 of the paper: accuracy of graph labelling against the number of training samples.
 
     GPI in both forms, an LSTM and a fully-connected network of the same size. Finished cells are kept in OUT/cells: run
-    the same command again after an interruption and it goes on where it stopped.
+    the same command again after an interruption and it continues where it stopped.
     """
     try:
         if draw is None:
@@ -43,7 +45,7 @@ def labelling(
             out.mkdir(parents=True, exist_ok=True)
         _show(results, out)
     except KeyboardInterrupt:
-        say(f"stopped; the same command goes on with the cells in {out / 'cells'}", error=True)
+        say(f"stopped; run the same command again to continue with the cells in {out / 'cells'}", error=True)
         raise typer.Exit(130) from None
     except OSError as error:
         _fail(f"{error.filename or out}: {error.strerror or error}")
@@ -137,7 +139,7 @@ def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
         results = run(plan.cells, folder, on_start, on_check, on_done)
         progress.update(bar, description="")
     if len(ran) < len(results):
-        console.print(f"{len(results) - len(ran)} cells were finished before and were read from {folder}")
+        console.print(f"{counted(len(results) - len(ran), 'cell')} finished before, read from {folder}")
     return results
 
 
@@ -168,7 +170,7 @@ def _show(results: dict[str, Any], out: Path) -> None:
     console.print(f"no network of the form rho(z_k, g) can exceed {results['strict_ceiling']:.2%} here (n = 10)")
     if results.get("plan") == "quick":
         console.print(
-            "quick: 400 steps each, too few for the LSTM and the strict form to show their best; run it in full"
+            "quick: 400 steps each, too few for the LSTM and the strict form to reach their best; run it in full"
         )
     for path in draw_labelling(results, out):
         say(f"{path}: the curves")

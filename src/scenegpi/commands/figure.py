@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from scenegpi.commands.terminal import say
+from scenegpi.errors import counted
 
 if TYPE_CHECKING:
     from scenegpi.data import Dataset
@@ -18,8 +19,8 @@ Task = Literal["predcls", "sgcls"]
 Out = Annotated[Path, typer.Option(help="The picture to write, .png or .svg.")]
 Data = Annotated[Path | None, typer.Option(help="A data set of any known format; by default the sample.")]
 Split = Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")]
-Photos = Annotated[Path | None, typer.Option(help="The folder of the photos, where it is not beside the data.")]
-Model = Annotated[str, typer.Option(help="A model, a folder or a shipped name.")]
+Photos = Annotated[Path | None, typer.Option(help="Folder of the photos, if it is not beside the data.")]
+Model = Annotated[str, typer.Option(help="A model: a folder or a shipped name.")]
 Given = Annotated[Task, typer.Option(help="Labels given (predcls), or predicted too (sgcls).")]
 
 
@@ -35,14 +36,15 @@ def qualitative(
     ] = None,
     task: Given = "predcls",
     image: Annotated[
-        list[str] | None, typer.Option(help="An id or file name, may be repeated; by default the most instructive.")
+        list[str] | None,
+        typer.Option(help="An id or file name, may be repeated; by default those that context changes most."),
     ] = None,
     rows: Annotated[int, typer.Option(help="Number of images to pick.", min=1, max=20)] = 3,
     limit: Annotated[int, typer.Option(help="Number of images to pick from, the first ones.", min=1)] = 1000,
 ) -> None:
     """Input, ground truth, baseline and GPI side by side; what context corrects or spoils is marked.
 
-    Picked are images of at most 12 boxes with most labels corrected by context, and last the one with most spoiled.
+    Picks images of at most 12 boxes in which context corrects most labels, and last the one in which it spoils most.
     """
     from scenegpi.models import load_model
     from scenegpi.viz.compare import compare, first_stage, pick
@@ -70,7 +72,7 @@ def qualitative(
     draw_qualitative(shown, where, out, (_name(baseline or "baseline"), _name(model)), totals)
     for row in shown:
         name = row.truth.file or row.truth.image_id
-        say(f"image {name}: {row.corrected} corrected, {row.spoiled} spoiled of {len(row.pairs)} pairs")
+        say(f"image {name}: {row.corrected} corrected, {row.spoiled} spoiled of {counted(len(row.pairs), 'pair')}")
     if totals is not None:
         say("{images:,} images: {corrected:,} labels corrected, {spoiled:,} spoiled, {pairs:,} pairs".format(**totals))
     say(f"{out}: drawn")
@@ -82,7 +84,7 @@ def attention(
     data: Data = None,
     image: Annotated[str | None, typer.Option(help="The image's id or file name; by default the first.")] = None,
     node: Annotated[
-        int | None, typer.Option(help="The box whose attention is shown; by default the most telling.")
+        int | None, typer.Option(help="Index of the box whose attention is shown; by default the least even one.")
     ] = None,
     split: Split = None,
     photos: Photos = None,
@@ -117,11 +119,11 @@ def _watched(dataset: Dataset) -> Dataset:
     import sys
 
     if sys.stderr.isatty():
-        say(f"looking at {len(dataset):,} images ...", error=True)
+        say(f"comparing on {counted(len(dataset), 'image')} ...", error=True)
     return dataset
 
 
 def _name(model: str) -> str:
-    """What a model is called: in a run's folder it is the run that has a name."""
+    """A model's name; for RUN/model that of the run."""
     path = Path(model)
     return (path.resolve().parent.name if path.name == "model" else path.name) or model

@@ -1,4 +1,4 @@
-"""`scenegpi predict`: photos and boxes in, scene graphs out; thin, it parses, calls and prints."""
+"""`scenegpi predict`: photos and boxes in, scene graphs out; parses, calls and prints."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def predict(
         typer.Option("--photos", help="Folder of the boxes' photos.", rich_help_panel=INPUT, show_default=False),
     ] = None,
     sizes: Annotated[
-        Path | None, typer.Option(help="JSON of image sizes.", rich_help_panel=INPUT, show_default=False)
+        Path | None,
+        typer.Option(help="JSON of image sizes, for boxes in fractions.", rich_help_panel=INPUT, show_default=False),
     ] = None,
     detector: Annotated[
         str | None, typer.Option(help="Find boxes with this detector.", rich_help_panel=INPUT, show_default=False)
@@ -54,13 +55,17 @@ def predict(
     ] = None,
     labels: Annotated[
         str,
-        typer.Option(help="Given labels: auto, believed, or found anew (see docs/predict.md).", rich_help_panel=MODEL),
+        typer.Option(
+            help="Given labels: auto, believed, or found (ignored and predicted); see docs/predict.md.",
+            rich_help_panel=MODEL,
+        ),
     ] = "auto",
     min_score: Annotated[
         float, typer.Option(min=0, max=1, help="Leave out boxes that score less.", rich_help_panel=MODEL)
     ] = 0.0,
     nms: Annotated[
-        float, typer.Option(min=0, max=1, help="Drop boxes that overlap a better one by more.", rich_help_panel=MODEL)
+        float,
+        typer.Option(min=0, max=1, help="Drop boxes that overlap a better one by more (IoU).", rich_help_panel=MODEL),
     ] = 1.0,
     max_boxes: Annotated[
         int, typer.Option(min=1, max=4096, help="Keep at most this many boxes per image.", rich_help_panel=MODEL)
@@ -70,7 +75,7 @@ def predict(
         typer.Option(
             min=-1,
             max=2,
-            help="Guess unknown labels by word vectors from this cosine up; 2: never.",
+            help="Least cosine to match unknown labels by word vectors; 2: never.",
             rich_help_panel=MODEL,
         ),
     ] = 0.8,
@@ -90,13 +95,22 @@ def predict(
     min_relation: Annotated[
         float, typer.Option(min=0, max=1, help="Leave out relations that score less.", rich_help_panel=OUTPUT)
     ] = 0.1,
+    informative: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Prefer rare predicates to common ones; 0: not at all.", rich_help_panel=OUTPUT
+        ),
+    ] = 0.3,
+    tidy: Annotated[
+        bool, typer.Option(help="Leave out mutual repeats and absurd relations.", rich_help_panel=OUTPUT)
+    ] = True,
     distributions: Annotated[
         bool, typer.Option("--distributions", help="Also write whole distributions (large).", rich_help_panel=OUTPUT)
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Worker processes.", rich_help_panel=RUN)] = 1,
     batch: Annotated[int, typer.Option(min=1, max=4096, help="Images per write.", rich_help_panel=RUN)] = 64,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in this very folder.", rich_help_panel=RUN)
+        bool, typer.Option("--resume", help="Continue the run in this folder, or fail.", rich_help_panel=RUN)
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what is in the folder.", rich_help_panel=RUN)] = False,
 ) -> None:
@@ -123,6 +137,7 @@ def predict(
     wanted = _formats(formats)
     values = {"labels": labels, "nms": nms, "max_boxes": max_boxes, "min_score": min_score, "top": top}
     values |= {"min_relation": min_relation, "similarity": similarity, "distributions": distributions}
+    values |= {"informative": informative, "tidy": tidy}
     options = override(PredictOptions(), values, "")
     files = find_photos(photos or [], out)
     data = None if boxes is None else open_boxes(boxes, files, format, names, photo_folder, sizes)
@@ -188,7 +203,7 @@ def _threads(jobs: int) -> int:
 
 
 def _settings(model: str, finder: str | None, options: Any) -> dict[str, Any]:
-    """What decides the answers, and must be the same when a run is continued."""
+    """What determines the predictions, and must be the same when a run is continued."""
     from scenegpi import __version__
     from scenegpi.options import plain
 

@@ -80,7 +80,7 @@ def find_photos(paths: Sequence[str], out: Path) -> list[Path]:
             files = (file for file in path.rglob("*") if file.suffix.lower() in PHOTOS and file.is_file())
             inside = sorted(file for file in files if path.resolve() == ours or ours not in file.resolve().parents)
             if not inside:
-                raise DataError(path, "the folder holds no photo")
+                raise DataError(path, "there is no photo in this folder")
             found |= dict.fromkeys(inside)
         elif path.exists():
             found[path] = None
@@ -110,11 +110,11 @@ def open_boxes(
     dataset = open_dataset(path, format=format, names=table, images=beside, sizes=sizes)
     if not len(dataset):
         first = f" ({dataset.report.first_error})" if dataset.report.first_error else ""
-        raise DataError(path, f"holds no image that can be used{first}")
+        raise DataError(path, f"there is no usable image in it{first}")
     objects = dataset.vocabulary.objects
     if objects and all(name.startswith("class ") for name in objects):
         hint = "add --names FILE, or --names coco for the 80 names of COCO"
-        raise DataError(path, f"its classes have numbers but no names, and a model goes by names: {hint}")
+        raise DataError(path, f"its classes have numbers but no names, which a model needs: {hint}")
     return dataset
 
 

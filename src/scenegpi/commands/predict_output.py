@@ -1,8 +1,8 @@
-"""What `scenegpi predict` writes: predictions.jsonl, appended so that nothing is lost; pictures and exports.
+"""What `scenegpi predict` writes: predictions.jsonl, appended, so that nothing is lost; pictures and exports.
 
-A line is a graph in the project's JSON form (docs/formats.md), with two keys more: `source`, what the image was given
-as, and `name`, how its files are called. A batch is one write to the end of the file, forced to disk. A line that a
-crash or a full disk tore is cut off when the run goes on.
+A line is a graph in the project's JSON form (docs/formats.md), with two more keys: `source`, what the image was given
+as, and `name`, the name of its files. A batch is one write to the end of the file, forced to disk. A line that a
+crash or a full disk tore is cut off when the run is continued.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PredictionLog:
             if self.path.exists() and not self.force:
                 changed = _difference(self.folder, self.settings)
                 if changed is not None:
-                    raise DataError(self.folder / RUN, f"{changed}: go on as before, or use --force")
+                    raise DataError(self.folder / RUN, f"{changed}: continue with the same settings, or use --force")
                 self._recover()
             else:
                 self.path.unlink(missing_ok=True)
@@ -117,7 +117,7 @@ class PredictionLog:
                     try:
                         self._written.add(Vocabulary.from_dict(vocabulary).reference)
                     except ValueError as error:
-                        raise DataError(self.path, f"vocabulary: {error}; --force starts anew") from None
+                        raise DataError(self.path, f"vocabulary: {error}; use --force to start again") from None
                 self.done.add(data["source"])
                 end += len(line)
             handle.truncate(end)
@@ -166,7 +166,7 @@ def write_whole(folder: Path, formats: Iterable[str]) -> list[Path]:
 
 
 def _numbered(dataset: Dataset) -> Iterator[SceneGraph]:
-    """COCO's tools want ids of images: where none has one, their place is it."""
+    """COCO's tools need image ids: if no image has one, they are numbered."""
     nameless = all(graph.image_id is None for graph in dataset)
     for i, graph in enumerate(dataset, 1):
         yield graph.replace(image_id=i) if nameless else graph

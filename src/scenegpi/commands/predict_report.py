@@ -1,4 +1,4 @@
-"""What `scenegpi predict` says at the end: a few graphs in words, what became of labels and boxes, what lies where."""
+"""What `scenegpi predict` prints at the end: a few graphs, what became of labels and boxes, the files written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scenegpi.commands.predict_run import SHOWN, Setup, Summary
 from scenegpi.commands.terminal import say
 from scenegpi.data import Dataset
 from scenegpi.data.detector_results import NO_LABEL
-from scenegpi.errors import printable
+from scenegpi.errors import counted, printable
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import model_vocabulary
@@ -39,7 +39,7 @@ def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[
         if count and not reason.startswith(UNMATCHED):
             console.print(Text(printable(f"{counted(count, 'box')} left out: {reason}")), soft_wrap=True)
     if summary.photos_drawn and not summary.photos_read:
-        text = "labels without scores are believed: the photo is only drawn, not read by the network"
+        text = "labels without scores are taken as given: the photo is only drawn on, the model does not use it"
         console.print(Text(text, style="dim"), soft_wrap=True)
     _written(console, summary, setup, whole)
     problems = list(summary.skipped)
@@ -77,7 +77,7 @@ def triplets(graph: SceneGraph) -> Table:
 
 
 def label_lines(summary: Summary, setup: Setup) -> list[str]:
-    """What became of labels that the model does not know by that name, with the boxes that each cost or changed."""
+    """What became of labels that the model does not know by that name, and the number of boxes of each."""
     target = model_vocabulary(setup.model)
     lines: list[str] = []
     for vocabulary, counts in summary.names.items():
@@ -96,7 +96,7 @@ def label_lines(summary: Summary, setup: Setup) -> list[str]:
 
 def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]) -> None:
     folder = setup.folder
-    again = f"; {counted(summary.resumed, 'image')} there already" if summary.resumed else ""
+    again = f"; {counted(summary.resumed, 'image')} done before" if summary.resumed else ""
     parts = ((summary.predicted, "image"), (summary.boxes, "box"), (summary.relations, "relation"))
     counts = ", ".join(counted(*part) for part in parts) + again
     console.print(Text(printable(f"wrote {folder / LINES}: {counts}")), soft_wrap=True)
@@ -106,8 +106,3 @@ def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]
         files = [Path(summary.shown[0][1] + suffix(kind)) for kind in each]
     for path in [*(folder / file for file in files if summary.predicted), *whole]:
         console.print(Text(printable(f"      {path}")), soft_wrap=True)
-
-
-def counted(count: int, name: str) -> str:
-    """A number of things: 1 box, 2 boxes."""
-    return f"{count:,} {name}{'' if count == 1 else 'es' if name.endswith('x') else 's'}"

@@ -1,4 +1,4 @@
-"""Commands that say at the end what was left out: until then the library's warnings about it are held back."""
+"""For commands that print at the end what was left out: the library's own warnings about it are silenced."""
 
 from __future__ import annotations
 

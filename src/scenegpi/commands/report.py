@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from scenegpi.commands.terminal import make_console, say
+from scenegpi.errors import counted
 
 if TYPE_CHECKING:
     from scenegpi.viz.report.exhibit import Exhibit, Pair
@@ -22,13 +23,13 @@ def report(
     run: Annotated[str, typer.Argument(help="A run's folder, a file of `eval --json`, a model's folder or name.")],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     data: Annotated[
-        Path | None, typer.Option(help="Images to score and to show; a run has its own.", show_default=False)
+        Path | None, typer.Option(help="Data set to score and show; by default the run's own.", show_default=False)
     ] = None,
     split: Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")] = None,
     photos: Annotated[Path | None, typer.Option(help="The folder of the photos.", show_default=False)] = None,
-    model: Annotated[str | None, typer.Option(help="In place of the model that RUN names.", show_default=False)] = None,
-    task: Annotated[Task | None, typer.Option(help="By default that of RUN's figures.", show_default=False)] = None,
-    limit: Annotated[int, typer.Option(help="Images in the gallery; 0 for none.", min=0, max=60)] = 12,
+    model: Annotated[str | None, typer.Option(help="Use this model instead of RUN's.", show_default=False)] = None,
+    task: Annotated[Task | None, typer.Option(help="By default the task of RUN's figures.", show_default=False)] = None,
+    limit: Annotated[int, typer.Option(help="Number of images in the gallery; 0 for none.", min=0, max=60)] = 12,
 ) -> None:
     """Figures, curves, predicates and a gallery with attention, in one file that opens without a network."""
     from scenegpi.commands.scoring import trained_on_note
@@ -58,9 +59,9 @@ def report(
         say(warning)
     write_report(out, source, result, shown, warning=warning)
     size = out.stat().st_size / 1e6
-    say(f"{out}: {len(shown)} images, {size:.1f} MB; open it in a browser")
+    say(f"{out}: {counted(len(shown), 'image')}, {size:.1f} MB; open it in a browser")
     if found is None:
-        say("without images: name a data set with --data for a gallery and figures of each predicate")
+        say("no images: give a data set with --data for a gallery and figures per predicate")
 
 
 def _exhibit(
@@ -88,7 +89,7 @@ def _exhibit(
         name = f"{data}{f' ({split})' if split else ''}"
         return of_dataset(network, open_dataset(data, split, images=photos), task or source.task), name
     if source.predictions is None or data is None:
-        raise DataError(source.path, "names no model; give one with --model")
+        raise DataError(source.path, "has no model; give one with --model")
     return _of_file(source, open_dataset(data, split, images=photos)), f"{data}{f' ({split})' if split else ''}"
 
 

@@ -46,7 +46,7 @@ def evaluate_file(
     options: dict[str, Any] = {"bootstrap": bootstrap, "seed": seed}
     if predictions.suffix.lower() == ".npz":
         if data is not None or split is not None or train is not None:
-            raise DataError(predictions, "an npz file holds its own ground truth; --data, --split, --train don't go")
+            raise DataError(predictions, "an npz file has its own ground truth; leave out --data, --split and --train")
         from scenegpi.data.evaluation_npz import EvaluationNpz
         from scenegpi.metrics.zero_shot import ZeroShot
 
@@ -58,7 +58,7 @@ def evaluate_file(
         total = len(file)
     else:
         if data is None:
-            raise DataError(predictions, "the ground truth is missing, give it with --data (or use an npz file)")
+            raise DataError(predictions, "the ground truth is missing: give it with --data (or use an npz file)")
         truth = open_dataset(data, split)
         found = open_dataset(predictions, vocabulary=truth.vocabulary, strict=True, trust=True)
         if train is not None:
@@ -82,13 +82,15 @@ def evaluate_model(
     train: Path | None = None,
     photos: Path | None = None,
     limit: int = 0,
+    informative: float = 0.0,
     device: str = "cpu",
     bootstrap: int = 1000,
     seed: int = 0,
 ) -> Result:
     """Run a model (a folder or a shipped name) on a data set and score it, in the model's vocabulary.
 
-    `photos` is a folder of photos, `limit` a number of images, the first ones; the other arguments are as for a file.
+    `photos` is a folder of photos, `limit` a number of images, the first ones, `informative` the dial of
+    `PredictOptions`; the other arguments are as for a file.
     Where the model was trained on some of the images, the result's first note says so.
     """
     from scenegpi.data import DataError, open_dataset
@@ -97,10 +99,10 @@ def evaluate_model(
     from scenegpi.prediction import PredictOptions, Predictor, scored_pairs
 
     if data is None:
-        raise DataError(source, "which images? Give a data set with --data")
+        raise DataError(source, "a model needs images: give a data set with --data")
     if protocol.task == "sgdet":
-        raise DataError(source, "task sgdet: a model labels boxes that are given, it finds none (predcls or sgcls)")
-    predictor = Predictor(source, options=PredictOptions.scoring(protocol.task), device=device)
+        raise DataError(source, "task sgdet: a model needs boxes, it does not find them; use predcls or sgcls")
+    predictor = Predictor(source, options=PredictOptions.scoring(protocol.task, informative), device=device)
     truth = open_dataset(data, split, images=photos)
     truth = truth[:limit] if limit else truth
     vocabulary = predictor.model.vocabulary
@@ -119,6 +121,8 @@ def evaluate_model(
     except (MetricError, GraphError) as error:
         raise DataError(data, str(error)) from None
     result = state.result()
+    if informative:
+        result.notes.append(f"Predicates weighed by their training frequency to the power -{informative:g}.")
     if known:
         result.notes.insert(0, trained_on_note(known, len(truth)))
     return result
@@ -128,7 +132,7 @@ def trained_on_note(known: int, images: int) -> str:
     """What is said where a model is scored on images that it was trained on."""
     return (
         f"SCORED ON ITS OWN TRAINING IMAGES: {known:,} of {images:,}. "
-        "These figures do not tell how the model does on new images."
+        "These figures do not show how well the model does on new images."
     )
 
 
@@ -141,7 +145,7 @@ def matched(found: Dataset, truth: Dataset, allow_missing: bool) -> Pairs:
     for i, graph in enumerate(truth):
         for name in _names(graph):
             if place.setdefault(name, i) != i:
-                raise DataError(truth.path, f"two images are called {name!r:.60}")
+                raise DataError(truth.path, f"two images are named {name!r:.60}")
     align = Alignment(truth.vocabulary)
     seen: set[int] = set()
     for graph in found:

@@ -31,10 +31,10 @@ def print_statistics(dataset: Dataset, figures: Statistics, rows: int) -> None:
     head.add_row("boxes", f"{figures.boxes:,}")
     head.add_row("relations", f"{figures.relations:,}")
     share = figures.duplicate_relations / max(figures.relations, 1)
-    head.add_row("  exact repeats among them", f"{figures.duplicate_relations:,} ({share:.1%})")
+    head.add_row("  exact duplicates", f"{figures.duplicate_relations:,} ({share:.1%})")
     for name, values in (
-        ("boxes an image", figures.boxes_per_image),
-        ("relations an image", figures.relations_per_image),
+        ("boxes per image", figures.boxes_per_image),
+        ("relations per image", figures.relations_per_image),
     ):
         s = summary(values)
         head.add_row(name, f"mean {s['mean']:.1f}, median {s['median']:g}, {s['min']} to {s['max']}")
@@ -43,7 +43,7 @@ def print_statistics(dataset: Dataset, figures: Statistics, rows: int) -> None:
     _histogram(console, "classes", ranked(vocabulary.objects, figures.object_counts), rows)
     if vocabulary.predicates:
         _histogram(console, "predicates", ranked(vocabulary.predicates, figures.predicate_counts), rows)
-    _histogram(console, "boxes an image", _bins(figures.boxes_per_image), 0, share=False)
+    _histogram(console, "boxes per image", _bins(figures.boxes_per_image), 0, share=False)
 
 
 def _histogram(console: Console, title: str, counts: dict[str, int], rows: int, share: bool = True) -> None:
@@ -58,7 +58,7 @@ def _histogram(console: Console, title: str, counts: dict[str, int], rows: int, 
 
 
 def _bins(values: np.ndarray) -> dict[str, int]:
-    """Boxes an image in a few ranges."""
+    """Boxes per image in a few ranges."""
     edges = [0, 1, 2, 5, 10, 15, 20, 30, 50, 100, np.inf]
     return dict(_ranges(values, edges))
 

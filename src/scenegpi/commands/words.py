@@ -1,4 +1,4 @@
-"""`scenegpi words train CAPTIONS` and `scenegpi words neighbours FILE WORD...`: thin, they parse, call and print."""
+"""`scenegpi words train CAPTIONS` and `scenegpi words neighbours FILE WORD...`: parse, call, print."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ if TYPE_CHECKING:
 
 SHOWN = ("dog", "wearing", "street")
 
-app = typer.Typer(help="Word vectors: learn them from captions, look at them.", no_args_is_help=True)
+app = typer.Typer(help="Word vectors: learn them from captions, show neighbours.", no_args_is_help=True)
 
 
 @app.command()
 def train(
-    captions: Annotated[Path, typer.Argument(help="Text file, one caption a line.")],
+    captions: Annotated[Path, typer.Argument(help="Text file, one caption per line.")],
     out: Annotated[Path, typer.Option(help="File to write (safetensors).")],
     dim: Annotated[int, typer.Option(min=1, max=4096, help="Width of the vectors.")] = 300,
-    window: Annotated[int, typer.Option(min=1, max=1000, help="Words that far apart count as together.")] = 10,
+    window: Annotated[
+        int, typer.Option(min=1, max=1000, help="Largest distance of two words that count as a pair.")
+    ] = 10,
     min_count: Annotated[int, typer.Option(min=1, help="Rarer words are left out.")] = 2,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the counts.")] = 30,
-    zeros: Annotated[float, typer.Option(min=0, help="Pairs that never meet, for each that does.")] = 1.0,
-    sum_vectors: Annotated[bool, typer.Option("--sum", help="The paper's w + w~ in place of w.")] = False,
+    epochs: Annotated[int, typer.Option(min=1, help="Number of passes over the counts.")] = 30,
+    zeros: Annotated[float, typer.Option(min=0, help="Pairs that never occur, sampled for each pair that does.")] = 1.0,
+    sum_vectors: Annotated[bool, typer.Option("--sum", help="GloVe's w + w~ as vectors, instead of w.")] = False,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    half: Annotated[bool, typer.Option("--half", help="Write numbers of half the size (float16).")] = False,
+    half: Annotated[bool, typer.Option("--half", help="Write half precision (float16).")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Learn GloVe vectors from captions."""
@@ -66,9 +68,9 @@ def train(
 
 @app.command()
 def neighbours(
-    file: Annotated[str, typer.Argument(help="Vectors: a file of ours, a GloVe text file, or glove-6b.")],
+    file: Annotated[str, typer.Argument(help="Vectors: a file of `words train`, a GloVe text file, or glove-6b.")],
     words: Annotated[list[str], typer.Argument(help="Words or labels.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many neighbours.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of neighbours.")] = 10,
 ) -> None:
     """Show the nearest neighbours of words, by cosine."""
 
@@ -86,7 +88,7 @@ def neighbours(
 
 
 def neighbour_table(vectors: WordVectors, words: list[str], k: int = 8) -> Table:
-    """One row a word: its k nearest neighbours and their cosines."""
+    """One row per word: its k nearest neighbours and their cosines."""
     from rich.table import Table
 
     table = Table("word", f"{k} nearest neighbours (cosine)", title=printable(vectors.source) or None)

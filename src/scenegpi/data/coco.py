@@ -60,7 +60,8 @@ def read_coco(path: Path, report: Report) -> Columns:
                 for end in ("subject_id", "object_id")
             ]
             triples.append((*ends, _lookup(predicate_of, row, "predicate_id", where, "is no rel_category", problems)))
-        return {"relations": triples, "relation_scores": _optional(found, "score", "rel_annotations", problems)}
+        key = "predicate_score" if any("predicate_score" in row for _, row in found) else "score"
+        return {"relations": triples, "relation_scores": _optional(found, key, "rel_annotations", problems)}
 
     _add_images(file, label_of, builder, report, of_image)
     for image_id in file.orphans("rel_annotations"):

@@ -97,7 +97,7 @@ def _known(objects: Any) -> _Found | None:
     found = next((found for reader in readers if (found := reader(objects)) is not None), None)
     if found is None and isinstance(objects, list | tuple) and objects and _known(objects[0]) is not None:
         if len(objects) > 1:
-            raise GraphError(f"objects: results of {len(objects)} images; give those of one image at a time")
+            raise GraphError(f"objects: results of {len(objects)} images; give those of one image, or stream them")
         return _known(objects[0])
     return found
 
@@ -170,8 +170,8 @@ def _detectron(objects: Any) -> _Found | None:
 def _rows(objects: Any) -> _Found | None:
     if not isinstance(objects, list | tuple) or not objects or not isinstance(objects[0], Mapping):
         return None
-    if len(objects) == 1 and "boxes" in objects[0]:
-        return _torchvision(objects[0])  # a batch of one
+    if "boxes" in objects[0] or "instances" in objects[0]:
+        return None  # results of a batch
     boxes, words, scores = [], [], []
     for i, row in enumerate(objects):
         if not isinstance(row, Mapping):

@@ -193,12 +193,12 @@ def _coco_annotations(graph: SceneGraph, image_id: int | str, first: int) -> lis
 
 
 def _coco_relations(graph: SceneGraph, image_id: int | str, first: int, number: int) -> list[dict[str, Any]]:
-    rows = []
+    rows, scores = [], graph.triplet_scores()
     for i, (s, o, p) in enumerate(graph.relations.tolist()):
-        row = {"id": number + i, "image_id": image_id, "subject_id": first + s, "object_id": first + o}
+        row: dict[str, Any] = {"id": number + i, "image_id": image_id, "subject_id": first + s, "object_id": first + o}
         row["predicate_id"] = p + 1
         if graph.relation_scores is not None:
-            row["score"] = graph.relation_scores.item(i)
+            row["score"], row["predicate_score"] = scores.item(i), graph.relation_scores.item(i)
         rows.append(row)
     return rows
 

@@ -12,6 +12,7 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction.evidence import Task
 from scenegpi.prediction.options import PredictOptions
+from scenegpi.prediction.relation_counts import RelationCounts, mutual_repeats
 
 
 def decode(
@@ -21,12 +22,15 @@ def decode(
     edges: NDArray[np.float32],
     task: Task,
     options: PredictOptions,
+    counts: RelationCounts | None,
 ) -> Iterator[SceneGraph | None]:
     """The graphs of a batch with what the model says of them; None for one whose answer is not finite.
 
     nodes (N, C) and edges (E, 1 + P), column 0 "no relation". In PredCls labels stay as they were given; in SGCls
-    `labels` are the most probable ones and `scores` their probabilities.
+    `labels` are the most probable ones and `scores` their probabilities. `counts` are those of the training relations.
     """
+    if counts is not None:
+        edges = counts.informative(edges, options.informative)
     best = edges[:, 1:].argmax(axis=1).astype(np.int32)
     score = edges[np.arange(len(edges)), best + 1]
     sure = score > edges[:, 0]
@@ -50,17 +54,26 @@ def decode(
         ranked = score[on]
         if scores is not None:
             ranked = ranked * scores[local[:, 0]] * scores[local[:, 1]]
-        kept = np.flatnonzero(sure[on]) if options.top is None else np.argsort(-ranked, kind="stable")[: options.top]
+        kept = np.flatnonzero(sure[on] if options.top is None else ranked >= options.min_relation)
         kept = kept[np.argsort(-ranked[kept], kind="stable")]
-        kept = kept[ranked[kept] >= options.min_relation]
+        if options.tidy:
+            labels = fields.get("labels", graph.labels)
+            kept = _tidy(kept, local, best[on], labels, counts)
+        kept = kept[: options.top]
         fields["relations"] = np.column_stack([local[kept], best[on][kept]])
         fields["relation_scores"] = score[on][kept]
-        yield _with(graph, fields)
+        yield graph.with_fields(**fields)
 
 
-def _with(graph: SceneGraph, fields: dict[str, Any]) -> SceneGraph:
-    """The graph with fields that are of the right kind already: a check of each would take longer than the model."""
-    for value in fields.values():
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-    return SceneGraph.trusted(**{name: getattr(graph, name) for name in graph.__slots__} | fields)
+def _tidy(
+    kept: NDArray[np.int64],
+    pairs: NDArray[np.int32],
+    best: NDArray[np.int32],
+    labels: NDArray[np.integer],
+    counts: RelationCounts | None,
+) -> NDArray[np.int64]:
+    """The relations at `kept`, best first, without absurd ones and mutual repeats."""
+    if counts is not None:
+        ends = labels[pairs[kept]]
+        kept = kept[~counts.absurd(ends[:, 0], ends[:, 1], best[kept])]
+    return kept[~mutual_repeats(pairs[kept], best[kept])]

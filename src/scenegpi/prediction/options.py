@@ -25,6 +25,9 @@ class PredictOptions:
             likelier than "no relation".
         min_relation: and only those with at least this score, P(subject) P(object) P(predicate).
         similarity: how alike word vectors must find two labels (see LabelMap); above 1 nothing is guessed.
+        informative: from 0 to 1, how much rare predicates are preferred to common ones (see `relation_counts`).
+        tidy: leave out what a better relation has said already the other way round ("A next to B", "B next to A"), and
+            relations in which a label has a role that it never had in training.
         distributions: keep the whole distributions of labels and pairs.
     """
 
@@ -35,13 +38,15 @@ class PredictOptions:
     top: int | None = bounded(20, 0, 10_000)
     min_relation: float = bounded(0.1, 0.0, 1.0)
     similarity: float = bounded(THRESHOLD, -1.0, 2.0)
+    informative: float = bounded(0.3, 0.0, 1.0)
+    tidy: bool = True
     distributions: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     @classmethod
-    def scoring(cls, task: Literal["predcls", "sgcls"]) -> PredictOptions:
+    def scoring(cls, task: Literal["predcls", "sgcls"], informative: float = 0.0) -> PredictOptions:
         """All boxes and whole distributions, as metrics want them: PredCls believes labels, SGCls finds them."""
         labels: Literal["believed", "found"] = "believed" if task == "predcls" else "found"
-        return cls(labels=labels, max_boxes=4096, top=None, min_relation=0.0, distributions=True)
+        return cls(labels, 1.0, 4096, 0.0, None, 0.0, informative=informative, tidy=False, distributions=True)

@@ -1,6 +1,6 @@
 """Predictor: a model, maybe a finder of boxes, and options; images in, scene graphs out.
 
-The walk of one image: boxes (given, or found in the photo) -> the model's words -> floor, suppression, at most so many
+The walk of one image: boxes (given, or found in the photo) -> the model's labels -> score floor, NMS, at most N boxes
 -> labels by pixels and given labels (`evidence`) -> a flat batch -> the model -> a graph (`decode`).
 """
 
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scenegpi.boxes import suppress
 from scenegpi.data.detector_results import NO_LABEL, Names
 from scenegpi.data.images import photo_size
-from scenegpi.errors import DataError, GraphError
+from scenegpi.errors import DataError, GraphError, counted
 from scenegpi.features.batch import IMAGES, PAIRS, SceneBatch
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
@@ -32,6 +32,7 @@ from scenegpi.prediction.evidence import Evidence, Task, add_pixels, evidence
 from scenegpi.prediction.inputs import Item, boxes_graph
 from scenegpi.prediction.model_words import ModelWords
 from scenegpi.prediction.options import PredictOptions
+from scenegpi.prediction.relation_counts import RelationCounts
 from scenegpi.threads import one_thread
 from scenegpi.vision.detect import Detector, load_detector
 from scenegpi.vision.photos import Photo, as_photo
@@ -39,7 +40,6 @@ from scenegpi.vocabulary import Vocabulary
 
 FEW_PAIRS = 2048
 """Up to this many pairs one thread is faster than two."""
-MAX_COORDINATE = 1e7
 log = logging.getLogger("scenegpi")
 
 
@@ -81,6 +81,7 @@ class Predictor:
         self.model = (model if isinstance(model, SceneModel) else load_model(model)).to(device)
         self.options = options or PredictOptions()
         self.words = ModelWords(self.model.vocabulary, self.options.similarity)
+        self.counts = RelationCounts.of(self.model)
         self._finder = finder
 
     @property
@@ -135,9 +136,9 @@ class Predictor:
         if prediction.graph is None:
             raise GraphError(prediction.problem)
         if prediction.names and not len(prediction.graph):
-            raise GraphError(f"boxes: none is left: {'; '.join(prediction.left_out)}")
+            raise GraphError(f"boxes: none left: {'; '.join(prediction.left_out)}")
         for reason, count in prediction.left_out.items():
-            log.warning("%d of %d boxes left out: %s", count, prediction.names.total(), reason)
+            log.warning("%d of %s left out: %s", count, counted(prediction.names.total(), "box"), reason)
         return prediction.graph
 
     def stream(self, items: Iterable[Any]) -> Iterator[Prediction]:
@@ -192,7 +193,7 @@ class Predictor:
         if task is not None:
             batch = SceneBatch.of(ready, given_labels=task == "predcls")
             nodes, edges = self.distributions(batch, task)
-            found = decode(ready, batch, nodes, edges, task, self.options)
+            found = decode(ready, batch, nodes, edges, task, self.options, self.counts)
             for prediction, graph in zip((each for each in waiting if not each.problem), found, strict=True):
                 prediction.graph = graph
                 if graph is None:
@@ -217,8 +218,6 @@ class Predictor:
                 raise GraphError("neither boxes nor a photo")
             photo = as_photo(item.photo) if photo is None else photo
             graph = self._found(photo, item)
-        if len(graph) and not np.abs(graph.boxes).max() <= MAX_COORDINATE:
-            raise GraphError(f"boxes: a coordinate beyond {MAX_COORDINATE:g} pixels")
         source = prediction.vocabulary = graph.vocabulary
         prediction.names.update(graph.names)
         graph = self._sized(self._chosen(graph, prediction), item, photo)
@@ -251,11 +250,11 @@ class Predictor:
         graph = mapped
         if options.nms < 1:
             kept = np.sort(suppress(graph.boxes, graph.scores, graph.labels, options.nms))
-            graph = _subset(graph, kept, left_out, "overlap a better one")
+            graph = _subset(graph, kept, left_out, "overlap with a better box")
         if len(graph) > options.max_boxes:
             weight = np.zeros(len(graph)) if graph.scores is None else -graph.scores
             kept = np.sort(np.argsort(weight, kind="stable")[: options.max_boxes])
-            graph = _subset(graph, kept, left_out, f"more than {options.max_boxes} in an image")
+            graph = _subset(graph, kept, left_out, f"more than {options.max_boxes} in the image")
         return graph
 
     def _sized(self, graph: SceneGraph, item: Item, photo: Photo | None) -> SceneGraph:

@@ -13,11 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from scenegpi.errors import DataError
-from scenegpi.files import check_file, reason, whole_file
+from scenegpi.files import open_file, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.vision.box_features import BoxFeatureExtractor
-from scenegpi.vision.photos import MOST_BYTES, as_photo, photo_boxes
+from scenegpi.vision.photos import MOST_BYTES, pixels_and_boxes
 
 NAME = "features"
 LARGEST = 60_000.0  # half precision ends at 65,504
@@ -44,12 +43,8 @@ def cached_box_features(
 
 def cache_key(extractor: BoxFeatureExtractor, path: Path, graph: SceneGraph) -> str:
     """The hash of everything that the features depend on."""
-    check_file(path, MOST_BYTES)
-    try:
-        with path.open("rb") as file:
-            photo = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
+    with open_file(path, MOST_BYTES) as file:
+        photo = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
     parts = f"{photo} {graph.width} {graph.height} {extractor.key()} {graph.boxes.shape} ".encode()
     return hashlib.sha256(parts + graph.boxes.tobytes()).hexdigest()
 
@@ -83,5 +78,4 @@ def _digest(features: Tensor) -> str:
 
 
 def _fresh(extractor: BoxFeatureExtractor, photo: Any, graph: SceneGraph) -> Tensor:
-    pixels = as_photo(photo)
-    return extractor(pixels, photo_boxes(graph, pixels)).clamp(-LARGEST, LARGEST).half()
+    return extractor(*pixels_and_boxes(photo, graph)).clamp(-LARGEST, LARGEST).half()

@@ -36,7 +36,7 @@ from scenegpi.vision.cache import cached_box_features
 from scenegpi.vision.config import SMALL_OPTIONS, FitOptions, VisionConfig
 from scenegpi.vision.labels import mirrored
 from scenegpi.vision.model import VisionModel, graph_geometry
-from scenegpi.vision.photos import as_photo, photo_boxes
+from scenegpi.vision.photos import pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
 READ = 1024
@@ -116,8 +116,8 @@ def folds_of(images: int, folds: int, seed: int) -> NDArray[np.int64]:
 
 
 def _crops(extractor: BoxFeatureExtractor, photo: Any, graph: SceneGraph) -> Tensor:
-    pixels = as_photo(photo)
-    return extractor.crops(Image.fromarray(pixels), photo_boxes(graph, pixels))
+    pixels, boxes = pixels_and_boxes(photo, graph)
+    return extractor.crops(Image.fromarray(pixels), boxes)
 
 
 def _cross_fit(

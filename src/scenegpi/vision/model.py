@@ -22,7 +22,7 @@ from scenegpi.vision.box_features import BoxFeatureExtractor
 from scenegpi.vision.cache import cached_box_features
 from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.labels import LabelHead, box_geometry
-from scenegpi.vision.photos import as_photo, photo_boxes
+from scenegpi.vision.photos import pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
 
@@ -51,9 +51,8 @@ class VisionModel(nn.Module):
 
     def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
         """P(label) of each box, calibrated: (N, C)."""
-        pixels = as_photo(photo)
         # In full precision: rounded features would differ with the order of the boxes, by a last bit here and there.
-        return self.label_dist_of(self.extractor(pixels, photo_boxes(graph, pixels)), graph)
+        return self.label_dist_of(self.extractor(*pixels_and_boxes(photo, graph)), graph)
 
     def add_labels(self, photo: Any, graph: SceneGraph) -> SceneGraph:
         """The graph with `label_dist` from the photo, everything else unchanged; its labels must be the model's."""

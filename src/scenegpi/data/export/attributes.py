@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def to_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
-    """Nodes are box indices (label, box, score), edges the relations (predicate, score)."""
+    """Nodes are box indices (label, box, score), edges the relations (predicate, score, predicate_score).
+
+    The score of a relation is P(subject) P(object) P(predicate); `predicate_score` is its last factor.
+    """
     import networkx
 
     out = networkx.MultiDiGraph(image_id=graph.image_id, file=graph.file, width=graph.width, height=graph.height)
@@ -22,13 +25,14 @@ def to_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
     for i, name in enumerate(graph.names):
         out.add_node(i, label=name, box=tuple(graph.boxes[i].tolist()), score=float(scores[i]))
     weights = np.ones(len(graph.relations)) if graph.relation_scores is None else graph.relation_scores
-    for (s, o, p), weight in zip(graph.relations.tolist(), weights.tolist(), strict=True):
-        out.add_edge(s, o, predicate=graph.vocabulary.predicates[p], score=weight)
+    rows = zip(graph.relations.tolist(), graph.triplet_scores().tolist(), weights.tolist(), strict=True)
+    for (s, o, p), score, weight in rows:
+        out.add_edge(s, o, predicate=graph.vocabulary.predicates[p], score=score, predicate_score=weight)
     return out
 
 
 def plain_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
-    """Nodes 0..N-1 with label, x1, y1, x2, y2, score; edges with predicate, score; image_id, file, width, height."""
+    """Nodes 0..N-1 with label, x1, y1, x2, y2, score; edges with predicate and scores; image_id, file, width, height."""
     import networkx
 
     full = to_networkx(graph)
@@ -38,7 +42,7 @@ def plain_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
         corners = dict(zip(("x1", "y1", "x2", "y2"), node["box"], strict=True))
         out.add_node(i, label=printable(node["label"]), **corners, score=node["score"])
     for s, o, edge in full.edges(data=True):
-        out.add_edge(s, o, predicate=printable(edge["predicate"]), score=edge["score"])
+        out.add_edge(s, o, **edge | {"predicate": printable(edge["predicate"])})
     return out
 
 

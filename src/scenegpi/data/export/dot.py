@@ -18,8 +18,9 @@ def to_dot(graph: SceneGraph) -> str:
         box = " ".join(f"{value:g}" for value in graph.boxes[i].tolist())
         score = "" if graph.scores is None else f", score={graph.scores[i]:.4f}"
         lines.append(f'  o{i} [shape=box, fillcolor="#DCEAF5", label={quoted(name)}, box="{box}"{score}];')
+    scores = graph.triplet_scores()
     for k, (s, o, p) in enumerate(graph.relations.tolist()):
-        score = "" if graph.relation_scores is None else f", score={graph.relation_scores[k]:.4f}"
+        score = "" if graph.relation_scores is None else f", score={scores[k]:.4f}"
         name = quoted(graph.vocabulary.predicates[p])
         lines.append(f'  r{k} [shape=ellipse, fillcolor="#FBE3D3", label={name}{score}];')
         lines.append(f"  o{s} -> r{k} [arrowhead=none]; r{k} -> o{o};")

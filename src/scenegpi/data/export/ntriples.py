@@ -44,6 +44,7 @@ def _statements(graph: SceneGraph, name: str | None) -> Iterator[str]:
             yield f"{thing} {term(side)} {real(value)}"
         if graph.scores is not None:
             yield f"{thing} {term('score')} {real(float(graph.scores[i]))}"
+    scores = graph.triplet_scores()
     for k, (s, o, p) in enumerate(graph.relations.tolist()):
         subject, object_ = iri(f"{image}:object:{s}"), iri(f"{image}:object:{o}")
         word = graph.vocabulary.predicates[p]
@@ -55,7 +56,7 @@ def _statements(graph: SceneGraph, name: str | None) -> Iterator[str]:
         yield f"{relation} {term('predicate')} {predicate}"
         yield f"{relation} {term('object')} {object_}"
         if graph.relation_scores is not None:
-            yield f"{relation} {term('score')} {real(float(graph.relation_scores[k]))}"
+            yield f"{relation} {term('score')} {real(float(scores[k]))}"
 
 
 def encoded(text: str) -> str:

