@@ -140,7 +140,7 @@ def test_coco_numbers():
         (supervision(data={"class_name": np.array(["a"])}), None, "supervision Detections: 1 labels for 2 boxes"),
         (supervision(data={"class_name": np.array(["a", ""])}), None, "non-empty string"),
         (ultralytics(names={0: "person"}), None, "ultralytics Results: class 1 has no name among the 1 given"),
-        ([ultralytics(), ultralytics()], None, "results of 2 images; give those of one image at a time"),
+        ([ultralytics(), ultralytics()], None, "results of 2 images; give those of one image"),
         ({"boxes": BOXES, "labels": [0.5, 1.0]}, None, "classes: expected whole numbers"),
         ({"boxes": BOXES, "labels": [0, 1]}, {"a": "b"}, "names: expected a list, or number -> name"),
         ([{"label": "a"}], None, r"objects\[0\]: has neither box"),
