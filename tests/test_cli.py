@@ -99,7 +99,9 @@ def test_demo(tmp_path):
     scenes = {f"scene-{index}.png" for index in SCENES}
     assert {path.name for path in tmp_path.glob("*.png")} == scenes | {f"predicted-{i}.png" for i in (1, 2, 3)}
     assert "DIFFER" not in text
-    alone, boxes, among = map(int, re.search(r"labels right: (\d+) of (\d+) by each box alone, (\d+)", text).groups())
+    alone, boxes, among = map(
+        int, re.search(r"correct labels: (\d+) of (\d+) from each box alone, (\d+)", text).groups()
+    )
     assert boxes / 2 < alone <= among <= boxes
 
 

@@ -52,10 +52,11 @@ def test_the_python_for_data_sets_runs():
     exec(compile(code.replace("DATA", str(sample_path())), "data.md", "exec"), {})
 
 
-def test_the_python_for_models_runs():
+@pytest.mark.parametrize("page", ["models.md", "calibration.md"])
+def test_the_python_for_models_runs(page):
     pytest.importorskip("torch")
-    (code,) = blocks("models.md", "python")
-    exec(compile(code, "models.md", "exec"), {})
+    (code,) = blocks(page, "python")
+    exec(compile(code, page, "exec"), {})
 
 
 def test_the_readme_python_runs(tmp_path, monkeypatch):

@@ -109,7 +109,7 @@ def test_interruption_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(experiment, "run_cell", interrupt)
     result = CliRunner().invoke(app, ["--quick", "--out", str(tmp_path)])
     assert result.exit_code == 130
-    assert "the same command goes on" in result.stderr
+    assert "run the same command again to continue" in result.stderr
     assert not (tmp_path / "results.json").exists()
 
 

@@ -62,7 +62,7 @@ def ranking(prediction, per_pair, only=None):
 
 
 def first_match(row, triplets, prediction, target, identity=False):
-    """The rank of the first triplet that matches a ground-truth row; with `identity` by the very boxes."""
+    """The rank of the first triplet that matches a ground-truth row; with `identity` by the same boxes (by index)."""
     s, o, p = row
     for rank, (a, b, q) in enumerate(triplets):
         classes = (prediction["labels"][a], q, prediction["labels"][b])

@@ -33,7 +33,7 @@ def test_good_input_is_scored():
         ({"rel_scores": [[-0.1, 0.4, 0.7], [0.5, 0.3, 0.2]]}, r"pairs\[0\]: its distribution has a negative"),
         ({"rel_scores": [[0.1, np.nan, 0.7], [0.5, 0.3, 0.2]]}, r"rel_scores\[0\]: not finite"),
         ({"rel_scores": [[0.3, 0.7], [0.5, 0.5]]}, r"rel_scores: expected shape \(2, 3\)"),
-        ({"pairs": [[0, 1], [0, 1]]}, r"pairs\[1\]: pair \[0, 1\] stands twice"),
+        ({"pairs": [[0, 1], [0, 1]]}, r"pairs\[1\]: pair \[0, 1\] is duplicated"),
         ({"pairs": [[0, 1], [1, 1]]}, r"pairs\[1\]: box 1 paired with itself"),
         ({"pairs": [[0, 1], [1, 3]]}, r"pairs\[1\]: \[1, 3\] is outside 0..2"),
         ({"boxes": TARGET["boxes"][:2], "labels": [1, 2]}, "PredCls gives 3 boxes, the prediction has 2"),

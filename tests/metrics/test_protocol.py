@@ -72,9 +72,9 @@ def test_difference_names_every_field_that_changes_a_figure():
 
 def test_the_very_boxes_are_said_and_need_given_boxes():
     strict = Protocol("predcls", match="identity")
-    assert "the very boxes" in str(strict)
+    assert "the same boxes (by index)" in str(strict)
     assert Protocol.from_dict(strict.to_dict()) == strict
-    assert Protocol("predcls").difference(strict) == ["the very boxes"]
+    assert Protocol("predcls").difference(strict) == ["the same boxes (by index)"]
     with pytest.raises(MetricError, match=r"protocol\.match: identity needs given boxes"):
         Protocol("sgdet", match="identity")
     with pytest.raises(MetricError, match=r"protocol\.match: 'near' is none of"):

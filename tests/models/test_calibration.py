@@ -164,7 +164,7 @@ def test_it_is_saved_loaded_and_on_the_card(tmp_path):
     (a,), (b,) = (list(predict_graphs(each, graphs, "sgcls")) for each in (model, loaded))
     assert np.array_equal(a.pair_dist, b.pair_dist)
     card = (folder / "README.md").read_text()
-    assert "calibrated, labels found: related or not at temperature 1.3, log-odds -0.40, predicates at" in card
+    assert "calibrated, labels predicted: related or not at temperature 1.3, log-odds -0.40, predicates at" in card
     assert "calibrated, labels given" not in card
 
 

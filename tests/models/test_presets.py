@@ -116,7 +116,7 @@ def test_given_distributions_are_handed_on_without_a_network():
     for graph, found in zip(graphs, predict_graphs(model, graphs, "sgcls"), strict=True):
         assert np.abs(found.pair_dist - graph.pair_dist).max() < 2e-3
         assert np.abs(found.label_dist - graph.label_dist).max() < 2e-3
-    with pytest.raises(GraphError, match="carry none"):
+    with pytest.raises(GraphError, match="have none"):
         list(predict_graphs(model, random_graphs((3,), dist=False)))
 
 

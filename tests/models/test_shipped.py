@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from models.model_cases import predict_graphs
 from scenegpi import PredictOptions, Predictor, load_model, predict
@@ -14,6 +15,7 @@ from scenegpi.data import open_dataset, sample_path
 from scenegpi.errors import GraphError
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models.shipped import shipped_models
+from vision.vision_cases import package_missing
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +28,16 @@ def test_names_and_size():
     assert sizes["vg150-layout"] < 5_000_000
     assert sizes["vrd-layout"] < 2_500_000
     assert sizes["vrd-photo"] < 4_000_000
+
+
+@pytest.mark.parametrize("name", list(shipped_models()))
+def test_the_python_of_a_card_runs(name, tmp_path, monkeypatch):
+    if name in ("rendered", "vrd-photo") and package_missing():
+        pytest.skip(package_missing())
+    monkeypatch.chdir(tmp_path)
+    Image.new("RGB", (480, 480), "gray").save("photo.jpg")
+    (code,) = re.findall(r"^```python\n(.*?)^```", (shipped_models()[name] / "README.md").read_text(), re.M | re.S)
+    exec(compile(code, name, "exec"), {})
 
 
 def test_the_sample_scenes_make_sense(model):

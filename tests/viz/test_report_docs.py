@@ -37,7 +37,7 @@ def test_commands(tmp_path, monkeypatch):
     assert len(lines) == 7
     for line in lines:
         # A file of `eval --json` is tested with the report; here its place is taken by the model that it would name.
-        known = {"DATA": str(sample_path()), "IMAGE": "1", "eval.json": "vg150-layout"}
+        known = {"DATA": str(sample_path()), "IMAGE": "1", "OTHER": "3", "eval.json": "vg150-layout"}
         words = [known.get(word, word) for word in shlex.split(line, comments=True)[1:]]
         if "--split" in words:  # the sample has none
             del words[words.index("--split") : words.index("--split") + 2]

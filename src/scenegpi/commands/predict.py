@@ -102,7 +102,7 @@ def predict(
         ),
     ] = 0.3,
     tidy: Annotated[
-        bool, typer.Option(help="Leave out mutual repeats and absurd relations.", rich_help_panel=OUTPUT)
+        bool, typer.Option(help="Leave out mirrored and implausible relations.", rich_help_panel=OUTPUT)
     ] = True,
     distributions: Annotated[
         bool, typer.Option("--distributions", help="Also write whole distributions (large).", rich_help_panel=OUTPUT)

@@ -89,7 +89,7 @@ def evaluate_model(
 ) -> Result:
     """Run a model (a folder or a shipped name) on a data set and score it, in the model's vocabulary.
 
-    `photos` is a folder of photos, `limit` a number of images, the first ones, `informative` the dial of
+    `photos` is a folder of photos, `limit` a number of images, the first ones, `informative` as in
     `PredictOptions`; the other arguments are as for a file.
     Where the model was trained on some of the images, the result's first note says so.
     """
@@ -122,7 +122,7 @@ def evaluate_model(
         raise DataError(data, str(error)) from None
     result = state.result()
     if informative:
-        result.notes.append(f"Predicates weighed by their training frequency to the power -{informative:g}.")
+        result.notes.append(f"Predicates weighted by their training frequency to the power -{informative:g}.")
     if known:
         result.notes.insert(0, trained_on_note(known, len(truth)))
     return result

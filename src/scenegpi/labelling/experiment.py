@@ -64,7 +64,7 @@ def quick_plan(seeds: int = 1) -> Plan:
 
 
 def _grows(model: ModelName, samples: int) -> bool:
-    # Which trained networks are tried on sizes that they have not seen; the fully-connected one can't be.
+    # Which trained networks are tried on sizes that they were not trained on; the fully-connected one can't be.
     return model != "fc" and samples in _GROWN_FROM
 
 

@@ -2,7 +2,7 @@ r"""The task: random graphs whose nodes are in one of K sets, labelled with the 
 
 .. math:: y_i = \sum_{j \in N(i)} \mathbb{1}[\Gamma(i) = \Gamma(j)]
 
-:math:`\Gamma(i)` is uniform over the K sets; every pair is an edge with probability p, independently. What a model sees
+:math:`\Gamma(i)` is uniform over the K sets; every pair is an edge with probability p, independently. The input
 is the complete graph: :math:`z_i` is one-hot of :math:`\Gamma(i)`, :math:`z_{ij} = 1` where there is an edge, else 0.
 """
 

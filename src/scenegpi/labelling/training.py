@@ -23,7 +23,7 @@ _EVALUATION_BATCH = 50
 
 @dataclass(frozen=True)
 class Recipe:
-    """``steps`` is the most; training ends before if the validation part is solved or stands still.
+    """``steps`` is the maximum; training ends earlier if the validation part is solved or stops improving.
 
     Solved: every validation label right, loss below ``solved_loss``. Standing still: ``patience`` checks, one every
     ``check_every`` steps, without a new best, but not before ``least_steps``: the strict form learns nothing to be seen

@@ -1,4 +1,4 @@
-"""Metrics of scene graphs that agree with the field's evaluators, and say what they mean (docs/metrics.md).
+"""Metrics of scene graphs that agree with the common evaluators, and state what they mean (docs/metrics.md).
 
 from scenegpi.metrics import Protocol, scene_graph_recall
 result = scene_graph_recall(predictions, targets, Protocol(task="sgcls"), bootstrap=1000)

@@ -1,7 +1,7 @@
-"""What is counted, as one flat vector of sums an image: adding vectors adds data sets.
+"""What is counted, as one flat vector of sums per image: adding vectors adds data sets.
 
 Every figure is a ratio of such sums (or a mean of ratios), so that the state of an evaluation has a fixed size, merges
-by addition, and a bootstrap replicate is the same sums with weights. Blocks, G rows and P predicates an image:
+by addition, and a bootstrap replicate is the same sums with weights. Blocks, G rows and P predicates per image:
 
     <prefix>R@K           matched rows / rows                     <prefix>rows@K      matched rows
     <prefix>zR@K          the same over zero-shot rows            <prefix>zrows@K
@@ -28,7 +28,7 @@ TOTALS = ("images", "rows", "z_images", "z_rows")
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each block stands in the vector. The first `replicated` columns are those that intervals need."""
+    """Where each block is in the vector. The first `replicated` columns are those that intervals need."""
 
     protocol: Protocol
     predicates: int

@@ -33,7 +33,7 @@ def explain(
         prediction, target: of one image, as for `scene_graph_recall`.
         predicates: P.
         protocol: how to score.
-        constrained: one predicate a pair, or all of them.
+        constrained: one predicate per pair, or all of them.
     """
     truth = read_truth(target, predicates)
     found = read_prediction(prediction, truth, predicates, protocol)
@@ -56,7 +56,7 @@ def explain(
         if not alike:
             reason = "no such relation in the ground truth"
         elif not rows and protocol.match == "identity":
-            reason = "said of other boxes"
+            reason = "other boxes"
         elif not rows:
             reason = f"a box overlaps by {np.max([least for _, least in alike]):.2f} only"
         explained.append(Explained(s, o, p, score, rows, reason))

@@ -1,4 +1,4 @@
-"""Sums -> figures, keyed as the field writes them.
+"""Sums -> figures, keyed by their usual names.
 
     R@K, ngR@K        mean over images of matched rows / rows
     mR@K, ngmR@K      mean over the images that contain a predicate, then over all P predicates, absent ones counting 0

@@ -1,6 +1,6 @@
 """What comes in, SceneGraphs or dicts of arrays, brought to one form; the only place where 1-based numbers are changed.
 
-A dict speaks the field's language: classes are 1..C and predicates 1..P (0 is background and "no relation"), so that
+In a dict, as in other tools, classes are 1..C and predicates 1..P (0 is background and "no relation"), so that
 predicate p is column p of `rel_scores`. A SceneGraph counts both from 0. Inside this room everything counts from 0.
 
     target      boxes (M, 4) x1 y1 x2 y2, labels (M,), relations (G, 3) subject, object, predicate; image_id if known
@@ -25,7 +25,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.metrics.protocol import TASK_NAMES, Protocol
 
 LABEL_LIMIT = 2**21
-"""Labels and predicates lie below this, so that a triplet packs into one 63-bit number."""
+"""Labels and predicates are below this, so that a triplet packs into one 63-bit number."""
 
 TARGET_KEYS = ("boxes", "labels", "relations", "image_id")
 PREDICTION_KEYS = ("boxes", "labels", "scores", "pairs", "rel_scores", "relations", "relation_scores", "image_id")
@@ -167,7 +167,7 @@ def _from_dict(data: Mapping[str, Any], truth: Truth, predicates: int, protocol:
 
 
 def _from_one(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.int32]:
-    """Classes 1..C as the field writes them -> 0..C-1."""
+    """Classes 1..C as in other tools -> 0..C-1."""
     array = integer_array(value, shape, field)
     if array.size and (array.min() < 1 or array.max() > LABEL_LIMIT):
         row = int(np.flatnonzero((array < 1) | (array > LABEL_LIMIT))[0])

@@ -1,6 +1,6 @@
 """Protocol: what a recall figure means, as a value that prints in one line and is stored with every result.
 
-Two figures may stand side by side only when their protocols agree; `difference` says in words where they don't.
+Two figures can be compared only when their protocols agree; `difference` describes where they don't.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _CONSTRAINT = {
     "graph": "graph constraint",
     "none": "no graph constraint (ng)",
 }
+_IDENTITY = "the same boxes (by index)"
 _EMPTY = {
     "field": "an image without predictions counts 0 in R and is left out of mR, zR, A",
     "zero": "an image without predictions counts 0",
@@ -37,21 +38,21 @@ class Protocol:
 
     Args:
         task: predcls (boxes and labels given), sgcls (boxes given) or sgdet (nothing given).
-        constraint: "graph": one predicate a pair (R@K); "none": every predicate of every pair (ngR@K); "both".
+        constraint: "graph": one predicate per pair (R@K); "none": every predicate of every pair (ngR@K); "both".
         ks: the K's of recall@K, ascending.
-        iou: both boxes of a triplet overlap those of the ground-truth row at least so much, pixels counted inclusively.
+        iou: both boxes of a triplet overlap those of the ground-truth row by at least this, with inclusive pixels.
         empty: an image that has ground-truth relations and no predicted pair counts 0 in every figure ("zero"), or is
-            left out of every figure ("skip", which raises them). "field" does as the field's evaluators do: 0 in R and
+            left out of every figure ("skip", which raises them). "field" does as the common evaluators do: 0 in R and
             ngR (Neural Motifs), left out of the rest, mR, zR and A, that only Scene-Graph-Benchmark computes.
         several: a list of chosen triplets that holds several predicates for one pair is refused under the graph
             constraint, or the best of them is taken ("best").
-        ranking: triplets are sorted by score ("score"), or stand in the order given ("given"), which is refused where
+        ranking: triplets are sorted by score ("score"), or taken in the order given ("given"), which is refused where
             it contradicts the scores.
         per_pair: the k's of predicate detection as on VRD: pooled recall with the k best predicates of each pair.
         pair_k: k of the per-predicate recall@k among the pair's own predicates (PredCls).
         data: what was scored, in words.
-        match: a triplet finds a ground-truth row when its boxes overlap the row's ("overlap", as in the field, where a
-            second box around the same thing will do), or only when they are the very boxes ("identity"; boxes given).
+        match: a triplet finds a ground-truth row when its boxes overlap the row's ("overlap", as is usual: a
+            second box around the same object will do), or only for the same boxes, by index ("identity"; boxes given).
     """
 
     task: Task = "predcls"
@@ -93,7 +94,7 @@ class Protocol:
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """What stands before the figures' names: "" under the graph constraint, "ng" without."""
+        """Prefixes of the figures' names: "" under the graph constraint, "ng" without."""
         return {"both": ("", "ng"), "graph": ("",), "none": ("ng",)}[self.constraint]
 
     @property
@@ -106,7 +107,7 @@ class Protocol:
             TASK_NAMES[self.task],
             _CONSTRAINT[self.constraint],
             f"K = {', '.join(map(str, self.ks))}",
-            "the very boxes" if self.match == "identity" else f"IoU >= {self.iou:g} with inclusive pixels",
+            _IDENTITY if self.match == "identity" else f"IoU >= {self.iou:g} with inclusive pixels",
             "mean over images with relations",
             _EMPTY[self.empty],
         ]
@@ -134,7 +135,7 @@ class Protocol:
         return cls(**values)
 
     def difference(self, other: Protocol) -> list[str]:
-        """Where `other` differs, in words, one phrase a field that changes what a figure means. The K's are part of
+        """Where `other` differs, in words, one phrase per field that changes what a figure means. The K's are part of
         a figure's name, and so is the constraint where both are reported: they make no difference here."""
         phrases = []
         if self.task != other.task:
@@ -142,7 +143,7 @@ class Protocol:
         if self.data != other.data:
             phrases.append(f"on {other.data or 'unnamed data'} instead of {self.data or 'unnamed data'}")
         if self.match != other.match:
-            phrases.append("the very boxes" if other.match == "identity" else "any boxes that overlap enough")
+            phrases.append(_IDENTITY if other.match == "identity" else "any boxes that overlap enough")
         if self.iou != other.iou and "identity" not in (self.match, other.match):
             phrases.append(f"IoU >= {other.iou:g} instead of {self.iou:g}")
         if self.empty != other.empty:

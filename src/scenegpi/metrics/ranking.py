@@ -1,9 +1,9 @@
 """Triplets in the order of their scores, P(subject) P(object) P(predicate).
 
-Equal scores stand in the order of their pairs in the input, and within a pair in the order of the predicates; chosen
+Equal scores keep the order of their pairs in the input, and within a pair the order of the predicates; chosen
 lists of triplets keep their own order. The first `limit` triplets need no sort of all of them: a triplet among the best
 `limit` belongs to one of the `limit` pairs whose best predicate ranks highest, since each of those pairs
-has a triplet that stands before any triplet of the other pairs.
+has a triplet that is ranked before any triplet of the other pairs.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class PairDistributions:
         if same.any():
             row = int(self.by_code[np.flatnonzero(same)[0] + 1])
             raise MetricError(
-                f"pairs[{row}]: pair {self.pairs[row].tolist()} stands twice; a pair has one distribution"
+                f"pairs[{row}]: pair {self.pairs[row].tolist()} is duplicated; a pair has one distribution"
             )
         if (subject == object_).any():
             row = int(np.flatnonzero(subject == object_)[0])
@@ -118,7 +118,7 @@ class PairDistributions:
         return self._rows(rows[: self.limit] if self.as_given else rows[top(self.score[rows], self.limit)])
 
     def place_in_pair(self) -> NDArray[np.int64]:
-        """(G,) how many predicates of its pair stand before the true one; NEVER where the pair is no candidate."""
+        """(G,) how many predicates of its pair are ranked before the true one; NEVER where the pair is no candidate."""
         dist, predicate = self.dist[self.true_row, 1:], self.true_predicate
         mine = dist[np.arange(len(predicate)), predicate][:, None]
         before = (dist > mine) | ((dist == mine) & (np.arange(dist.shape[1]) < predicate[:, None]))
@@ -185,7 +185,7 @@ class TripletList:
         return self._rows(np.flatnonzero(wanted & (self.number == 0)))
 
     def place_in_pair(self) -> NDArray[np.int64]:
-        """(G,) how many predicates of its pair stand before the true one; NEVER where that is not listed."""
+        """(G,) how many predicates of its pair are ranked before the true one; NEVER where that is not listed."""
         same = (self.relations[:, None, :] == self.true[None, :, :]).all(axis=2)
         return np.where(same.any(axis=0), self.number[same.argmax(axis=0)], NEVER)
 
@@ -232,7 +232,7 @@ def _check_order(score: NDArray[np.float64]) -> None:
 
 
 def _number_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) how many equal entries of `group` stand before each entry."""
+    """(n,) how many equal entries of `group` come before each entry."""
     order = np.argsort(group, kind="stable")
     ordered = group[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

@@ -56,4 +56,4 @@ def predicates_of(predictions: Sequence[ImageInput], targets: Sequence[ImageInpu
             return len(image["rel_scores"][0]) - 1
         except (KeyError, IndexError, TypeError):
             continue
-    raise MetricError("predicates: how many there are cannot be read off the input; pass predicates=")
+    raise MetricError("predicates: their number is not clear from the input; pass predicates=")

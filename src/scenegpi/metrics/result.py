@@ -28,7 +28,7 @@ class Result:
 
     Args:
         protocol: what they mean.
-        figures: as the field writes them, "R@50", in 0..1; NaN where there was nothing to count (null in JSON).
+        figures: by their usual names, "R@50", in 0..1; NaN where there was nothing to count (null in JSON).
         intervals: 95%, low and high, of each figure; empty without bootstrap.
         by_convention: the figures under either convention for images without predictions.
         per_predicate: recall of each predicate, by figure and name; see `figures.per_predicate`.
@@ -150,8 +150,8 @@ def _notes(plan: Plan, counts: dict[str, int], only_true_pairs: float) -> list[s
         notes.append(f"{empty} of {counts['images']} images have relations but no predictions: they {how}.")
     if only_true_pairs > 0.5 * max(counts["images"], 1):
         notes.append(
-            f"In {only_true_pairs:.0f} of {counts['images']} images only ground-truth pairs were offered: which pairs "
-            "are related was given away, and the figures are not comparable with a ranking of all pairs."
+            f"In {only_true_pairs:.0f} of {counts['images']} images only ground-truth pairs were predicted: which "
+            "pairs are related was given away, and the figures are not comparable with a ranking of all pairs."
         )
     return notes
 

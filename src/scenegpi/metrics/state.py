@@ -53,7 +53,7 @@ class Plan:
             predicates = [f"predicate {i + 1}" for i in range(predicates)]
         self.names = tuple(predicates)
         if not self.names:
-            raise MetricError("predicates: none, nothing to score")
+            raise MetricError("predicates: there are none, so nothing can be scored")
         if bootstrap < 0:
             raise MetricError(f"bootstrap: {bootstrap} replicates")
         self.protocol, self.zero_shot, self.bootstrap, self.seed = protocol, zero_shot, bootstrap, seed
@@ -102,7 +102,7 @@ def chunks(
 
 
 class RecallState:
-    """Sums over the images seen so far, and their bootstrap replicates.
+    """Sums over the images so far, and their bootstrap replicates.
 
     `update` with lists or `stream` with pairs of predictions and targets, `+` or `merge` to join what was counted
     elsewhere, `result` for the figures.
@@ -129,7 +129,7 @@ class RecallState:
         return self
 
     def merge(self, other: RecallState) -> RecallState:
-        """Add what another state has seen, in this process or in a pickled one."""
+        """Add the sums of another state, from this process or in a pickled one."""
         if self.plan != other.plan:
             raise MetricError("merge: the two states were made for different evaluations (protocol, predicates, seed)")
         self.sums += other.sums

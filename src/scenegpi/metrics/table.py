@@ -1,6 +1,6 @@
 """Tables of figures, ours beside published ones: for the terminal (rich), Markdown, LaTeX and CSV.
 
-Rows of different protocols refuse to stand in one table. With `mark=True` they may, each with a letter, and what
+Rows of different protocols are refused in one table. With `mark=True` they may, each with a letter, and what
 differs is spelled out under the table.
 """
 
@@ -150,7 +150,7 @@ def _marks(system: str, mine: Protocol, other: Protocol, letters: dict[str, str]
         return ""
     if not mark:
         raise MetricError(
-            f"table: {system} was scored by another protocol ({phrases[0]}); mark=True shows it with a mark"
+            f"table: {system} was scored with another protocol ({phrases[0]}); mark=True shows it with a mark"
         )
     return "".join(letters.setdefault(f"{phrase}.", _letter(letters)) for phrase in phrases)
 

@@ -44,7 +44,7 @@ class PairOutput(NamedTuple):
 
 
 class FirstStage(NamedTuple):
-    """`nodes` (N, C) logits, what is said of the `pairs`, and the `entity` inputs (N, ENTITY_WIDTH), standardised."""
+    """`nodes` (N, C) logits, the output for the `pairs`, and the `entity` inputs (N, ENTITY_WIDTH), standardised."""
 
     nodes: Tensor
     pairs: PairOutput
@@ -77,7 +77,7 @@ class Baseline(nn.Module):
         return SceneLogits([stage.nodes], [stage.pairs.logits])
 
     def first_stage(self, batch: SceneBatch, leave_out: bool | None = None) -> FirstStage:
-        """What is said of boxes and pairs, and what a context reads besides.
+        """The output for boxes and pairs, and what a context reads besides.
 
         `leave_out`: the images were counted for the prior, and their own relations are to be taken away; by default
         while the model trains.
@@ -104,7 +104,7 @@ class Baseline(nn.Module):
         return FirstStage(nodes, found, entity)
 
     def _pairs(self, batch: SceneBatch, rows: slice, dist: Tensor, z: Tensor, counted: bool) -> PairOutput:
-        """What is said of the pairs in `rows`; dist (N, C), z (N, d)."""
+        """The output for the pairs in `rows`; dist (N, C), z (N, d)."""
         labels = dist.argmax(1)
         geometry = self.inputs.pairs(batch, labels, rows)
         prior = None if self.prior is None else self.prior(batch, labels, counted, rows)

@@ -7,7 +7,7 @@ r"""Calibrated probabilities: a model's last logits are tempered before they bec
 with odds the log-odds of "related" among the 1 + P classes of a pair. The four numbers are fitted to images that the
 model was not trained on, by likelihood; a part that gains nothing beyond noise stays as it is. None of them changes
 which predicate of a pair, or which label of a box, comes first. Where labels are given (PredCls) and where they are
-found (SGCls) there are numbers for each: with labels that may be wrong, a predicate is less sure.
+predicted (SGCls) there are numbers for each: with labels that may be wrong, a predicate is less sure.
 
 "Related" is what annotators wrote down, which is never all that is there: a calibrated 30% says that three in ten such
 relations were annotated. A pair with k annotated predicates counts k times, as in training. So what is right is the
@@ -77,7 +77,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Calibrations:
-    """Of a model that can do both: with labels given, and with labels to be found."""
+    """Of a model that can do both: with labels given, and with labels to predict."""
 
     predcls: Calibration = Calibration()
     sgcls: Calibration = Calibration()
@@ -128,10 +128,10 @@ def fit_calibration(
 
 
 def fit_outcomes(found: Outcomes, labels: bool = True, predicates: bool = False) -> Calibration:
-    """The numbers that make what was annotated likeliest, each part by itself.
+    """The maximum-likelihood numbers, each part by itself.
 
     Predicates are left alone unless asked for: a pair has several that are right, and a temperature that makes all of
-    them likelier makes the first, which is what is shown, too modest (docs/calibration.md).
+    them likelier makes the first, which is what is shown, underconfident (docs/calibration.md).
     """
     related, offset = _fit_odds(found.odds, found.related, found.pair_image)
     fitted = Calibration(related, offset)
@@ -141,7 +141,7 @@ def fit_outcomes(found: Outcomes, labels: bool = True, predicates: bool = False)
 
 
 def outcomes(model: SceneModel, images: Iterable[SceneGraph], task: Task) -> Outcomes:
-    """What a model says of images, before calibration, beside what is true of them."""
+    """A model's logits for images, before calibration, and their annotation."""
     training = model.training
     model.eval()
     parts: list[Outcomes] = []
@@ -190,6 +190,6 @@ def _fit_odds(odds: Tensor, related: Tensor, image: Tensor) -> tuple[float, floa
         return softplus(z) - y * z
 
     slope, offset = fit_convex(loss, (1.0, 0.0), image, 1 / MAX_TEMPERATURE)
-    # What tells all apart, or has but one kind of outcome, has no finite minimum.
+    # If all are separable, or there is only one kind of outcome, there is no finite minimum.
     inside = slope <= 1 / MIN_TEMPERATURE and abs(offset) <= MAX_OFFSET
     return (1 / slope, offset) if inside else (1.0, 0.0)

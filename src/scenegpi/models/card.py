@@ -40,7 +40,7 @@ def model_card(name: str, model: SceneModel, metrics: Mapping[str, Any], trainin
         f"- model: {_kind(model)}; {model.num_parameters():,} weights",
         f"- vocabulary: {vocabulary.reference}",
     ]
-    tasks: dict[Task, str] = {"predcls": "labels given", "sgcls": "labels found"}
+    tasks: dict[Task, str] = {"predcls": "labels given", "sgcls": "labels predicted"}
     for task, what in tasks.items():
         calibration = model.calibration.of(task)
         if calibration != Calibration():

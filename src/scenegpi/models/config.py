@@ -20,8 +20,8 @@ class BaselineConfig:
             prior is passed on as it is, so that a context reads exactly the distributions of another system.
         embedding: width of the learned vector of a label; of a label distribution it is the mean.
         rank: width of the product of two such vectors, u_i * v_j, by which labels interact; 0 leaves it out.
-        counts: the baseline itself reads the counts too. They tell of the other boxes: without them it reads each
-            box, and each pair, quite alone; a context reads them in any case.
+        counts: the baseline itself reads the counts too. They depend on the other boxes: without them it reads each
+            box, and each pair, by itself; a context reads them in any case.
         prior: what is known about a pair beforehand. Counts of predicates for its two labels: "backoff" (smoothed by
             what each label does alone) or "freq" (plain FREQ); "given", the pair distributions of another system
             that the graphs carry; or "none".

@@ -68,7 +68,7 @@ class Fingerprint:
         except OSError as error:
             raise DataError(path, f"cannot be read ({reason(error)})") from None
         if len(data) % 4:
-            raise DataError(path, f"{len(data)} bytes are no list of four-byte numbers")
+            raise DataError(path, f"{len(data)} bytes are not a list of four-byte numbers")
         keys = np.frombuffer(data, dtype="<u4").astype(np.uint32)
         if (keys[1:] <= keys[:-1]).any():
             raise DataError(path, "the keys are not sorted")

@@ -7,8 +7,8 @@ With n_abr the counts of predicate r for labels a, b (column 0: pairs without a 
     q(r \mid a, b) = \frac{n_{abr} + k\, b(r)}{\sum_{r' \ge 1} n_{abr'} + k}, \qquad
     b(r) \propto \frac{q(r \mid a, \cdot)\, q(r \mid \cdot, b)}{q(r)}, \qquad r \ge 1
 
-A model that is trained on the images that were counted sees its own answers in the prior, and trusts it too much. So
-in training an image's own relations are taken away before it reads the counts.
+A model that is trained on the images that were counted finds its own targets in the prior, and trusts it too much. So
+in training an image's own relations are subtracted from the counts that it reads.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ class GivenPrior(nn.Module):
     """Reads the pair distributions that the graphs carry."""
 
     def forward(self, batch: SceneBatch, labels: Tensor, leave_out: bool, rows: slice = ALL) -> PriorOutput:
-        """As `CountPrior`; labels are not looked at, and the counts are 0."""
+        """As `CountPrior`; labels are not used, and the counts are 0."""
         if batch.pair_dist is None:
-            raise GraphError("pair_dist: this model reads those of another system, and the graphs carry none")
+            raise GraphError("pair_dist: this model needs those of another system, and the graphs have none")
         logs = clamped_log(batch.pair_dist[rows].to(torch.get_default_dtype()))
         odds = logs[:, 1:].logsumexp(1) - logs[:, 0]
         return PriorOutput(logs[:, 1:].log_softmax(1), _statistics(odds, torch.zeros_like(logs)))

@@ -9,7 +9,7 @@ r"""The scene-graph predictor of the paper: a recurrent GPI layer over the distr
 y^(0) are the logits of the baseline. i is the subject, which aggregates
 over its objects j. The outputs of all steps are given, the baseline's first.
 
-With `read_again` the baseline f looks at the pairs once more after T steps, with the labels that the layer corrected,
+With `read_again` the baseline f reads the pairs once more after T steps, with the labels that the layer corrected,
 and what the layer changed of the pairs comes on top: :math:`y_{ij} = f_{ij}(y^{(T)}) + y_{ij}^{(T)} - y_{ij}^{(0)}`.
 """
 

@@ -33,9 +33,9 @@ def aligned(dataset: Dataset, vocabulary: Vocabulary) -> Iterator[SceneGraph]:
 def predictions(
     predictor: Predictor, graphs: Iterable[SceneGraph], photo: PhotoOf | None = None
 ) -> Iterator[SceneGraph]:
-    """What the model says of graphs of its vocabulary, in their order; GraphError on an image it can't predict.
+    """Predictions for graphs of the model's vocabulary, in their order; GraphError on an image it can't predict.
 
-    `photo` tells where the photo of a graph is, for a model that uses photos.
+    `photo` gives the path of a graph's photo, for a model that uses photos.
     """
     wanted = photo if predictor.model.vision is not None and predictor.options.labels != "believed" else None
     for found in predictor.stream(Item(None if wanted is None else wanted(graph), graph) for graph in graphs):

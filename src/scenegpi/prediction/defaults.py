@@ -17,8 +17,8 @@ def default_model(photos: bool, labels: Vocabulary | None = None, scored: bool =
 
     Args:
         photos: whether there are photos.
-        labels: the names of given boxes; None where a finder finds them.
-        scored: the labels come with scores, so the photo has a say.
+        labels: the names of given boxes; None where a detector finds them.
+        scored: the labels come with scores, so the photo is used, too.
     """
     shipped = shipped_models()
     if labels is None or labels.objects == (NO_LABEL,):

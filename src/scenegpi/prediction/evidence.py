@@ -1,4 +1,4 @@
-r"""What pixels and given labels mean together, once for all callers.
+r"""How pixels and given labels are combined, for all callers.
 
 | given | labels | the photo |
 |---|---|---|
@@ -12,8 +12,8 @@ A detector that is sure of its label with probability q says
 .. math:: D(c) = q \text{ for its label}, \qquad (1 - q) / (C - 1) \text{ for any other},
 
 and with what the pixels say, V, the label is distributed as :math:`P(c) \propto (V(c)\, D(c))^{0.7}`. The power is
-below 1 because the two look at the same pixels and err together; it makes the labels of photos that neither was trained
-on likeliest (benchmarks/detector_labels.py).
+below 1 because the two read the same pixels and err together; it maximizes the likelihood of the
+labels of photos that neither was trained on (benchmarks/detector_labels.py).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Evidence:
 def evidence(
     graph: SceneGraph, source: Vocabulary, labels: Literal["auto", "believed", "found"], *, photo: bool, vision: bool
 ) -> Evidence:
-    """The table above, for a graph whose labels came in the words of `source`; GraphError where nothing tells labels.
+    """The table above, for a graph whose labels came in the words of `source`; GraphError where labels cannot be had.
 
     Args:
         photo: there is a photo.
@@ -62,7 +62,7 @@ def evidence(
         return Evidence("sgcls", False)
     if unlabelled or labels == "found":
         if vision and not photo and graph.scores is None and len(graph):
-            raise GraphError("labels: there is no photo, so there is nothing to tell them from")
+            raise GraphError("labels: there is no photo to predict them from")
         return Evidence("sgcls", photo and vision)
     scored = graph.scores is not None and photo and vision
     return Evidence("sgcls" if scored else "predcls", scored)

@@ -1,4 +1,4 @@
-"""Whatever a caller has of an image -> one `Item`: a photo, a graph of boxes, or both."""
+"""What a caller has of an image -> one `Item`: a photo, a graph of boxes, or both."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def boxes_graph(
     """Boxes of one image as a graph, in the vocabulary of their labels; numbers and distributions are the model's.
 
     Args:
-        boxes: (N, 4) x1, y1, x2, y2, or what a detector gave (see `scenegpi.data.detector_results`).
+        boxes: (N, 4) x1, y1, x2, y2, or a detector's result (see `scenegpi.data.detector_results`).
         vocabulary: the model's.
         labels: N names in any words, or numbers: of `names` where that is given, else of the model's vocabulary.
         scores: (N,) how sure the labels are.
-        label_dist: (N, C) over the model's labels, in place of labels.
+        label_dist: (N, C) over the model's labels, instead of labels.
         names: class names by number.
         width, height: of the image.
     """
@@ -86,7 +86,7 @@ def boxes_graph(
         return SceneGraph(boxes, np.asarray(words, dtype=np.int64), table, scores=scores, **size)
     graph = graph_of(boxes, names, labels=words, **size)
     if words is None and any(name.startswith("class ") for name in graph.vocabulary.objects):
-        raise GraphError("labels: class numbers without names, and a model goes by names; give names=[...]")
+        raise GraphError("labels: class numbers without names, which a model needs; give names=[...]")
     return graph if scores is None else graph.replace(scores=scores)
 
 

@@ -1,7 +1,7 @@
-"""Labels in anybody's words -> labels in the model's words, by one rule for every caller.
+"""Any label names -> the model's labels, by one rule for every caller.
 
 A name that the model has stays as it is, whatever its number. Any other goes by the label map (a table for COCO's 80
-labels, then rules, then word vectors). A box whose name has no match is left out, and that is said.
+labels, then rules, then word vectors). A box whose name has no match is left out, and that is reported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ModelWords:
 
     Args:
         vocabulary: the model's.
-        similarity: how alike word vectors must find two labels; above 1 nothing is guessed.
+        similarity: least cosine for a match by word vectors; above 1 nothing is guessed.
     """
 
     def __init__(self, vocabulary: Vocabulary, similarity: float) -> None:

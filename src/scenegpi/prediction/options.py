@@ -1,4 +1,4 @@
-"""What happens to boxes before the model reads them, and to what it says."""
+"""How boxes are selected for the model, and relations from its output."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class PredictOptions:
     Args:
         labels: what given labels mean. "auto": labels without scores are believed; labels with scores are combined
             with what the photo shows, where there is one and the model uses photos, and are believed otherwise.
-            "believed": given labels stay (PredCls). "found": given labels are not looked at; label distributions, the
-            photo, or the scores of the labels tell (SGCls).
+            "believed": given labels stay (PredCls). "found": given labels are ignored; labels come from label
+            distributions, the photo, or the scores of the labels (SGCls).
         nms: suppress boxes of one label that overlap a better one by more than this; 1 keeps all.
         max_boxes: keep at most this many boxes per image, the best ones.
         min_score: boxes that score less are left out.
         top: keep at most this many relations per image, the best ones; None keeps every pair whose best predicate is
             likelier than "no relation".
         min_relation: and only those with at least this score, P(subject) P(object) P(predicate).
-        similarity: how alike word vectors must find two labels (see LabelMap); above 1 nothing is guessed.
+        similarity: least cosine for a match by word vectors (see LabelMap); above 1 nothing is guessed.
         informative: from 0 to 1, how much rare predicates are preferred to common ones (see `relation_counts`).
-        tidy: leave out what a better relation has said already the other way round ("A next to B", "B next to A"), and
-            relations in which a label has a role that it never had in training.
+        tidy: leave out relations that repeat a better one the other way round ("A next to B", "B next to A"), and those
+            in which a label has a role that it never had in training.
         distributions: keep the whole distributions of labels and pairs.
     """
 

@@ -107,11 +107,11 @@ class Predictor:
 
         Args:
             image: the photo: a file, a Pillow image, or an (H, W, 3) array of bytes.
-            boxes: (N, 4) x1, y1, x2, y2 in pixels, or what a detector gave (see `scenegpi.data.detector_results`).
+            boxes: (N, 4) x1, y1, x2, y2 in pixels, or a detector's result (see `scenegpi.data.detector_results`).
             labels: N names, mapped to the model's words; or numbers. A box whose name has no match is left out, with
                 a warning.
             scores: (N,) how sure the labels are. With scores and a photo a label may change.
-            label_dist: (N, C) distributions over the model's labels in place of labels; the model corrects them.
+            label_dist: (N, C) distributions over the model's labels instead of labels; the model corrects them.
             names: class names by number, where a detector gave numbers only.
             width, height: of the image that the boxes refer to; where not given, the size of the photo, or without
                 one the image ends where its boxes do.
@@ -144,7 +144,7 @@ class Predictor:
     def stream(self, items: Iterable[Any]) -> Iterator[Prediction]:
         """A prediction for each item, in order: an `Item`, a graph of boxes, or a photo in any form.
 
-        Photos are held one at a time, graphs until a batch is full. What is wrong with an image is its `problem`.
+        Photos are held one at a time, graphs until a batch is full. An image that fails has a `problem`.
         """
         waiting: list[Prediction] = []
         ready: list[SceneGraph] = []
@@ -285,7 +285,7 @@ def _subset(graph: SceneGraph, kept: NDArray[np.int64], left_out: Counter[str], 
 def predict(image: Any = None, boxes: Any = None, labels: Any = None, scores: Any = None, **how: Any) -> SceneGraph:
     """The scene graph of one image, by a shipped model that suits it: `predict("photo.jpg")`.
 
-    Arguments as of `Predictor.__call__`; and `model`, a name or a folder, in place of the one that suits.
+    Arguments as of `Predictor.__call__`; and `model`, a name or a folder, instead of the default.
     """
     model = how.pop("model", None)
     if isinstance(model, SceneModel):

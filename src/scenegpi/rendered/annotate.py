@@ -1,4 +1,4 @@
-"""What an annotator would write down: a tight box about what is seen of each thing, and some of the relations."""
+"""What an annotator would write down: a tight box around the visible part of each thing, and some of the relations."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scenegpi.rendered.paint import Painted
 from scenegpi.rendered.stage import Relation, Stage
 
-SEEN, SIDE = 0.22, 9  # a thing is noted if so much of it is seen, and if its box is so wide and high, in pixels
-MOST = 40  # relations an image
+SEEN, SIDE = 0.22, 9  # a thing is annotated if this share of it is visible and its box is this wide and high, in pixels
+MOST = 40  # relations per image
 
 
 def visible_boxes(stage: Stage, painted: Painted) -> dict[int, tuple[int, int, int, int]]:
-    """Thing -> x1, y1, x2, y2 (x2, y2 just past the last pixel) of what is seen of it, its parts included."""
+    """Thing -> x1, y1, x2, y2 (x2, y2 just past the last pixel) of its visible part, with its own parts."""
     seen = np.bincount(painted.owner[painted.owner >= 0], minlength=len(stage.things))
     extents = {k: _extent(painted.owner == k) for k in np.flatnonzero(seen).tolist()}
     for k, thing in enumerate(stage.things):

@@ -1,6 +1,6 @@
 """A thing is painted alone, on a small sheet of its own, and the sheet is then laid on the picture.
 
-The brush speaks the thing's own measure: metres, x to the right and y up from the point where the thing stands.
+The brush works in the thing's own units: metres, x to the right and y up from the point where the thing stands.
 Sheets are painted twice or three times as large and reduced, which smooths all edges; what the sheet covers is the
 thing's exact mask.
 """
@@ -23,7 +23,7 @@ SMALL = 150 * 150  # pixels; smaller sheets are painted three times as large, ot
 
 @dataclass(frozen=True)
 class Frame:
-    """Where a thing's metres lie in the picture: its origin in pixels, pixels a metre, and whether it looks left."""
+    """From a thing's metres to the picture: its origin in pixels, pixels per metre, and whether it faces left."""
 
     x: float
     y: float

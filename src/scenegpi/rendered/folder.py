@@ -35,7 +35,7 @@ def render_folder(
     jobs: int = 1,
     watch: Callable[[Iterable[Made]], Iterable[Made]] = iter,
 ) -> list[SceneGraph]:
-    """Writes so many scenes, whole or not at all, and returns their graphs.
+    """Writes scenes, completely or not at all, and returns their graphs.
 
     Picture k depends on the seed and k alone, not on `images` or `jobs`. `watch` wraps the scenes on their way, for a
     progress bar.
@@ -48,7 +48,7 @@ def render_folder(
             target, f"shares: validation {validation:g} and test {test:g} must be 0 or more, together at most 1"
         )
     if target.is_dir() and any(target.iterdir()):
-        raise DataError(target, "exists already and is not empty; name a folder that does not exist")
+        raise DataError(target, "exists already and is not empty; give a new folder")
     graphs = []
     with whole_folder(target) as part, _scenes(images, seed, options or SceneOptions(), jobs) as scenes:
         (part / "images").mkdir()

@@ -22,7 +22,7 @@ NOBODY = -1
 @dataclass
 class Painted:
     """A picture before its damage, and what is where: `owner` (H, W) is the thing each pixel shows, or NOBODY;
-    `full` (T,) the number of pixels each thing covers, seen or not."""
+    `full` (T,) the number of pixels each thing covers, visible or not."""
 
     image: Image.Image
     owner: NDArray[np.int16]

@@ -1,7 +1,8 @@
 """A scene while it is being put together: a place seen through a camera, the things in it, and what was done with them.
 
-Perspective: what stands at height y of the picture has (y - horizon) / camera pixels a metre. Camera and horizon differ
-from scene to scene, so the size of a box alone does not tell the size of the thing; the sizes of its neighbours do.
+Perspective: what stands at height y of the picture has (y - horizon) / camera pixels per metre. Camera and horizon
+differ from scene to scene, so the size of a box alone does not tell the size of the thing; the sizes of its
+neighbours do.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Stage:
     taken: list[tuple[float, float, float]] = field(default_factory=list)
 
     def scale(self, y: float) -> float:
-        """Pixels a metre for what stands at height y."""
+        """Pixels per metre for what stands at height y."""
         return max((y - self.horizon) / self.camera, 8.0)
 
     def depth_of(self, scale: float) -> float:
@@ -102,7 +103,7 @@ class Stage:
         return self.rng.random() < min(self.options.lookalike + more, 1.0)
 
     def spot(self, width: float, near: float | None = None, far: float | None = None) -> Frame:
-        """A free place on the ground for something so many metres wide: a few are tried, the emptiest is taken."""
+        """A free place on the ground for something of this width in metres: a few are tried, the emptiest is taken."""
         far, near = self.far if far is None else far, self.near if near is None else near
         best, least = None, float("inf")
         for _ in range(7):

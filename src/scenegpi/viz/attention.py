@@ -61,7 +61,7 @@ def attention(predictor: Predictor, graph: SceneGraph, photo: Any = None, step: 
         raise GraphError(f"attention: step {step}, but this model takes {len(calls)}")
     call = calls[step]
     if call.edge_attention is None or call.node_attention is None:
-        raise GraphError("attention: this model sums over its neighbours, it weighs none")
+        raise GraphError("attention: this model sums over its neighbours, it has no attention")
     matrix = np.zeros((len(graph), len(graph)))
     if found.pairs is not None and len(found.pairs):
         matrix[tuple(found.pairs.T)] = one_weight(call.edge_attention).double().cpu().numpy()
@@ -73,7 +73,7 @@ def draw_attention(
 ) -> Path:
     """Two panels, PNG or SVG: attention of one object over its neighbours, and attention over all objects.
 
-    `node` is the object; by default the one whose attention is least even, which tells most.
+    `node` is the object; by default the one whose attention is least even.
     """
     target = picture_file(target)
     if not len(graph):

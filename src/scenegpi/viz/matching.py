@@ -111,7 +111,7 @@ def _draw_lists(axes: Axes, prediction: SceneGraph, target: SceneGraph, ranked: 
             first.setdefault(row, rank)
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.axis("off")
-    axes.text(0, 1.0, "ranked triplets, one predicate a pair", fontsize=11, color=INK, va="bottom")
+    axes.text(0, 1.0, "ranked triplets, one predicate per pair", fontsize=11, color=INK, va="bottom")
     axes.text(0.66, 1.0, "ground-truth rows", fontsize=11, color=INK, va="bottom")
 
     def height(line: int, below: bool = False) -> float:

@@ -1,4 +1,4 @@
-"""Colours that everyone tells apart: Okabe and Ito's, handed out so that neighbours differ."""
+"""Colours that everyone can tell apart: Okabe and Ito's, assigned so that neighbours differ."""
 
 from __future__ import annotations
 

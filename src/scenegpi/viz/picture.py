@@ -59,7 +59,7 @@ def picture_file(target: str | Path) -> Path:
 
 
 def fitted(width: float, height: float, most: tuple[float, float] = (WIDE, TALL)) -> tuple[float, float]:
-    """Inches of a canvas that keeps its shape within `most`; of a mere strip, so much that it can be seen."""
+    """Inches of a canvas that keeps its shape within `most`; a mere strip is made large enough to be visible."""
     scale = min(most[0] / width, most[1] / height)
     return max(width * scale, 0.15 * most[0]), max(height * scale, 0.12 * most[1])
 

@@ -156,7 +156,7 @@ def _legend(sheet: Sheet, totals: Mapping[str, int] | None) -> None:
     note = "of every annotated pair, the most probable predicate"
     if totals is not None:
         note += (
-            f"; in all {totals['images']:,} images looked at, context corrects {_labels(totals['corrected'])} "
+            f"; in all {totals['images']:,} images compared, context corrects {_labels(totals['corrected'])} "
             f"and spoils {totals['spoiled']:,}, of {totals['pairs']:,} annotated pairs"
         )
     sheet.text((_EDGE, sheet.size[1] - 0.14), note, 9.5, MUTED)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LONGEST = 26
 BASELINE = 0.37
-"""How far below the middle of its letters a line of text stands, of its size."""
+"""Distance from the middle of the letters to the baseline, relative to the font size."""
 FAMILIES = "DejaVu Sans, Verdana, Noto Sans, sans-serif"
 # Fonts that people have for letters that DejaVu Sans lacks; those that are not there are passed over.
 _OTHERS = (

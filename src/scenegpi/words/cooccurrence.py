@@ -62,7 +62,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def count_words(lines: Iterable[str], min_count: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The words that stand at least `min_count` times, most frequent first (then by name), and how often."""
+    """The words that occur at least `min_count` times, most frequent first (then by name), and how often."""
     seen: Counter[str] = Counter()
     floor = 0
     for line in lines:
@@ -79,7 +79,7 @@ def count_cooccurrences(path: str | Path, window: int = 10, min_count: int = 2) 
     path = Path(path)
     words, frequency = count_words(read_lines(path), min_count)
     if not words:
-        raise DataError(path, f"no word stands at least {min_count} times: nothing to learn from")
+        raise DataError(path, f"no word occurs at least {min_count} times: nothing to learn from")
     number = {word: i for i, word in enumerate(words)}
     size = len(words)
     keys = np.zeros(0, dtype=np.int64)
@@ -89,15 +89,15 @@ def count_cooccurrences(path: str | Path, window: int = 10, min_count: int = 2) 
         keys, place = np.unique(np.concatenate([keys, block_keys]), return_inverse=True)
         sums = np.bincount(place, np.concatenate([sums, block_sums]), len(keys)).astype(np.float64, copy=False)
         if len(keys) > MOST_PAIRS:
-            raise DataError(path, f"more than {MOST_PAIRS:,} pairs of words stand together: raise the minimum count")
+            raise DataError(path, f"more than {MOST_PAIRS:,} pairs of words occur together: raise the minimum count")
     if not len(keys):
-        raise DataError(path, "no two words stand together in a line: nothing to learn from")
+        raise DataError(path, "no two words occur together in a line: nothing to learn from")
     rows, columns = np.divmod(keys, size)
     return Cooccurrences(words, frequency, rows.astype(np.int32), columns.astype(np.int32), sums.astype(np.float32))
 
 
 def _blocks(path: Path, number: dict[str, int]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Known words as numbers (T,) and the caption each stands in (T,), about BLOCK of them at a time."""
+    """Known words as numbers (T,) and the caption of each (T,), about BLOCK of them at a time."""
     text: list[int] = []
     lengths: list[int] = []
     for line in read_lines(path):

@@ -9,9 +9,9 @@ The second sum is not in the paper, and `zeros=0` leaves it out. In a billion wo
 ignored; in a few hundred thousand they are most of what the text says. They are sampled: `zeros` of them for each
 counted pair, both words drawn by frequency^(3/4). AdaGrad over shuffled minibatches.
 
-The word's vector is w, or with `vectors="sum"` the paper's :math:`w + \tilde w`. Words with like w stand in like
-company (dog, cat); the sum also draws together words that stand beside each other (dog, lying), and with little text
-that takes over.
+The word's vector is w, or with `vectors="sum"` the paper's :math:`w + \tilde w`. Words with similar w have similar
+neighbours (dog, cat); the sum also brings together words that occur next to each other (dog, lying), and with
+little text that takes over.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     labels = LabelMap.between(detections.vocabulary, model.vocabulary)
     print(labels.report())                    # tv -> screen (table); knife: nothing like it (...)
-    graph = labels.apply(graph)               # in the model's vocabulary; boxes without a like are left out
+    graph = labels.apply(graph)               # in the model's vocabulary; boxes without a match are left out
 
-COCO's 80 labels go through a table that was reviewed by hand (label_map.json), other names by rules and, last, by word
-vectors (label_map_rules.py). Word vectors know what goes together rather than what is the same, so a match by them is a
-guess; it is said with its cosine, and below `threshold` there is none.
+COCO's 80 labels are mapped by a table that was reviewed by hand (label_map.json), other names by rules and, last, by
+word vectors (label_map_rules.py). Word vectors tell which words are used together rather than which mean the same, so
+a match by them is a guess; it is reported with its cosine, and below `threshold` there is none.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class LabelMap:
 
     @property
     def unmapped(self) -> list[Match]:
-        """The names without a like."""
+        """The names without a match."""
         return [match for match in self.matches if match.target is None]
 
     def names(self, names: Iterable[str]) -> list[str | None]:
@@ -108,7 +108,7 @@ class LabelMap:
         )
 
     def report(self, counts: dict[str, int] | None = None) -> str:
-        """A line for every name that changed or has no like; of `counts` (name -> boxes) only those that occur."""
+        """A line for every name that changed or has no match; of `counts` (name -> boxes) only those that occur."""
         lines = []
         for match in self.matches:
             boxes = None if counts is None else counts.get(match.source, 0)
@@ -128,7 +128,7 @@ class LabelMap:
             if match is not None and match.target is not None:
                 out[:, self.target.object_index[match.target]] += graph.label_dist[kept, column]
         total = out.sum(axis=1, keepdims=True)
-        lost = np.flatnonzero(total[:, 0] <= 0)  # all its weight lay on names without a like
+        lost = np.flatnonzero(total[:, 0] <= 0)  # all its weight was on names without a match
         out[lost, labels[kept[lost]]], total[lost] = 1, 1
         return np.asarray(out / total)
 

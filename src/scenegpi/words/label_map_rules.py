@@ -112,7 +112,7 @@ def find_match(name: str, target: Vocabulary, words: WordVectors | None, thresho
 
 
 def _candidates(word: str) -> Iterator[tuple[How, str]]:
-    """Names to look for in place of a plain one, the surest first."""
+    """Names to look for instead of a plain one, the surest first."""
     yield "same", word
     ways: dict[How, Callable[[str], Iterator[str]]] = {"form": _forms, "synonym": _synonyms, "kind": _kinds}
     for how, way in ways.items():

@@ -22,7 +22,7 @@ from scenegpi.words.cooccurrence import tokens
 
 FORMAT = "word vectors 1"
 LARGEST = 1e6
-"""Numbers lie within this of 0: their squares then fit single precision. Real ones are below 100."""
+"""Numbers are within this of 0: their squares then fit single precision. Real ones are below 100."""
 TINY = 1e-12
 
 
@@ -162,7 +162,7 @@ class WordVectors:
 
 
 def label_words(label: str, known: WordVectors) -> Iterator[str]:
-    """The words of a label; one with hyphens that is not known as it stands gives its parts."""
+    """The words of a label; one with hyphens that is not known as a whole gives its parts."""
     for word in tokens(label):
         if "-" in word and known.form(word) is None:
             yield from word.split("-")

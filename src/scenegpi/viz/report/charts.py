@@ -78,7 +78,7 @@ Dot = tuple[str, float, tuple[float, float] | None]
 
 
 def dot_plot(name: str, ours: Sequence[Dot], theirs: Sequence[Dot]) -> Html:
-    """Systems on one axis, in percent: (name, figure in 0..1, interval). Ours stand apart, as they do not compete."""
+    """Systems on one axis, in percent: (name, figure in 0..1, interval). Ours are set apart."""
     step, left, wide, gap = 25.0, 236.0, 720.0, 34.0
     bounds = [v for _, value, interval in (*ours, *theirs) for v in (value, *(interval or ()))]
     low, high, ticks = nice_range(100 * min(bounds), 100 * max(bounds))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Pair = tuple[SceneGraph, SceneGraph]
 ATTENTION_BOXES = 100
-"""With more boxes an image's attention is left out: its table grows with the square."""
+"""For images with more boxes attention is left out: its table grows with their square."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
 
 
 def of_npz(path: Path, task: Any) -> Exhibit:
-    """Another system's predictions that lie with their ground truth in one file."""
+    """Another system's predictions with their ground truth in one file."""
     from scenegpi.data.evaluation_npz import EvaluationNpz
 
     file = EvaluationNpz(path, task)

@@ -37,7 +37,7 @@ def write_report(
     Args:
         target: the .html file.
         source: what it is about.
-        result: the figures that stand first; by default the first that the source has.
+        result: the figures shown first; by default the first that the source has.
         shown: images of the gallery.
         notes: what a reader must know about how the report was made.
         warning: what a reader must know before any figure, in large letters.
@@ -131,7 +131,7 @@ def _gallery(shown: Sequence[Shown], protocol: Protocol, data: list[Any]) -> Htm
     kinds = [why for why in ("worst", "typical", "best") if any(each.why == why for each in shown)]
     k = middle(protocol)
     rule = (
-        f"The images with the lowest and the highest R@{k}, and some about the median; among equals those with more "
+        f"The images with the lowest and the highest R@{k}, and some near the median; of equal ones those with more "
         "relations. Point at a box, an object or a triplet and its counterparts light up."
     )
     keys = "By keyboard: Tab goes from part to part, arrows within one, Enter chooses, Escape lets go."

@@ -1,4 +1,4 @@
-"""A report as a reader sees it, in headless Chromium: for tests and for the pictures of the pages.
+"""Screenshots of a report in headless Chromium: for tests and for the pictures of the pages.
 
 `python -m scenegpi.viz.report.screenshot report.html#scene-3-box-0 report.png` takes what a window shows. It needs
 selenium (in the dev extra) and Debian's chromium and chromium-driver.

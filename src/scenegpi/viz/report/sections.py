@@ -15,7 +15,7 @@ from scenegpi.viz.report.source import Source
 
 MEANING = {
     "R": "of an image's relations, found among the first {k} triplets",
-    "mR": "the same, every predicate counted alike, rare ones too",
+    "mR": "the same, with equal weight for every predicate, rare ones too",
     "ngR": "found when a pair may be given several predicates",
     "zR": "of triplets never seen in training",
 }
@@ -55,7 +55,7 @@ def figures_section(first: Result, results: dict[str, Result]) -> Html:
 
 
 def _same(one: Result, other: Result) -> bool:
-    """Whether a model's card says again what stands above."""
+    """Whether the figures of a model's card repeat those above."""
     shared = set(one.figures) & set(other.figures)
     return one is other or (
         one.images == other.images and all(abs(one.figures[n] - other.figures[n]) < 1e-4 for n in shared)
@@ -89,7 +89,7 @@ def _cell(value: float | None, interval: tuple[float, float] | None) -> Html:
 
 
 def is_visual_genome(predicates: frozenset[str]) -> bool:
-    """Whether these are the predicates of VG150: figures on others can't stand beside published ones."""
+    """Whether these are the predicates of VG150: figures on others can't be compared with published ones."""
     return len(predicates) == 50 and predicates >= PREDICATE_RECALL_AT_5.keys()
 
 

@@ -19,7 +19,7 @@ MOST_EPOCHS, MOST_BYTES = 20_000, 1 << 26
 
 @dataclass(frozen=True)
 class Source:
-    """A run or an evaluation as it lies on disk.
+    """A run or an evaluation on disk.
 
     `results` are figures by the name of what was scored; `log` one row an epoch; `config` the settings of a run;
     `model` and `predictions` say what can be run or read again; `predicates` are the names that it knows;
