@@ -108,7 +108,9 @@ def check_weight(text: str | bytes) -> None:
     weight = sum(each * counts[mark] for mark, each in _WEIGHTS.items())
     weight += _STRING * max(counts['"'] // 2 - counts[":"], 0)  # keys are shared, other strings are not
     if weight > max(FREE_BYTES, MAX_RATIO * len(text)):
-        raise GraphError(f"JSON: its values would take {weight // 10**6:,} MB, too much for {len(text):,} bytes of text")
+        raise GraphError(
+            f"JSON: its values would take {weight // 10**6:,} MB, too much for {len(text):,} bytes of text"
+        )
 
 
 _WEIGHTS = {"{": 64, "[": 64, ":": 100, ",": 16, ".": 24}

@@ -1,7 +1,7 @@
 """The tags of a TIFF, which are also EXIF notes: a few numbers, read without trust.
 
-    header    II or MM (byte order), 42, where the first directory lies
-    directory number of entries, then 12 bytes each: tag, type, count, and the value or where it lies
+header    II or MM (byte order), 42, where the first directory lies
+directory number of entries, then 12 bytes each: tag, type, count, and the value or where it lies
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ DROPPED_IDS = (1592, 1722, 4616, 4617)  # listed in image_data.json, absent from
 POINTERS = ("img_to_first_box", "img_to_last_box", "img_to_first_rel", "img_to_last_rel")
 BOXES = ("boxes_1024", "boxes_512")
 SHAPES = {"labels": (1, 0), **dict.fromkeys(BOXES, (2, 4)), "predicates": (1, 0), "relationships": (2, 2)}
-SHAPES |= {name: (1, 0) for name in (*POINTERS, "split", "scores", "predicate_scores", "img_to_first_pair")}
+SHAPES |= dict.fromkeys((*POINTERS, "split", "scores", "predicate_scores", "img_to_first_pair"), (1, 0))
 SHAPES |= {"boxes_pixel": (2, 4), "label_dist": (2, 0), "pairs": (2, 2), "pair_dist": (2, 0)}
 SHAPES |= {f"absent_{name}": (1, 0) for name in ABSENT}
 

@@ -64,7 +64,9 @@ def load_glove_text(path: str | Path, names: Iterable[str] | None = None, dim: i
             found[word] = None
             numbers.extend(_vector(fields, path, number))
             if len(numbers) * numbers.itemsize > MOST_BYTES:
-                raise DataError(path, f"line {number}: more than {MOST_BYTES:,} bytes of vectors; name the words wanted")
+                raise DataError(
+                    path, f"line {number}: more than {MOST_BYTES:,} bytes of vectors; name the words wanted"
+                )
     if not found or dim is None:
         raise DataError(path, "holds no vector of a wanted word")
     vectors = np.frombuffer(numbers, dtype=np.float32).reshape(-1, dim)
