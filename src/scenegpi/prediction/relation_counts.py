@@ -1,7 +1,7 @@
 r"""What training relations tell about a relation that is to be shown: how common its predicate is, and who has it.
 
-A common predicate ("on", "has") says little. With the dial t from 0 to 1 a pair's predicates are weighed by how rare they
-are, and P(related) stays what it was:
+A common predicate ("on", "has") says little. With the dial t from 0 to 1 a pair's predicates are weighed by how rare
+they are, and P(related) stays what it was:
 
 .. math:: P_t(r) = P(\text{related}) \, \frac{P(r) / f_r^t}{\sum_{r'} P(r') / f_{r'}^t}, \qquad
           f_r = \text{share of predicate } r \text{ among training relations}.
