@@ -61,7 +61,8 @@ $(DOCS): $(STAMP)
 
 docs: $(DOCS)
 	$(BIN)/mkdocs build --strict --quiet --site-dir out/site
-	@echo out/site/index.html
+	! grep -rlE '<(script|link|img|iframe)[^>]+(src|href)="?(https?:)?//' --include='*.html' out/site
+	@echo 'out/site/index.html, or with a search: $(PYTHON) -m http.server --directory out/site'
 
 # By way of the source archive, so that this is complete as well; what an earlier build left would slip in.
 wheel: $(STAMP)
@@ -75,7 +76,7 @@ smoke: wheel
 	$(SMOKE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
 	cd $(SMOKE)/empty && ../venv/bin/scenegpi demo --out demo
 	cd $(SMOKE)/empty && ../venv/bin/scenegpi predict --boxes demo/scenes.jsonl --out graphs
-	cd $(SMOKE)/empty && ../venv/bin/scenegpi report rendered --out report.html
+	cd $(SMOKE)/empty && ../venv/bin/scenegpi report vg150-layout --data demo/scenes.jsonl --out report.html
 
 clean:
 	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache

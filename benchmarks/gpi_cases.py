@@ -41,7 +41,6 @@ def make_model(dense_words: bool = False, chunk_edges: int | None = None) -> Rec
         x_table=None if dense_words else tables[0],
         edge_table=None if dense_words else tables[1],
         chunk_edges=chunk_edges,
-        fused=True,
     )
     if not dense_words:
         return Recurrent(layer, STEPS)

@@ -57,7 +57,7 @@ def main(
             console.print(operators(CASES[name]))
     console.print(TARGETS)
     if large and not quick:
-        added, peak = in_own_process("ours", (1000,), False, threads)
+        added, peak = in_own_process("ours, chunked", (1000,), False, threads)
         results["1000 entities"] = {"added_mb": added, "peak_mb": peak}
         console.print(
             f"1,000 entities, 999,000 pairs, forward, two steps: peak of the whole process {peak:,.0f} MB "

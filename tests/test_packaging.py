@@ -72,7 +72,7 @@ def test_every_file_of_the_package_is_in_it_and_nothing_else(wheel):
     ],
 )
 def test_what_is_read_at_run_time_is_there(wheel, pattern):
-    """A file that is moved in the source and forgotten in this list and in the code would pass the test above."""
+    """Kinds of files that the code opens by name: the test above would not miss one that the source lost."""
     assert any(Path(name).match(pattern) for name in wheel.namelist())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,11 +89,12 @@ def real_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.flo
     return _frozen(array)
 
 
-def is_identifier(value: Any) -> bool:
+def is_identifier(value: Any) -> TypeGuard[int | str]:
     """A whole number of 64 bits, or text that can be written as UTF-8."""
     if isinstance(value, str):
         return well_formed(value)
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and -(2**63) <= int(value) < 2**63
 
 
 def identifier(value: Any) -> int | str | None:

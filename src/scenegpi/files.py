@@ -28,7 +28,7 @@ def reason(error: OSError) -> str:
 
 
 def open_file(path: str | Path, max_bytes: int | None = None, empty: bool = False) -> BinaryIO:
-    """A regular file that is not empty (unless it may be `empty`) and not larger than `max_bytes`, opened to be read; DataError on all else.
+    """A regular file, opened to be read: at most `max_bytes`, and not empty unless it may be; DataError on all else.
 
     Whatever comes from outside is opened with this, or looked at by `check_file` before a library opens it: pipes and
     devices would be waited for, or read for ever.

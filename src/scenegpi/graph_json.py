@@ -6,8 +6,8 @@
  "relations": [{"subject", "predicate", "object", "score", "factors"}],
  "pairs": [{"subject", "object", "distribution"}]}
 
-The score of a relation is the product of its factors, P(subject) P(object) P(predicate); other tools may write P(predicate)
-alone as its score, without factors.
+The score of a relation is the product of its factors, P(subject) P(object) P(predicate). Other tools may write
+P(predicate) alone as its score, without factors.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def to_dict(graph: SceneGraph, vocabulary: bool = True) -> dict[str, Any]:
 
 def factors(graph: SceneGraph) -> NDArray[np.float64]:
     """(R, 3) P(subject), P(object) and P(predicate) of each relation, whose product is its score."""
-    scores = np.ones(len(graph)) if graph.scores is None else np.float64(graph.scores)
-    own = np.ones(len(graph.relations)) if graph.relation_scores is None else np.float64(graph.relation_scores)
+    scores = np.ones(len(graph)) if graph.scores is None else graph.scores.astype(np.float64)
+    own = np.ones(len(graph.relations)) if graph.relation_scores is None else graph.relation_scores
     return np.column_stack([scores[graph.relations[:, :2]], own])
 
 

@@ -42,8 +42,7 @@ def load_npz(path: Path, known: Collection[str]) -> dict[str, NDArray[Any]]:
             raise DataError(path, f"cannot be read ({error or type(error).__name__})") from None
 
 
-_BROKEN = (ValueError, TypeError, EOFError, KeyError, MemoryError, RuntimeError, NotImplementedError, OverflowError)
-_BROKEN += (SyntaxError, zlib.error)
+_BROKEN = (ValueError, TypeError, EOFError, KeyError, MemoryError, RuntimeError, OverflowError, SyntaxError, zlib.error)
 
 
 def _check_members(path: Path, handle: BinaryIO) -> None:
@@ -71,16 +70,17 @@ def _declared_bytes(archive: zipfile.ZipFile, member: str, path: Path) -> int:
             raise DataError(path, f"{name}: not an array") from None
     if dtype.hasobject:
         raise DataError(path, f"{name}: holds Python objects, expected numbers or names")
-    if dtype.kind not in "biufU" or (prod(shape) and not dtype.itemsize):
+    count: int = prod(shape)
+    if dtype.kind not in "biufU" or (count and not dtype.itemsize):
         raise DataError(path, f"{name}: {dtype}, expected numbers or names")
     if any(side < 0 for side in shape):
         raise DataError(path, f"{name}: shape {shape} is negative")
-    if prod(shape) * dtype.itemsize > info.file_size:
+    if count * dtype.itemsize > info.file_size:
         raise DataError(
             path, f"{name}: shape {shape} and {dtype}, but the file holds only {info.file_size:,} bytes of it"
         )
     # Checking makes eight bytes of a number, however it is stored; the distributions among them stay float32.
-    return prod(shape) * max(dtype.itemsize, 4 if dtype.kind == "f" else 8)
+    return count * max(dtype.itemsize, 4 if dtype.kind == "f" else 8)
 
 
 def _array(archive: zipfile.ZipFile, member: str) -> NDArray[Any]:

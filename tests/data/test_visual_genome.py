@@ -209,7 +209,7 @@ def test_a_dataset_that_claims_to_be_huge_is_refused(tmp_path):
     vg_files.write(tmp_path, {"labels": None})
     with h5py.File(tmp_path / "VG-SGG.h5", "a") as file:
         file.create_dataset("labels", shape=(10**12, 1), dtype="i8", chunks=(1024, 1))
-    with pytest.raises(DataError, match="labels: shape .* more than the 134,217,728 this reader takes"):
+    with pytest.raises(DataError, match=r"labels: shape .* more than the 134,217,728 this reader takes"):
         open_dataset(tmp_path)
 
 

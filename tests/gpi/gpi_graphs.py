@@ -35,9 +35,9 @@ def flat_graphs(draw: st.DrawFn, max_graphs: int = 4, max_nodes: int = 6, min_gr
 
 
 def make_layer(words: bool = True, **options: object) -> GPILayer:
-    """A small double-precision layer with every part in use, random tables and the fused form included."""
+    """A small double-precision layer with every part in use, random tables included."""
     torch.manual_seed(0)
-    settings: dict[str, object] = {"edge_out": 3, "hidden": 5, "gate": True, "fused": True, **options}
+    settings: dict[str, object] = {"edge_out": 3, "hidden": 5, "gate": True, **options}
     if words:
         settings |= {"x_table": torch.randn(CLASSES, 2), "edge_table": torch.randn(CLASSES, 3)}
     return GPILayer(NODE_DIM, EDGE_DIM, 4, **settings).double()
@@ -57,6 +57,6 @@ def gradients(layer: GPILayer, graph: FlatGraph) -> dict[str, Tensor]:
     values = [value for value in out if value is not None]
     sum((value * torch.randn(value.shape, generator=generator)).sum() for value in values).backward()
     named = {name: value.grad for name, value in layer.named_parameters()} | {"x": x.grad, "edge_attr": edge_attr.grad}
-    # A parameter that the fused form finds to cancel has no gradient where the plain form has rounding around zero.
+    # A parameter that is known to cancel has no gradient, where the concatenated form has rounding around zero.
     shapes = dict(layer.named_parameters()) | {"x": x, "edge_attr": edge_attr}
     return {name: torch.zeros_like(shapes[name]) if grad is None else grad for name, grad in named.items()}

@@ -258,7 +258,7 @@ def test_declared_sizes_are_checked_before_memory_is_taken(tmp_path):
     with zipfile.ZipFile(tmp_path / "good.npz") as old, zipfile.ZipFile(tmp_path / "bomb.npz", "w") as new:
         for name in old.namelist():
             new.writestr(name, header.getvalue() if name == "rel_scores.npy" else old.read(name))
-    with pytest.raises(DataError, match="rel_scores: .* the file holds only"):
+    with pytest.raises(DataError, match=r"rel_scores: .* the file holds only"):
         EvaluationNpz(tmp_path / "bomb.npz", "predcls")
 
 

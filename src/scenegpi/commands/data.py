@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Inspect, check, convert and show data sets; draw synthetic scenes.", no_args_is_help=True)
 app.command()(render)
 
+MOST_SHOWN = 200
 SOURCE_HELP = "A data set: a file or a folder of any known format."
 Source = Annotated[Path, typer.Argument(help=SOURCE_HELP, show_default=False, readable=False)]
 Format = Annotated[str | None, typer.Option(help="The format, if it is not clear from the path.", show_default=False)]
@@ -176,8 +177,10 @@ def show(
     dataset = _open(path or sample_path(), split=split, validation=validation, **where)
     at = dataset.find(image) if image is not None else index
     if at >= len(dataset):
-        raise DataError(dataset.path, f"image {at}: there are {len(dataset)}, counted from 0")
-    graph = dataset[at]
+        first = dataset.report.first_error
+        said = f"; left out, for one: {first.field}: {first.message}" if first else ""
+        raise DataError(dataset.path, f"image {at}: there are {len(dataset)}, counted from 0{said}")
+    graph = _fitting(dataset[at], top)
     console = make_console()
     console.print(render(graph, columns=min(max(console.width - 1, 16), 110), top=top))
     if out is not None:
@@ -186,6 +189,18 @@ def show(
         photo = dataset.image_path(at)
         draw(graph, out, photo, top)
         say(f"{out}: drawn{f' on {photo}' if photo else ' without a photo (none was found)'}")
+
+
+def _fitting(graph: SceneGraph, top: int) -> SceneGraph:
+    """The graph, or of one with more boxes than anyone could see those of the best relations and the largest."""
+    import numpy as np
+
+    if len(graph) <= MOST_SHOWN:
+        return graph
+    print(f"{len(graph):,} boxes: those of the best relations and the largest are shown, {MOST_SHOWN} in all")
+    ends = [end for triplet in graph.triplets(top) for end in (triplet.subject_index, triplet.object_index)]
+    largest = np.argsort(-np.prod(graph.boxes[:, 2:] - graph.boxes[:, :2], axis=1), kind="stable").tolist()
+    return graph.subset(sorted(list(dict.fromkeys([*ends, *largest]))[:MOST_SHOWN]))
 
 
 def _open(path: Path, **options: Any) -> Dataset:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from itertools import groupby
 from math import prod
 from typing import Any
@@ -67,7 +68,7 @@ class ColumnsBuilder:
                 self.report.skipped += 1
                 return
             seen.add(graph.image_id)
-        warn_flat(self.report, graph.boxes, lambda row: (image, f"boxes[{row}]"))
+        warn_flat(self.report, image, graph.boxes, "boxes[{}]")
         self.add_graph(graph, split)
 
     def add_graph(self, graph: SceneGraph, split: int = NO_SPLIT) -> None:
@@ -134,7 +135,7 @@ class ColumnsBuilder:
         for name in REQUIRED:
             self._parts[name].append(np.concatenate([getattr(g, name) for g in graphs]))
         for name, rows in OPTIONAL.items():
-            for given, run in groupby(graphs, lambda graph, name=name: getattr(graph, name) is not None):
+            for given, run in groupby(graphs, partial(_has, name)):
                 if given:
                     self._parts[name].append(np.concatenate([getattr(graph, name) for graph in run]))
                 elif rows != "pairs":
@@ -162,12 +163,16 @@ class ColumnsBuilder:
         return whole
 
 
-def warn_flat(report: Report, boxes: NDArray[np.float64], where: Callable[[int], tuple[object, str]]) -> None:
-    """A warning for each box without area; `where(row)` says in which image and field it is."""
+def _has(name: str, graph: SceneGraph) -> bool:
+    return getattr(graph, name) is not None
+
+
+def warn_flat(report: Report, image: object, boxes: NDArray[np.float64], field: str) -> None:
+    """A warning for each box without area; `field` names one, with {} for its row."""
     flat = (boxes[:, 2:] == boxes[:, :2]).any(axis=1)
     if flat.any():
         rows = np.flatnonzero(flat).tolist()
-        report.warn_each(rows, lambda row: (*where(row), f"{boxes[row].tolist()} has no area"))
+        report.warn_each(rows, lambda row: (image, field.format(row), f"{boxes[row].tolist()} has no area"))
 
 
 def _row_defects(vocabulary: Vocabulary, fields: dict[str, Any]) -> Iterator[str]:

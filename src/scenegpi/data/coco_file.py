@@ -19,7 +19,7 @@ Row = tuple[int, dict[str, Any]]  # its number in the file, and the row
 
 @dataclass
 class CocoFile:
-    """`images` in the order of the file; `annotations` and `rel_annotations` by their image; `data` all that is short."""
+    """`images` in the order of the file, `annotations` and `rel_annotations` by image, in `data` all that is short."""
 
     path: Path
     images: RowStore = field(default_factory=RowStore)
@@ -49,7 +49,7 @@ def read_coco_file(path: Path, report: Report) -> CocoFile:
     with JsonStream(path) as stream:
         if stream.peek() != "{":
             raise DataError(path, "expected a JSON object")
-        for key in stream.keys():
+        for key in stream.entries():
             if key in LISTS:
                 setattr(found, key, _store(stream, key, path, report))
             elif key in KEPT:

@@ -93,13 +93,20 @@ def is_detection(objects: Any) -> bool:
 
 
 def _known(objects: Any) -> _Found | None:
-    readers = (_detections, _supervision, _ultralytics, _torchvision, _detectron, _rows)
-    found = next((found for reader in readers if (found := reader(objects)) is not None), None)
-    if found is None and isinstance(objects, list | tuple) and objects and _known(objects[0]) is not None:
+    if isinstance(objects, list | tuple) and objects and (first := _result(objects[0])) is not None:
         if len(objects) > 1:
-            raise GraphError(f"objects: results of {len(objects)} images; give those of one image, or stream them")
-        return _known(objects[0])
-    return found
+            raise GraphError(
+                f"results of {len(objects)} images; give those of one image, or stream them: "
+                "predictor.stream(SceneGraph.from_detections(each) for each in results)"
+            )
+        return first
+    return _result(objects) or _rows(objects)
+
+
+def _result(objects: Any) -> _Found | None:
+    """The result of one image, in the form that a detector gives it."""
+    readers = (_detections, _supervision, _ultralytics, _torchvision, _detectron)
+    return next((found for reader in readers if (found := reader(objects)) is not None), None)
 
 
 def _detections(objects: Any) -> _Found | None:
@@ -170,8 +177,6 @@ def _detectron(objects: Any) -> _Found | None:
 def _rows(objects: Any) -> _Found | None:
     if not isinstance(objects, list | tuple) or not objects or not isinstance(objects[0], Mapping):
         return None
-    if "boxes" in objects[0] or "instances" in objects[0]:
-        return None  # results of a batch
     boxes, words, scores = [], [], []
     for i, row in enumerate(objects):
         if not isinstance(row, Mapping):

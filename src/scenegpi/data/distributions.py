@@ -134,7 +134,7 @@ def read_distributions(path: str | Path) -> Distributions:
     """The whole file; DataError with one line on anything that is not one."""
     path = Path(path)
     arrays = load_npz(path, _DIMENSIONS)
-    check_images(path, np.size(arrays.get("image_ids", ())), path.stat().st_size)
+    check_images(path, np.size(arrays.get("image_ids", ())), path.stat().st_size, each=64)
     for name in ("objects", "predicates"):
         check_names(path, np.size(arrays.get(name, ())), name)
     try:

@@ -1,7 +1,7 @@
 """Large JSON files value by value: memory follows the largest row, not the file.
 
     with JsonStream(path) as stream:
-        for key in stream.keys():
+        for key in stream.entries():
             if key == "images":
                 for text, row in stream.rows():
                     ...
@@ -74,7 +74,7 @@ class JsonStream:
         """The next value, whole."""
         return self._value()[1]
 
-    def keys(self, unique: bool = False) -> Iterator[str]:
+    def entries(self, unique: bool = False) -> Iterator[str]:
         """The keys of the object that comes next; after each, its value must be read. With `unique`, none twice."""
         self._expect("{", "an object")
         seen: set[str] = set()
@@ -110,7 +110,7 @@ class JsonStream:
             for _ in self.rows():
                 pass
         elif kind == "{":
-            for _ in self.keys():
+            for _ in self.entries():
                 self.value()
         else:
             self.value()
@@ -126,13 +126,10 @@ class JsonStream:
         size = BLOCK
         while True:
             try:
-                value, end = DECODER.scan_once(self._text, self._at)
+                value, end = DECODER.raw_decode(self._text, self._at)
                 if end < len(self._text) or self._ended:  # a number at the very end of the buffer may go on
                     text, self._at = self._text[self._at : end], end
                     return text, value
-            except StopIteration as stop:
-                if self._ended or stop.value < len(self._text) - NEAR:
-                    self._fail("expected a value")
             except json.JSONDecodeError as error:
                 cut = error.pos >= len(self._text) - NEAR or error.msg.startswith("Unterminated string")
                 if self._ended or not cut:

@@ -149,7 +149,7 @@ class JsonLines:
                 continue
             if graph.image_id is not None:
                 seen.add(graph.image_id)
-            warn_flat(self.report, graph.boxes, lambda row, image=graph.image_id: (image, f"objects[{row}].box"))
+            warn_flat(self.report, graph.image_id, graph.boxes, "objects[{}].box")
             split = data.get("split")
             if split not in (None, *SPLITS):
                 self.report.warning(graph.image_id, f"{line}: split", f"{split!r:.40} is none of {', '.join(SPLITS)}")

@@ -13,13 +13,13 @@ MAX_BOXES, MAX_RELATIONS = 10_000, 100_000
 """Of one image; an image with more is left out as a defect."""
 MAX_NAMES = 100_000
 """Labels, or predicates, of one data set."""
-FREE_IMAGES, BYTES_PER_IMAGE = 1_000_000, 64
-"""A file may hold a million images, or one in every 64 bytes, whichever is more."""
+FREE_IMAGES, BYTES_PER_IMAGE = 250_000, 200
+"""A file may hold so many images, or one in every so many bytes, whichever is more."""
 
 
-def check_images(path: str | Path, images: int, size: int) -> None:
-    """DataError where a file of `size` bytes holds more images than anyone would write into it."""
-    allowed = max(FREE_IMAGES, size // BYTES_PER_IMAGE)
+def check_images(path: str | Path, images: int, size: int, each: int = BYTES_PER_IMAGE) -> None:
+    """DataError where a file of `size` bytes holds more images than anyone would write into it, at `each` bytes."""
+    allowed = max(FREE_IMAGES, size // each)
     if images > allowed:
         raise DataError(path, f"more than {allowed:,} images, which is all this reader takes from {size:,} bytes")
 

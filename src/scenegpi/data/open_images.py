@@ -15,7 +15,7 @@ import re
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,10 @@ from scenegpi.errors import DataError, Report
 from scenegpi.files import MAX_BYTES, check_file, open_file, reason
 from scenegpi.vocabulary import Vocabulary
 
-BOXES = [("XMin1", "YMin1", "XMax1", "YMax1"), ("XMin2", "YMin2", "XMax2", "YMax2")]
 SPLIT_WORDS = {**SPLITS, "validation": SPLITS["val"]}
 MAX_LINE, MAX_DESCRIPTIONS = 2**16, 2**25
-COLUMNS = ("ImageID", "LabelName1", "LabelName2", *BOXES[0], *BOXES[1], "RelationshipLabel")
+BOXES = ("XMin1", "YMin1", "XMax1", "YMax1", "XMin2", "YMin2", "XMax2", "YMax2")
+COLUMNS = ("ImageID", "LabelName1", "LabelName2", *BOXES, "RelationshipLabel")
 
 
 def read_open_images(path: Path, report: Report, images: ImageFolders, sizes: Path | None = None) -> Columns:
@@ -42,19 +42,18 @@ def read_open_images(path: Path, report: Report, images: ImageFolders, sizes: Pa
     table = _Table(path)
     bad: set[str] = set()
     for line, row in _rows(path):
-        missing = next((name for name in COLUMNS if not row.get(name)), None)
-        if missing:
-            report.error(row.get("ImageID"), f"line {line}: {missing}", "missing")
-            bad.add(row.get("ImageID") or "")
+        image_id, label1, label2, *numbers, predicate = row
+        if not all(row):
+            report.error(image_id or None, f"line {line}: {COLUMNS[row.index('')]}", "missing")
+            bad.add(image_id)
             continue
         try:
-            corners = [float(row[name]) for box in BOXES for name in box]
+            values = [float(number) for number in numbers]
         except ValueError:
-            report.error(row["ImageID"], f"line {line}: XMin1..YMax2", "expected numbers")
-            bad.add(row["ImageID"])
+            report.error(image_id, f"line {line}: XMin1..YMax2", "expected numbers")
+            bad.add(image_id)
             continue
-        labels = [described.get(row[name], row[name]) for name in ("LabelName1", "LabelName2")]
-        table.add(row["ImageID"], labels, row["RelationshipLabel"], corners)
+        table.add(image_id, (described.get(label1, label1), described.get(label2, label2)), predicate, values)
     builder = ColumnsBuilder(table.vocabulary(), report)
     lookup = Sizes(images, sizes, report)
     words = re.split(r"[^a-z]+", path.stem.lower())
@@ -74,30 +73,30 @@ class _Table:
         self.image_number: dict[str, int] = {}
         self.label_number: dict[str, int] = {}
         self.predicate_number: dict[str, int] = {}
-        self.rows = array("q")  # image, two labels, predicate
+        self.rows = array("i")  # image, two labels, predicate
         self.corners = array("d")
 
-    def add(self, image_id: str, labels: list[str], predicate: str, corners: list[float]) -> None:
+    def add(self, image_id: str, labels: tuple[str, str], predicate: str, corners: list[float]) -> None:
         image = self.image_number.setdefault(image_id, len(self.image_number))
-        check_images(self.path, image, self.size)
-        self.rows.append(image)
-        self.rows.extend(self.label_number.setdefault(label, len(self.label_number)) for label in labels)
-        self.rows.append(self.predicate_number.setdefault(predicate, len(self.predicate_number)))
-        check_names(self.path, len(self.label_number), "LabelName1, LabelName2")
-        check_names(self.path, len(self.predicate_number), "RelationshipLabel")
+        first, second = (self.label_number.setdefault(label, len(self.label_number)) for label in labels)
+        relation = self.predicate_number.setdefault(predicate, len(self.predicate_number))
+        check_images(self.path, image, self.size, each=64)
+        check_names(self.path, max(first, second), "LabelName1, LabelName2")
+        check_names(self.path, relation, "RelationshipLabel")
+        self.rows.extend((image, first, second, relation))
         self.corners.extend(corners)
 
     def vocabulary(self) -> Vocabulary:
         return Vocabulary(sorted(self.label_number), sorted(self.predicate_number), "open-images")
 
-    def images(self) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.float64]]]:
+    def images(self) -> Iterator[tuple[str, NDArray[np.int32], NDArray[np.float64]]]:
         """Each image with (R, 3) its labels and predicates, as numbers of the vocabulary, and (R, 8) corners."""
-        rows, corners = np.array(self.rows, dtype=np.int64).reshape(-1, 4), np.array(self.corners).reshape(-1, 8)
-        for columns, number in (([1, 2], self.label_number), ([3], self.predicate_number)):
-            place = np.empty(len(number), dtype=np.int64)
-            for rank, name in enumerate(sorted(number)):
-                place[number[name]] = rank
-            rows[:, columns] = place[rows[:, columns]]
+        rows = np.frombuffer(self.rows, dtype=np.int32).reshape(-1, 4)
+        corners = np.frombuffer(self.corners).reshape(-1, 8)
+        for column, number in ((1, self.label_number), (2, self.label_number), (3, self.predicate_number)):
+            place = np.empty(len(number), dtype=np.int32)
+            place[[number[name] for name in sorted(number)]] = np.arange(len(number))
+            rows[:, column] = place[rows[:, column]]
         order = np.argsort(rows[:, 0], kind="stable")
         ends = np.cumsum(np.bincount(rows[:, 0], minlength=len(self.image_number)))
         for image_id, start, end in zip(self.image_number, [0, *ends[:-1].tolist()], ends.tolist(), strict=False):
@@ -109,7 +108,7 @@ def _add_image(
     builder: ColumnsBuilder,
     size: tuple[int, int],
     image_id: str,
-    names: NDArray[np.int64],
+    names: NDArray[np.int32],
     corners: NDArray[np.float64],
     split: int,
 ) -> None:
@@ -139,15 +138,21 @@ def _add_image(
     )
 
 
-def _rows(path: Path) -> Any:
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The values of COLUMNS on each line that is not blank, with its number; "" for what is missing."""
     with open_file(path, MAX_BYTES) as raw:
         try:
-            reader = csv.DictReader(_lines(io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")))
-            absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            reader = csv.reader(_lines(io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")))
+            header = {name: i for i, name in enumerate(next(reader, []))}
+            absent = [name for name in COLUMNS if name not in header]
             if absent:
                 raise DataError(path, f"column {absent[0]!r} is missing (is this an Open Images relationship file?)")
+            places = [header[name] for name in COLUMNS]
             for row in reader:
-                yield reader.line_num, row
+                if len(row) > max(places):
+                    yield reader.line_num, [row[place] for place in places]
+                elif row:
+                    yield reader.line_num, [row[place] if place < len(row) else "" for place in places]
         except OSError as error:
             raise DataError(path, f"cannot be read ({reason(error)})") from None
         except (csv.Error, UnicodeDecodeError) as error:

@@ -25,7 +25,8 @@ from scenegpi.files import open_file
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MAX_BYTES = 2**27
+MAX_BYTES, MAX_HELD_BYTES = 2**27, 2**26
+"""Of a file; the second where the file itself is held in memory (JPEG, WebP)."""
 KINDS = {"JPEG": "Jpeg", "PNG": "Png", "WEBP": "WebP", "BMP": "Bmp", "GIF": "Gif", "TIFF": "Tiff"}
 MAX_PIXELS = dict.fromkeys(KINDS, 40_000_000) | {"JPEG": 200_000_000, "WEBP": 16_000_000}
 """That can be unpacked: a JPEG is scaled meanwhile, the decoder of WebP takes four times the memory of others."""
@@ -56,7 +57,7 @@ class PhotoFile:
     held: int = 0
 
 
-class _Broken(Exception):
+class _BrokenError(Exception):
     """What is wrong with a picture, in a few words."""
 
 
@@ -91,14 +92,16 @@ def _check_pixels(photo: PhotoFile) -> None:
     width, height = photo.size
     if width * height > MAX_PIXELS[photo.kind]:
         most = f"{MAX_PIXELS[photo.kind]:,} this reader takes of {photo.kind}"
-        raise _Broken(f"{width:,} x {height:,} pixels, more than the {most}")
+        raise _BrokenError(f"{width:,} x {height:,} pixels, more than the {most}")
     if photo.scans > MAX_SCANS or photo.scans * width * height > MAX_SCANNED:
-        raise _Broken(f"{photo.scans:,} scans of {width:,} x {height:,} pixels, more than this reader takes")
+        raise _BrokenError(f"{photo.scans:,} scans of {width:,} x {height:,} pixels, more than this reader takes")
     if photo.held > MAX_HELD:
-        raise _Broken(f"{width:,} x {height:,} pixels in pieces of {photo.held:,} bytes, more than this reader takes")
+        raise _BrokenError(
+            f"{width:,} x {height:,} pixels in pieces of {photo.held:,} bytes, more than this reader takes"
+        )
     codecs = {tile[0] for tile in getattr(photo.image, "tile", ())}
     if not codecs <= CODECS:
-        raise _Broken(f"packed as {min(codecs - CODECS)}, which this reader does not take")
+        raise _BrokenError(f"packed as {min(codecs - CODECS)}, which this reader does not take")
 
 
 def _opened(handle: BinaryIO) -> PhotoFile:
@@ -109,7 +112,8 @@ def _opened(handle: BinaryIO) -> PhotoFile:
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return _finished("PNG", handle, _png_turn(handle))
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return _finished("WEBP", handle, _webp_turn(handle, head))
+        turn = _webp_turn(handle, head)
+        return _finished("WEBP", io.BytesIO(_whole(handle)), turn)
     if head.startswith((b"II*\0", b"MM\0*")):
         return _tiff(handle)
     if head.startswith(b"GIF8"):
@@ -117,7 +121,7 @@ def _opened(handle: BinaryIO) -> PhotoFile:
         return _finished("GIF", handle)
     if head.startswith(b"BM"):
         return _finished("BMP", handle)
-    raise _Broken(f"none of {', '.join(KINDS)}")
+    raise _BrokenError(f"none of {', '.join(KINDS)}")
 
 
 def _finished(kind: str, stream: Any, turn: int = 1) -> PhotoFile:
@@ -126,32 +130,42 @@ def _finished(kind: str, stream: Any, turn: int = 1) -> PhotoFile:
     image: Image = getattr(plugin, f"{KINDS[kind]}ImageFile")(stream)
     width, height = image.size
     if width < 1 or height < 1:
-        raise _Broken("no pixels")
+        raise _BrokenError("no pixels")
     return PhotoFile(kind, image, (height, width) if turn >= 5 else (width, height), turn)
+
+
+def _whole(handle: BinaryIO) -> bytes:
+    size = handle.seek(0, io.SEEK_END)
+    if size > MAX_HELD_BYTES:
+        raise _BrokenError(f"{size:,} bytes, more than the {MAX_HELD_BYTES:,} this reader takes of its kind")
+    handle.seek(0)
+    return handle.read()
 
 
 def _jpeg(handle: BinaryIO) -> PhotoFile:
     """Without comments and the notes of applications (EXIF, previews, colour profiles), which Pillow would read."""
-    data = handle.read()
-    kept, at, turn = [data[:2]], 2, 1
+    data = _whole(handle)
+    stream, at, turn = io.BytesIO(), 2, 1
+    stream.write(data[:2])
     for _ in range(MAX_PIECES):
         fill = FILL.match(data, at)
         at = fill.end() - 1 if fill else len(data)
         if len(data) < at + 4:
-            raise _Broken("broken JPEG")
+            raise _BrokenError("broken JPEG")
         mark, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
         if mark == 0xDA:
             break
         piece = data[at : at + 2 + length]
         if mark in (0xE0, 0xEE) or not (0xE0 <= mark <= 0xEF or mark == 0xFE):
-            kept.append(piece)
+            stream.write(piece)
         elif mark == 0xE1 and piece[4:10] == b"Exif\0\0" and turn == 1:
             turn = orientation(piece[10:])
         at += 2 + length
     else:
-        raise _Broken("more pieces than a JPEG has")
+        raise _BrokenError("more pieces than a JPEG has")
     scans, in_first = data.count(b"\xff\xda", at), data[at + 4] if len(data) > at + 4 else 0
-    stream = io.BytesIO(b"".join(kept) + data[at:])
+    stream.write(memoryview(data)[at:])
+    del data
     photo = _finished("JPEG", stream, turn)
     photo.scans = scans
     layers = photo.image.layer  # type: ignore[attr-defined]
@@ -173,7 +187,7 @@ def _png_turn(handle: BinaryIO) -> int:
         if name == b"eXIf":
             return orientation(handle.read(min(length, MAX_EXIF)))
         handle.seek(length + 4, io.SEEK_CUR)
-    raise _Broken("more pieces than a PNG has")
+    raise _BrokenError("more pieces than a PNG has")
 
 
 def _webp_turn(handle: BinaryIO, head: bytes) -> int:
@@ -187,10 +201,10 @@ def _webp_turn(handle: BinaryIO, head: bytes) -> int:
     elif kind == b"VP8 ":
         size = int.from_bytes(head[26:28], "little") & 0x3FFF, int.from_bytes(head[28:30], "little") & 0x3FFF
     if not size[0] * size[1]:
-        raise _Broken("broken WebP")
+        raise _BrokenError("broken WebP")
     if size[0] * size[1] > MAX_PIXELS["WEBP"]:
         most = f"{MAX_PIXELS['WEBP']:,} this reader takes of WEBP"
-        raise _Broken(f"{size[0]:,} x {size[1]:,} pixels, more than the {most}")
+        raise _BrokenError(f"{size[0]:,} x {size[1]:,} pixels, more than the {most}")
     handle.seek(12)
     for _ in range(MAX_PIECES):
         piece = handle.read(8)
@@ -200,7 +214,7 @@ def _webp_turn(handle: BinaryIO, head: bytes) -> int:
         if piece[:4] == b"EXIF":
             return orientation(handle.read(min(length, MAX_EXIF)).removeprefix(b"Exif\0\0"))
         handle.seek(length + (length & 1), io.SEEK_CUR)
-    raise _Broken("more pieces than a WebP has")
+    raise _BrokenError("more pieces than a WebP has")
 
 
 def _check_gif(handle: BinaryIO) -> None:
@@ -213,7 +227,7 @@ def _check_gif(handle: BinaryIO) -> None:
             at += 1 + data[at]
         at += 1
     if at >= len(data) or data[at] != 0x2C:
-        raise _Broken("broken GIF")
+        raise _BrokenError("broken GIF")
 
 
 def _tiff(handle: BinaryIO) -> PhotoFile:
@@ -221,10 +235,10 @@ def _tiff(handle: BinaryIO) -> PhotoFile:
     try:
         tags = tiff_tags(handle)
     except (struct.error, ValueError, OverflowError) as error:
-        raise _Broken(f"broken TIFF: {error}") from None
+        raise _BrokenError(f"broken TIFF: {error}") from None
     width, height = tags.get(256, 0), tags.get(257, 0)
     if tags.get(259, 1) not in TIFF_COMPRESSIONS:
-        raise _Broken(f"TIFF compression {tags[259]}, which this reader does not take")
+        raise _BrokenError(f"TIFF compression {tags[259]}, which this reader does not take")
     across, down = tags.get(322, width), tags.get(323, min(tags.get(278, height), height))
     photo = _finished("TIFF", handle)
     photo.held = across * down * tags.get(277, 1) * max(tags.get(258, 1), 8) // 8

@@ -50,7 +50,7 @@ def _images(path: Path) -> Iterator[tuple[str, Any]]:
     with JsonStream(path) as stream:
         if stream.peek() != "{":
             raise DataError(path, "expected a JSON object")
-        for i, name in enumerate(stream.keys(unique=True)):
+        for i, name in enumerate(stream.entries(unique=True)):
             check_images(path, i, stream.size)
             yield name, stream.value()
         stream.end()

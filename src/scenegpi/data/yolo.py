@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
-from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
@@ -52,13 +50,13 @@ def read_yolo(
         file.parent.parent.parent / "images" / file.parent.name for file, _ in files
     }
     images = ImageFolders([*images.folders, *sorted(place for place in beside if place.is_dir())])
-    found = {file: _yolo_file(file, report) for file, _ in files}
-    ids = sorted({int(key) for rows in found.values() if rows is not None for key in np.unique(rows[:, 0])})
-    vocabulary, label_of = vocabulary_of(path, ids, names)
+    # Twice through the files: all their rows at once may not fit, and the classes must be known before the first graph.
+    classes: dict[Path, set[int] | None] = {file: _classes(file, report) for file, _ in files}
+    vocabulary, label_of = vocabulary_of(path, sorted(set().union(*(c for c in classes.values() if c))), names)
     builder = ColumnsBuilder(vocabulary, report)
     lookup = Sizes(images, sizes, report)
     for file, split in files:
-        rows = found.pop(file)
+        rows = None if classes[file] is None else _rows(file, report)
         if rows is None:
             report.skipped += 1
             continue
@@ -72,8 +70,8 @@ def read_yolo(
             width=width,
             height=height,
             boxes=_from_fractions(rows, width, height),
-            labels=[label_of[key] for key in rows[:, 0].astype(np.int64).tolist()],
-            scores=None if np.isnan(rows[:, 5]).all() else np.nan_to_num(rows[:, 5], nan=1.0, posinf=np.inf),
+            labels=[label_of.get(key, -1) for key in rows[:, 0].astype(np.int64).tolist()],
+            scores=None if np.isnan(rows[:, 5]).all() else np.where(np.isnan(rows[:, 5]), 1.0, rows[:, 5]),
         )
     return builder.build()
 
@@ -86,13 +84,19 @@ def _label_files(folder: Path) -> Iterator[Path]:
 
 
 def _from_fractions(rows: NDArray[np.float64], width: int, height: int) -> NDArray[np.float64]:
-    """(N, 6) rows of a file -> (N, 4) corners in pixels."""
+    """Rows of a file -> (N, 4) corners in pixels."""
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is a defect of the image
         half = rows[:, 3:5] / 2
         return np.concatenate([rows[:, 1:3] - half, rows[:, 1:3] + half], axis=1) * ([width, height] * 2)
 
 
-def _yolo_file(path: Path, report: Report) -> NDArray[np.float64] | None:
+def _classes(path: Path, report: Report) -> set[int] | None:
+    """The classes of a file; None where a line of it makes no sense."""
+    rows = _rows(path, report)
+    return None if rows is None else {int(key) for key in np.unique(rows[:, 0])}
+
+
+def _rows(path: Path, report: Report) -> NDArray[np.float64] | None:
     """(N, 6) class, xc, yc, w, h, confidence (NaN where there is none); None where a line makes no sense."""
     try:
         text = read_text(path, MAX_BYTES) if path.stat().st_size else ""
@@ -102,29 +106,34 @@ def _yolo_file(path: Path, report: Report) -> NDArray[np.float64] | None:
     except OSError as error:
         report.error(path.stem, "file", f"cannot be read ({reason(error)})", str(path))
         return None
-    lines = text.splitlines()
-    crowded = too_many(sum(map(bool, lines)))
+    lines = [(number, parts) for number, line in enumerate(text.splitlines(), 1) if (parts := line.split())]
+    crowded = too_many(len(lines))
     if crowded:
         report.error(path.stem, *crowded, str(path))
         return None
-    rows = array("d")
-    good = True
-    for number, line in enumerate(lines, 1):
-        parts = line.split()
-        if not parts:
-            continue
-        try:
-            row = [float(part) for part in parts]
-        except ValueError:
-            row = []
-        if len(row) == 5:
-            row.append(nan)
-        elif len(row) == 6 and isnan(row[5]):
-            row = []
-        if len(row) != 6 or not 0 <= row[0] < 2**31 or row[0] != int(row[0]):
-            report.error(
-                path.stem, f"line {number}", f"expected 'class xc yc w h [confidence]', found {line!r:.60}", str(path)
-            )
-            good = False
-        rows.extend(row)
-    return np.array(rows).reshape(-1, 6) if good else None
+    rows = _table([parts for _, parts in lines])
+    if rows is not None:
+        return rows
+    for number, parts in lines:
+        if _table([parts]) is None:
+            said = f"expected 'class xc yc w h [confidence]', found {' '.join(parts)!r:.60}"
+            report.error(path.stem, f"line {number}", said, str(path))
+    return None
+
+
+def _table(lines: list[list[str]]) -> NDArray[np.float64] | None:
+    """(N, 6) numbers, or None if a line has too many or too few, or one that is out of place."""
+    lengths = np.array([len(parts) for parts in lines], dtype=np.int64)
+    if not np.isin(lengths, (5, 6)).all():
+        return None
+    rows = np.full((len(lines), 6), np.nan)
+    try:
+        numbers = np.array([float(part) for parts in lines for part in parts])
+    except ValueError:
+        return None
+    given = np.arange(6) < lengths[:, None]
+    rows[given] = numbers
+    classes = rows[:, 0]
+    if np.isnan(numbers).any() or not ((classes >= 0) & (classes < 2**31) & (np.floor(classes) == classes)).all():
+        return None
+    return rows

@@ -13,7 +13,7 @@ from scenegpi.gpi.invariance import assert_invariant, permutation_breaks, permut
 from scenegpi.gpi.layer import GPILayer, GPIOutput
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.gpi.recurrent import Recurrent, RecurrentOutput
-from scenegpi.gpi.segments import SegmentSoftmax, segment_max, segment_mean, segment_softmax, segment_sum
+from scenegpi.gpi.segments import segment_max, segment_mean, segment_softmax, segment_sum
 
 __all__ = [
     "MLP",
@@ -25,7 +25,6 @@ __all__ = [
     "HashConstruction",
     "Recurrent",
     "RecurrentOutput",
-    "SegmentSoftmax",
     "aggregate",
     "apply_black_box",
     "assert_invariant",

@@ -3,15 +3,16 @@ r"""From many vectors to one: sum, mean, max, and the two kinds of attention.
 .. math:: s_i = \sum_{j \in N(i)} w_{ij} \, \phi_{ij}, \qquad
           w_{ij} = \frac{e^{\beta_{ij}}}{\sum_{t \in N(i)} e^{\beta_{it}}}
 
-``neighbour`` has one score a neighbour, ``feature`` one score a neighbour and feature. The same five kinds serve both
+``neighbour`` has one score per neighbour, ``feature`` one per neighbour and feature. The same five kinds serve both
 levels: neighbours into :math:`s_i` and nodes into the graph vector :math:`g`.
 """
 
 from typing import Literal, get_args
 
+import torch
 from torch import Tensor
 
-from scenegpi.gpi.segments import segment_max, segment_mean, segment_softmax, segment_sum
+from scenegpi.gpi.segments import segment_exp, segment_max, segment_mean, segment_softmax, segment_sum
 
 __all__ = ["Aggregation", "aggregate", "score_width"]
 
@@ -26,11 +27,27 @@ def score_width(kind: Aggregation, width: int) -> int:
 
 
 def aggregate(
-    kind: Aggregation, values: Tensor, scores: Tensor | None, index: Tensor, num_segments: int
+    kind: Aggregation,
+    values: Tensor,
+    scores: Tensor | None,
+    index: Tensor,
+    num_segments: int,
+    return_weights: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """values ``(M, h)``, scores ``(M, 1)`` or ``(M, h)``, index ``(M,)`` -> ``(num_segments, h)`` and the weights."""
-    if scores is not None:
-        weights = segment_softmax(scores, index, num_segments)
-        return segment_sum(weights * values, index, num_segments), weights
-    reduce = {"sum": segment_sum, "mean": segment_mean, "max": segment_max}[kind]
-    return reduce(values, index, num_segments), None
+    """values ``(M, h)``, scores ``(M, 1)`` or ``(M, h)``, index ``(M,)`` -> ``(num_segments, h)``.
+
+    With ``return_weights`` also the attention weights, of the shape of the scores; None without attention.
+    """
+    if scores is None:
+        reduce = {"sum": segment_sum, "mean": segment_mean, "max": segment_max}[kind]
+        return reduce(values, index, num_segments), None
+    if torch.compiler.is_compiling():
+        # A compiler decides itself what to keep. It must not be given the form below: on the CPU torch 2.13 reads a
+        # sum that is divided and concatenated before it is complete.
+        shares = segment_softmax(scores, index, num_segments)
+        return segment_sum(shares * values, index, num_segments), shares if return_weights else None
+    # Dividing the sum, not each weight, keeps two tensors of M rows less for the backward pass.
+    power, total = segment_exp(scores, index, num_segments)
+    out = segment_sum(power * values, index, num_segments) / total
+    weights = power / total.index_select(0, index) if return_weights else None
+    return out.to(values.dtype), weights

@@ -2,35 +2,39 @@ r"""Features of nodes or edges: a dense part and, optionally, a row of a word ta
 
 .. math:: z = [x, T_c], \qquad W z = W_x x + (T W_T^\top)_c
 
-The product of the table with a weight has one row for each class: it is made once, then looked up. For fewer rows than
-classes the product of the rows themselves is cheaper.
+The product of the table with a weight has one row for each class: it is made once, then looked up.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding, linear
 
-__all__ = ["Features"]
+__all__ = ["TableFeatures"]
 
 
 @dataclass(frozen=True)
-class Features:
+class TableFeatures:
     """``dense (M, a)``, ``classes (M,)`` and ``table (C, w)``, the last two both or neither."""
 
     dense: Tensor
-    classes: Tensor | None
-    table: Tensor | None
+    classes: Tensor | None = None
+    table: Tensor | None = None
 
     @classmethod
-    def of(cls, dense: Tensor, classes: Tensor | None, table: Tensor | None, name: str) -> "Features":
+    def of(cls, dense: Tensor, classes: Tensor | None, table: Tensor | None, name: str) -> "TableFeatures":
         """Checks that classes and table come together; the table takes the dense part's type."""
         if classes is None and table is None:
-            return cls(dense, None, None)
+            return cls(dense)
         if classes is None or table is None:
             raise ValueError(f"{name} and the layer's word table must be given together")
-        return cls(dense, classes, table.to(dense.dtype))
+        features = cls(dense, classes, table.to(dense.dtype))
+        # For no more rows than classes the rows themselves are the smaller product. An exported program must serve any
+        # number of rows and always looks up.
+        small = not torch.compiler.is_compiling() and len(dense) <= len(table)
+        return cls(features.full()) if small else features
 
     def full(self) -> Tensor:
         """z itself, ``(M, a + w)``."""
@@ -38,22 +42,28 @@ class Features:
             return self.dense
         return torch.cat([self.dense, embedding(self.classes, self.table)], 1)
 
-    def take(self, index: Tensor) -> "Features":
-        """The rows ``index (K,)``."""
-        classes = None if self.classes is None else self.classes.index_select(0, index)
-        return Features(self.dense.index_select(0, index), classes, self.table)
-
-    def split(self, weight: Tensor) -> tuple[Tensor, Tensor | None]:
-        """weight ``(h, a + w)`` -> the dense part's weight ``(h, a)`` and the folded table ``(C, h)``."""
+    def fold(self, weight: Tensor) -> tuple[Tensor, Tensor | None]:
+        """weight ``(h, a + w)`` -> the dense part's weight ``(h, a)`` and the table times its weight ``(C, h)``."""
         if self.table is None:
             return weight, None
-        dense, words = weight.split([self.dense.shape[1], self.table.shape[1]], 1)
+        dense, words = weight.split([weight.shape[1] - self.table.shape[1], self.table.shape[1]], 1)
         return dense, linear(self.table, words)
 
-    def times(self, weight: Tensor) -> Tensor:
-        """W z for weight ``(h, a + w)``: ``(M, h)``."""
-        if self.table is None or len(self.dense) <= len(self.table):
-            return linear(self.full(), weight)
-        dense, table = self.split(weight)
-        product = linear(self.dense, dense)
-        return product if table is None or self.classes is None else product + embedding(self.classes, table)
+    def times(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """W z + b for weight ``(h, a + w)`` and bias ``(h,)``: ``(M, h)``."""
+        weight, table = self.fold(weight)
+        product = linear(self.dense, weight, bias)
+        if table is not None and self.classes is not None:
+            product += embedding(self.classes, table)
+        return product
+
+    def take(self, index: Tensor) -> "TableFeatures":
+        """The rows ``index (K,)``."""
+        classes = None if self.classes is None else self.classes.index_select(0, index)
+        return TableFeatures(self.dense.index_select(0, index), classes, self.table)
+
+    def split(self, sizes: Sequence[int]) -> list["TableFeatures"]:
+        """Consecutive rows, ``sizes`` of them in each piece."""
+        dense = self.dense.split(list(sizes))
+        classes = [None] * len(dense) if self.classes is None else self.classes.split(list(sizes))
+        return [TableFeatures(*piece, self.table) for piece in zip(dense, classes, strict=True)]

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from scenegpi.pairs import complete_pairs
 
 __all__ = ["FlatGraph", "complete_edges"]
 
@@ -93,10 +96,4 @@ def complete_edges(sizes: Sequence[int], device: torch.device | str | None = Non
 
     Sorted by the first row, then the second: row 0 runs over i, row 1 over its n - 1 partners j.
     """
-    blocks = [torch.zeros(2, 0, dtype=torch.long, device=device)]
-    start = 0
-    for n in sizes:
-        pairs = torch.ones(n, n, dtype=torch.bool, device=device).fill_diagonal_(False).nonzero()
-        blocks.append(pairs.T + start)
-        start += n
-    return torch.cat(blocks, 1)
+    return torch.from_numpy(complete_pairs(np.asarray(sizes, dtype=np.int64))).to(device)

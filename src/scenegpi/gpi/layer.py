@@ -19,19 +19,13 @@ import torch
 from torch import Tensor, nn
 
 from scenegpi.gpi.aggregate import Aggregation, aggregate, score_width
-from scenegpi.gpi.features import Features
+from scenegpi.gpi.chunks import EdgeChunks
+from scenegpi.gpi.edges import Part, on_edges
+from scenegpi.gpi.features import TableFeatures
 from scenegpi.gpi.flat import FlatGraph
-from scenegpi.gpi.fused import fused_edge_labels, fused_neighbourhood
 from scenegpi.gpi.networks import MLP, Activation, Dense
-from scenegpi.gpi.plain import plain_edge_labels, plain_neighbourhood
-from scenegpi.gpi.plan import EdgePlan
 
 __all__ = ["GPILayer", "GPIOutput"]
-
-# Edges walked at a time: few enough to stay in the cache, enough for full-speed products.
-CACHE_EDGES = 512
-# The fused form costs about a millisecond to set up: so many multiply-adds must be saved for it to pay.
-WORTH_FUSING = 20_000_000
 
 
 class GPIOutput(NamedTuple):
@@ -97,7 +91,6 @@ class GPILayer(nn.Module):
         dropout: float = 0.0,
         flow: Literal["source_to_target", "target_to_source"] = "source_to_target",
         chunk_edges: int | None = None,
-        fused: bool | None = None,
         x_table: Tensor | None = None,
         edge_table: Tensor | None = None,
         phi: nn.Module | None = None,
@@ -116,8 +109,8 @@ class GPILayer(nn.Module):
         e = edge_dim + (0 if edge_table is None else edge_table.shape[1])
         s, g = phi_dim or hidden, alpha_dim or hidden
         widths = (hidden,) * 3 if rho_hidden is None else rho_hidden
-        self.strict, self.flow, self.dropout = strict, flow, dropout
-        self.chunk_edges, self.fused = chunk_edges, fused
+        self.node_dim, self.edge_dim = node_dim, edge_dim
+        self.strict, self.flow, self.dropout, self.chunk_edges = strict, flow, dropout, chunk_edges
         self.aggregation: Aggregation = aggregation
         self.node_aggregation: Aggregation = node_aggregation or aggregation
         pair, near = (d, e, d), (d, s)
@@ -130,7 +123,6 @@ class GPILayer(nn.Module):
         self.gamma = (gamma or Dense(near, node_scores, "none")) if node_scores else None
         self.rho = rho or MLP(node_parts, widths, node_out, dropout)
         self.edge_rho = None if edge_out is None else edge_rho or MLP(edge_parts, widths, edge_out, dropout)
-        self._saved_by_fusing = 2 * d * s + (0 if edge_out is None else 2 * (d + s) * (*widths, 0)[0])  # an edge
         self.node_gate = Dense(node_parts, 1, "none") if gate else None
         self.edge_gate = Dense(edge_parts, 1, "none") if gate and edge_out is not None else None
 
@@ -144,7 +136,6 @@ class GPILayer(nn.Module):
         x_class: Tensor | None = None,
         edge_class: Tensor | None = None,
         num_graphs: int | None = None,
-        plan: EdgePlan | None = None,
         return_attention: bool = False,
     ) -> GPIOutput:
         """x ``(N, node_dim)``, edge_index ``(2, E)``, edge_attr ``(E, edge_dim)``, batch ``(N,)``.
@@ -153,90 +144,69 @@ class GPILayer(nn.Module):
         nodes are one graph; ``num_graphs`` is only needed where ``batch`` can't tell it: last graphs empty, export.
         """
         if not isinstance(x, Tensor):
-            flat = FlatGraph.of(x)
-            return self(**flat.tensors(), num_graphs=num_graphs, plan=plan, return_attention=return_attention)
+            return self(**FlatGraph.of(x).tensors(), num_graphs=num_graphs, return_attention=return_attention)
         if edge_index is None:
             raise TypeError("edge_index is missing: give (x, edge_index, ...) or one graph object")
         if edge_attr is None:
             edge_attr = x.new_zeros(edge_index.shape[1], 0)
+        self._check(x, edge_index, edge_attr)
         if batch is None:
             batch, num_graphs = edge_index.new_zeros(x.shape[0]), 1
         elif num_graphs is None:
             num_graphs = int(batch.max()) + 1 if batch.numel() else 0
         if self.dropout and self.training:
             x, edge_attr = torch.dropout(x, self.dropout, True), torch.dropout(edge_attr, self.dropout, True)
-        z = Features.of(x, x_class, self.x_table, "x_class")
-        z_edge = Features.of(edge_attr, edge_class, self.edge_table, "edge_class")
+        z = TableFeatures.of(x, x_class, self.x_table, "x_class")
+        z_edge = TableFeatures.of(edge_attr, edge_class, self.edge_table, "edge_class")
         i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
-        plan = self.plan(x, edge_index) if plan is None else plan
-        fuse = self._fuses(x, edge_index)
+        chunks = EdgeChunks.cut(i, j, z_edge, x.shape[0], self.chunk_edges)
 
-        s, edge_weights = self._neighbourhood(z, z_edge, i, j, plan, fuse and not return_attention)
+        s, edge_weights = self._neighbourhood(z, z_edge, chunks, return_attention)
         near = torch.cat([z.full(), s], 1)
         scores = None if self.gamma is None else self.gamma(near)
-        g, node_weights = aggregate(self.node_aggregation, self.alpha(near), scores, batch, num_graphs)
+        alpha = self.alpha(near)
+        g, node_weights = aggregate(self.node_aggregation, alpha, scores, batch, num_graphs, return_attention)
 
         context = g.index_select(0, batch)
         node_input = torch.cat([z.full(), context] if self.strict else [near, context], 1)
         nodes = self.rho(node_input)
         node_gate = None if self.node_gate is None else torch.sigmoid(self.node_gate(node_input))
-        edges, edge_gate = self._edge_labels(z, None if self.strict else s, g, batch, z_edge, i, j, plan, fuse)
-        if edge_gate is not None:
-            edge_gate = torch.sigmoid(edge_gate)
-        attention = (edge_weights, node_weights) if return_attention else (None, None)
-        return GPIOutput(nodes, edges, g, s, node_gate, edge_gate, *attention)
+        edges, edge_gate = self._edge_labels(z, s, context, z_edge, chunks)
+        return GPIOutput(nodes, edges, g, s, node_gate, edge_gate, edge_weights, node_weights)
 
-    def plan(self, x: Tensor, edge_index: Tensor) -> EdgePlan | None:
-        """The order in which edges are walked, None if all at once; it serves every call with this ``edge_index``."""
-        if not self.chunk_edges and not self._fuses(x, edge_index):
-            return None
-        i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
-        return EdgePlan.build(i, j, x.shape[0], self.chunk_edges or CACHE_EDGES)
-
-    def _fuses(self, x: Tensor, edge_index: Tensor) -> bool:
-        # Tracers need plain operations; autocast picks types by operation; on a GPU the chunks would be too small.
-        if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type) or x.device.type != "cpu":
-            return False
-        worth = self._saved_by_fusing * edge_index.shape[1] >= WORTH_FUSING
-        return worth if self.fused is None else self.fused
-
-    def _recompute(self) -> bool:
-        return self.chunk_edges is not None or not torch.is_grad_enabled()
+    def _check(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> None:
+        # Widths are fixed when a program is traced, so this costs it nothing.
+        if edge_index.dim() != 2 or edge_index.shape[0] != 2:
+            raise ValueError(f"edge_index must be (2, E), not {tuple(edge_index.shape)}")
+        for name, value, rows, width in (("x", x, "N", self.node_dim), ("edge_attr", edge_attr, "E", self.edge_dim)):
+            if value.dim() != 2 or value.shape[1] != width:
+                raise ValueError(f"{name} must be ({rows}, {width}), not {tuple(value.shape)}")
 
     def _neighbourhood(
-        self, z: Features, z_edge: Features, i: Tensor, j: Tensor, plan: EdgePlan | None, fuse: bool
+        self, z: TableFeatures, z_edge: TableFeatures, chunks: EdgeChunks, return_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
-        phi, beta, kind = self.phi, self.beta, self.aggregation
-        if fuse and plan is not None and isinstance(phi, Dense) and isinstance(beta, Dense | None):
-            # An activation on the scores would keep the part of node i from cancelling.
-            linear = beta is None or beta.activation == "none"
-            if linear and kind != "max":
-                edges = z_edge if plan.edge_order is None else z_edge.take(plan.edge_order)
-                return fused_neighbourhood(phi, beta, kind, z, edges, plan, self._recompute()), None
-        chunks = plan if self.chunk_edges else None
-        return plain_neighbourhood(phi, beta, kind, z.full(), z_edge.full(), i, j, chunks)
+        pair: list[Part] = [("i", z), ("edge", z_edge), ("j", z)]
+        phi = on_edges(self.phi, pair)
+        # A softmax over the neighbours of i does not see what all their scores have in common.
+        beta = None if self.beta is None else on_edges(self.beta, pair, i_cancels=True)
+
+        def part(i: Tensor, j: Tensor, edges: TableFeatures, index: Tensor, count: int) -> tuple[Tensor, Tensor | None]:
+            scores = None if beta is None else beta(i, j, edges)
+            return aggregate(self.aggregation, phi(i, j, edges), scores, index, count, return_weights)
+
+        return chunks.run(part, nodes=True)
 
     def _edge_labels(
-        self,
-        z: Features,
-        s: Tensor | None,
-        g: Tensor,
-        batch: Tensor,
-        z_edge: Features,
-        i: Tensor,
-        j: Tensor,
-        plan: EdgePlan | None,
-        fuse: bool,
+        self, z: TableFeatures, s: Tensor, context: Tensor, z_edge: TableFeatures, chunks: EdgeChunks
     ) -> tuple[Tensor | None, Tensor | None]:
-        rho, gate = self.edge_rho, self.edge_gate
-        if rho is None:
+        if self.edge_rho is None:
             return None, None
-        if fuse and plan is not None and isinstance(rho, MLP) and len(rho.layers) > 1:
-            edges = z_edge if plan.edge_order is None else z_edge.take(plan.edge_order)
-            labels, gates = fused_edge_labels(rho, gate, z, s, g, batch, edges, plan, self._recompute())
-            return plan.edges_out(labels), None if gates is None else plan.edges_out(gates)
-        networks = [rho] if gate is None else [rho, gate]
-        chunks = plan if self.chunk_edges else None
-        context = g.index_select(0, batch)
-        labels, *rest = plain_edge_labels(networks, z.full(), s, context, z_edge.full(), i, j, chunks)
-        return labels, rest[0] if rest else None
+        near: list[Part] = [] if self.strict else [("i", TableFeatures(s)), ("j", TableFeatures(s))]
+        parts: list[Part] = [("i", z), ("j", z), *near, ("edge", z_edge), ("i", TableFeatures(context))]
+        rho = on_edges(self.edge_rho, parts)
+        gate = None if self.edge_gate is None else on_edges(self.edge_gate, parts)
+
+        def part(i: Tensor, j: Tensor, edges: TableFeatures, *_: Any) -> tuple[Tensor, Tensor | None]:
+            return rho(i, j, edges), None if gate is None else torch.sigmoid_(gate(i, j, edges))
+
+        return chunks.run(part)

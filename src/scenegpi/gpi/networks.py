@@ -5,8 +5,9 @@ is a sum of affine maps of its parts,
 
 .. math:: W [z_i, z_{ij}, z_j] + b = (W_i z_i + b) + W_{ij} z_{ij} + W_j z_j,
 
-so what depends on one node can be computed once a node instead of once an edge. :class:`Dense` and :class:`MLP` keep
-the one weight of the concatenated form, and the sizes of the parts by which the layer may cut it.
+so what depends on one node can be computed once per node instead of once per edge (:mod:`scenegpi.gpi.edges`).
+:class:`Dense` and :class:`MLP` keep the one weight of the concatenated form, and the sizes of the parts by which it may
+be cut.
 """
 
 from collections.abc import Sequence
@@ -30,10 +31,18 @@ class Dense(nn.Linear):
         self.parts = tuple(parts)
         self.activation = activation
 
+    @property
+    def first(self) -> "Dense":
+        """The affine layer that reads the parts: this one."""
+        return self
+
     def forward(self, input: Tensor) -> Tensor:
         """input ``(M, sum(parts))`` -> ``(M, out)``."""
-        out = super().forward(input)
-        return out.relu() if self.activation == "relu" else out
+        return self.tail(super().forward(input))
+
+    def tail(self, affine: Tensor) -> Tensor:
+        """What follows the affine map, whose result ``(M, out)`` is overwritten."""
+        return affine.relu_() if self.activation == "relu" else affine
 
     def columns(self) -> tuple[Tensor, ...]:
         """The weight cut by parts: one ``(out, part)`` view for each part."""
@@ -55,12 +64,22 @@ class MLP(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.dropout = dropout
 
+    @property
+    def first(self) -> Dense:
+        """The affine layer that reads the parts."""
+        layer = self.layers[0]
+        assert isinstance(layer, Dense)
+        return layer
+
     def forward(self, input: Tensor) -> Tensor:
         """input ``(M, sum(parts))`` -> ``(M, out)``."""
-        return self.tail(self.layers[0](input))
+        return self._deeper(self.layers[0](input))
 
-    def tail(self, first: Tensor) -> Tensor:
-        """All layers after the first: output of the first layer ``(M, hidden)`` -> ``(M, out)``."""
+    def tail(self, affine: Tensor) -> Tensor:
+        """What follows the first affine map, whose result ``(M, hidden)`` is overwritten: ``(M, out)``."""
+        return self._deeper(self.first.tail(affine))
+
+    def _deeper(self, hidden: Tensor) -> Tensor:
         for layer in list(self.layers)[1:]:
-            first = layer(torch.dropout(first, self.dropout, self.training) if self.dropout else first)
-        return first
+            hidden = layer(torch.dropout(hidden, self.dropout, self.training) if self.dropout else hidden)
+        return hidden

@@ -63,7 +63,6 @@ class Recurrent(nn.Module):
     ) -> RecurrentOutput:
         """node_logits ``(N, C)``, edge_index ``(2, E)``, edge_logits ``(E, R)``, static ``(N, a)`` and ``(E, b)``."""
         layer, nodes, edges = self.layer, [node_logits], [edge_logits]
-        plan = layer.plan(node_logits, edge_index)
         for _ in range(self.steps):
             out = layer(
                 self._features(nodes[-1], node_static),
@@ -73,7 +72,6 @@ class Recurrent(nn.Module):
                 x_class=None if layer.x_table is None else nodes[-1].argmax(1),
                 edge_class=None if layer.edge_table is None else edges[-1].argmax(1),
                 num_graphs=num_graphs,
-                plan=plan,
                 return_attention=return_attention,
             )
             nodes.append(torch.addcmul(out.nodes, out.node_gate, nodes[-1]))

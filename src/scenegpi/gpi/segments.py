@@ -8,22 +8,23 @@ gives zero from every reduction. Half precision is accumulated in single precisi
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-__all__ = ["SegmentSoftmax", "segment_max", "segment_mean", "segment_softmax", "segment_sum"]
+__all__ = ["segment_exp", "segment_max", "segment_mean", "segment_softmax", "segment_sum"]
 
 
 def segment_sum(values: Tensor, index: Tensor, num_segments: int) -> Tensor:
     """Sum of each segment: values ``(M, ...)``, index ``(M,)`` -> ``(num_segments, ...)``."""
     wide = _wide(values)
     out = wide.new_zeros((num_segments, *values.shape[1:]))
-    return out.index_add(0, index, wide).to(values.dtype)
+    # Not index_add, which keeps the values for its backward pass.
+    return out.scatter_add_(0, _expand(index, wide), wide).to(values.dtype)
 
 
 def segment_mean(values: Tensor, index: Tensor, num_segments: int) -> Tensor:
     """Mean of each segment: values ``(M, ...)``, index ``(M,)`` -> ``(num_segments, ...)``."""
     wide = _wide(values)
-    count = wide.new_zeros(num_segments).index_add(0, index, wide.new_ones(index.shape))
+    count = segment_sum(wide.new_ones(index.shape), index, num_segments)
     count = count.clamp_min(1).reshape(-1, *[1] * (values.dim() - 1))
     return (segment_sum(wide, index, num_segments) / count).to(values.dtype)
 
@@ -39,20 +40,22 @@ def segment_softmax(scores: Tensor, index: Tensor, num_segments: int) -> Tensor:
 
     A score of minus infinity gets weight 0; a segment with nothing else gets weights 0, never NaN.
     """
-    wide = _wide(scores)
-    top = segment_max(wide.detach(), index, num_segments)
-    top = torch.where(top == -torch.inf, torch.zeros_like(top), top)
-    power = (wide - top.index_select(0, index)).exp()
-    total = segment_sum(power, index, num_segments).clamp_min(torch.finfo(wide.dtype).tiny)
+    power, total = segment_exp(scores, index, num_segments)
     return (power / total.index_select(0, index)).to(scores.dtype)
 
 
-class SegmentSoftmax(nn.Module):
-    """:func:`segment_softmax` as a module, for use inside ``nn.Module`` trees."""
+def segment_exp(scores: Tensor, index: Tensor, num_segments: int) -> tuple[Tensor, Tensor]:
+    """The softmax before its division: e^(x - max) ``(M, ...)`` and their sums ``(num_segments, ...)``, above 0.
 
-    def forward(self, scores: Tensor, index: Tensor, num_segments: int) -> Tensor:
-        """scores ``(M, ...)``, index ``(M,)`` -> weights ``(M, ...)`` that sum to one in each segment."""
-        return segment_softmax(scores, index, num_segments)
+    Both at least in single precision.
+    """
+    wide = _wide(scores)
+    limits = torch.finfo(wide.dtype)
+    # The result does not depend on what is subtracted, so no gradient goes through it. Where all scores are minus
+    # infinity it must be finite.
+    top = segment_max(wide.detach(), index, num_segments).clamp_min(limits.min)
+    power = top.neg().index_select(0, index).add_(wide).exp_()
+    return power, segment_sum(power, index, num_segments).clamp_min(limits.tiny)
 
 
 def _wide(values: Tensor) -> Tensor:

@@ -147,10 +147,13 @@ class PairNetwork(nn.Module):
             read += [0.25 * prior.logits + 1, 0.5 * prior.related]
         read = [dropout(part, self.config.input_dropout, training) for part in read]
         if self.config.rank:
-            read.append((dist @ self.left)[i] * (dist @ self.right)[j])
+            left, right = dist @ self.left, dist @ self.right
+            read.append(left.index_select(0, i) * right.index_select(0, j))
         own, other, pair = self.first.columns()
-        x = linear(z, own, self.first.bias)[i] + linear(z, other)[j]
-        x = dropout((x + linear(torch.cat(read, 1), pair)).relu(), p, training)
+        # In place: fresh memory of this size costs more than the sums.
+        x = linear(z, own, self.first.bias).index_select(0, i)
+        x += linear(z, other).index_select(0, j)
+        x = dropout(x.addmm_(torch.cat(read, 1), pair.t()).relu_(), p, training)
         for layer in self.rest:
             x = dropout(layer(x), p, training)
         out = self.out(x)

@@ -63,7 +63,7 @@ class CountPrior(nn.Module):
         """labels (N,) the most probable ones -> the prior of the edges in `rows`; of all if some is left out."""
         subjects, objects = labels[batch.edge_index[:, rows]]
         cells = subjects * self.labels + objects
-        counts = self.counts.flatten(0, 1)[cells].float()
+        counts = self.counts.flatten(0, 1).index_select(0, cells).float()
         own = own_counts(batch, cells, self.labels**2, counts.shape[1]) if leave_out else None
         counts = _without(counts, own)
         if self.kind == "freq":
@@ -71,7 +71,10 @@ class CountPrior(nn.Module):
             logits = (smoothed / smoothed.sum(1, keepdim=True) + EPSILON).log()
             odds = logits[:, 1:].logsumexp(1) - logits[:, 0]
             return PriorOutput(logits[:, 1:], _statistics(odds, counts))
-        subject, object_ = _without(self.by_subject[subjects], own), _without(self.by_object[objects], own)
+        subject, object_ = (
+            _without(part.index_select(0, at), own)
+            for part, at in ((self.by_subject, subjects), (self.by_object, objects))
+        )
         every = self.by_subject.sum(0)
         share = (every[1:] + EPSILON) / (every[1:] + EPSILON).sum()
         backoff = _alone(subject, share) * _alone(object_, share) / share

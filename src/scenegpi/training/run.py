@@ -13,7 +13,7 @@ from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
 from scenegpi.progress import progress as show_progress
 from scenegpi.training.callbacks import StageBar
-from scenegpi.training.config import TrainConfig
+from scenegpi.training.config import DataConfig, TrainConfig
 from scenegpi.training.data_split import Images, open_images
 from scenegpi.training.folder import BASELINE, CONFIG, FINISHED, MODEL, SCENES, check_empty
 from scenegpi.training.label_resampling import LabelResampler
@@ -145,7 +145,7 @@ def _record(config: TrainConfig, images: Images, figures: dict[str, Any] | None)
     return record
 
 
-def _drawn_data(config: TrainConfig, folder: Path) -> Any:
+def _drawn_data(config: TrainConfig, folder: Path) -> DataConfig:
     """The data of a run: scenes are drawn into its folder where no other data are given."""
     if config.data.path:
         return replace(config.data, rendered=None)

@@ -69,7 +69,7 @@ def photo_boxes(graph: SceneGraph, photo: Photo, size: tuple[int, int] | None = 
 
 
 def pixels_and_boxes(image: Any, graph: SceneGraph) -> tuple[Photo, NDArray[np.float64]]:
-    """A photo, as for `as_photo`, and the boxes in its pixels: right also where a large file came out smaller."""
+    """A photo, as for `as_photo`, and the graph's boxes in its pixels, also where a large file came out smaller."""
     from_file = isinstance(image, str | Path) and (graph.width is None or graph.height is None)
     pixels = as_photo(image)
     return pixels, photo_boxes(graph, pixels, photo_size(image) if from_file else None)

@@ -122,7 +122,7 @@ class WordVectors:
         query = self.vector(label)
         if not query.any():
             raise KeyError(f"{label!r} is not among the {len(self):,} words")
-        cosine = self._unit @ (query / max(np.linalg.norm(query), TINY))
+        cosine = self._unit @ (query / max(float(np.linalg.norm(query)), TINY))
         order = np.argsort(-cosine, kind="stable")[: k + len(own)].tolist()
         return [(self.words[i], float(cosine[i])) for i in order if self.words[i] not in own][:k]
 

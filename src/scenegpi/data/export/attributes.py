@@ -32,7 +32,7 @@ def to_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
 
 
 def plain_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
-    """Nodes 0..N-1 with label, x1, y1, x2, y2, score; edges with predicate and scores; image_id, file, width, height."""
+    """Nodes 0..N-1 with label, x1, y1, x2, y2, score; edges with predicate and scores; what is known of the image."""
     import networkx
 
     full = to_networkx(graph)

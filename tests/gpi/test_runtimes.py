@@ -81,7 +81,7 @@ def test_gpu(layer, graph):
 
 
 def test_state_dict_does_not_depend_on_the_form():
-    fused, plain = make_layer(aggregation="feature"), make_layer(aggregation="feature", fused=False, chunk_edges=4)
+    whole, chunked = make_layer(aggregation="feature"), make_layer(aggregation="feature", chunk_edges=4)
     names = [
         "x_table",
         "edge_table",
@@ -89,9 +89,9 @@ def test_state_dict_does_not_depend_on_the_form():
         *(f"{name}.layers.{k}.{part}" for name in ("rho", "edge_rho") for k in range(4) for part in ("weight", "bias")),
         *(f"{name}.{part}" for name in ("node_gate", "edge_gate") for part in ("weight", "bias")),
     ]
-    assert list(fused.state_dict()) == list(plain.state_dict()) == names
-    for parameter in plain.parameters():
+    assert list(whole.state_dict()) == list(chunked.state_dict()) == names
+    for parameter in chunked.parameters():
         torch.nn.init.normal_(parameter)
-    plain.load_state_dict(fused.state_dict())
+    chunked.load_state_dict(whole.state_dict())
     graph = random_graph([3, 4], 1.0, False, seed=2)
-    torch.testing.assert_close(outputs(fused, graph), outputs(plain, graph))
+    torch.testing.assert_close(outputs(whole, graph), outputs(chunked, graph))

@@ -15,11 +15,10 @@ from scenegpi.gpi import MLP, Dense, FlatGraph, GPILayer, assert_invariant, comp
     kind=st.sampled_from(KINDS),
     strict=st.booleans(),
     flow=st.sampled_from(["source_to_target", "target_to_source"]),
-    fused=st.booleans(),
     chunk=st.sampled_from([None, 3]),
 )
-def test_invariant(graph, kind, strict, flow, fused, chunk):
-    layer = make_layer(aggregation=kind, strict=strict, flow=flow, fused=fused, chunk_edges=chunk)
+def test_invariant(graph, kind, strict, flow, chunk):
+    layer = make_layer(aggregation=kind, strict=strict, flow=flow, chunk_edges=chunk)
     assert_invariant(layer, graph, trials=3, tolerance=1e-9)
 
 
@@ -91,9 +90,8 @@ def test_direction(flow):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fused", [True, False])
-def test_degenerate_graphs(kind, fused):
-    layer = make_layer(words=False, aggregation=kind, fused=fused, chunk_edges=4)
+def test_degenerate_graphs(kind):
+    layer = make_layer(words=False, aggregation=kind, chunk_edges=4)
     nothing = torch.zeros(0, 3).double()
     no_edges, no_attr = torch.zeros(2, 0, dtype=torch.long), torch.zeros(0, 2).double()
     empty = layer(nothing, no_edges, no_attr, torch.zeros(0, dtype=torch.long))
@@ -221,6 +219,34 @@ def test_word_tables_equal_their_vectors_written_out():
         tables = make_layer(aggregation="feature")
         words = torch.cat([graph.x, tables.x_table[graph.x_class]], 1)
         pairs = torch.cat([graph.edge_attr, tables.edge_table[graph.edge_class]], 1)
-        dense = GPILayer(5, 5, 4, 3, hidden=5, gate=True, fused=True, aggregation="feature").double()
+        dense = GPILayer(5, 5, 4, 3, hidden=5, gate=True, aggregation="feature").double()
         dense.load_state_dict({name: value for name, value in tables.state_dict().items() if "table" not in name})
         torch.testing.assert_close(dense(words, graph.edge_index, pairs).edges, tables(graph).edges)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("x", lambda t: t[:, :2], r"x must be \(N, 4\), not \(3, 2\)"),
+        ("edge_attr", lambda t: t[:, :1], r"edge_attr must be \(E, 3\), not \(6, 1\)"),
+        ("edge_index", lambda t: t.T, r"edge_index must be \(2, E\), not \(6, 2\)"),
+    ],
+)
+def test_a_wrong_width_is_named(name, change, message):
+    given = {"x": torch.zeros(3, 4), "edge_index": complete_edges([3]), "edge_attr": torch.zeros(6, 3)}
+    given[name] = change(given[name])
+    with pytest.raises(ValueError, match=message):
+        GPILayer(4, 3, 2, 2, hidden=5)(**given)
+
+
+@pytest.mark.parametrize("chunk", [None, 4])
+def test_second_derivatives(chunk):
+    torch.manual_seed(0)
+    layer = GPILayer(2, 2, 2, 2, hidden=3, aggregation="feature", activation="none", chunk_edges=chunk).double()
+    x, edges = torch.randn(3, 2, dtype=torch.double), torch.randn(6, 2, dtype=torch.double)
+
+    def total(x, edges):
+        out = layer(x, complete_edges([3]), edges)
+        return (out.nodes**2).sum() + (out.edges**2).sum()
+
+    assert torch.autograd.gradgradcheck(total, (x.requires_grad_(), edges.requires_grad_()), atol=1e-4)

@@ -6,19 +6,18 @@ import torch
 from scenegpi.gpi import FlatGraph, GPILayer, Recurrent, complete_edges, one_weight, recorded_attention, segment_sum
 
 
-def case(kind, fused):
+def case(kind):
     torch.manual_seed(1)
     index = complete_edges([5, 3, 1])
     batch = torch.tensor([0] * 5 + [1] * 3 + [2])
     x, edges = torch.randn(9, 4), torch.randn(index.shape[1], 3)
-    layer = GPILayer(4, 3, 2, 2, hidden=6, aggregation=kind, flow="target_to_source", fused=fused)
+    layer = GPILayer(4, 3, 2, 2, hidden=6, aggregation=kind, flow="target_to_source")
     return layer, x, index, edges, batch
 
 
-@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("kind", ["neighbour", "feature"])
-def test_the_weights_give_the_layers_own_sums(kind, fused):
-    layer, x, index, edges, batch = case(kind, fused)
+def test_the_weights_give_the_layers_own_sums(kind):
+    layer, x, index, edges, batch = case(kind)
     usual = layer(x, index, edges, batch)  # as it runs without anybody looking
     with recorded_attention(layer) as calls:
         watched = layer(x, index, edges, batch)
@@ -49,7 +48,7 @@ def test_every_step_is_recorded_and_hooks_are_gone_afterwards():
 
 
 def test_a_graph_object_is_one_call():
-    layer, x, index, edges, batch = case("neighbour", False)
+    layer, x, index, edges, batch = case("neighbour")
     with recorded_attention(layer) as calls:
         layer(FlatGraph(x, index, edges, batch))
     assert len(calls) == 1
