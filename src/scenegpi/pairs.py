@@ -7,6 +7,8 @@ Pairs i != j are sorted by i, then j. With n boxes, the pair (i, j) has the numb
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,4 +26,9 @@ def complete_pairs(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def edge_numbers(pairs: NDArray[np.integer], boxes: int | NDArray[np.integer]) -> NDArray[np.int64]:
     """Number of each pair (R, 2), i != j, within its image of `boxes` boxes (one number, or one for each row): (R,)."""
     i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
-    return np.asarray(i * (boxes - 1) + j - (j > i))
+    return np.asarray(edge_number(i, j, boxes))
+
+
+def edge_number(i: Any, j: Any, boxes: Any) -> Any:
+    """e(i, j) of whole numbers, arrays or tensors, i != j, within an image of `boxes` boxes."""
+    return i * (boxes - 1) + j - 1 * (j > i)

@@ -28,6 +28,7 @@ from scenegpi.models.baseline import Baseline, FirstStage, PairOutput, SceneLogi
 from scenegpi.models.config import ContextConfig, ModelConfig
 from scenegpi.models.duplicates import COLUMNS
 from scenegpi.models.inputs import ENTITY_WIDTH, PAIR_INPUTS
+from scenegpi.pairs import edge_number
 
 FLOOR = 1e-3
 RHO_LAYERS = 2
@@ -138,8 +139,7 @@ def reverse_edges(batch: SceneBatch) -> Tensor:
     i, j = batch.edge_index
     image = batch.batch[i]
     first, size = batch.ptr[image], (batch.ptr[1:] - batch.ptr[:-1])[image]
-    subject, object_ = j - first, i - first
-    return batch.edge_ptr[image] + subject * (size - 1) + object_ - (object_ > subject).long()
+    return batch.edge_ptr[image] + edge_number(j - first, i - first, size)
 
 
 def _start_at_input(layer: GPILayer) -> None:
