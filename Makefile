@@ -60,7 +60,7 @@ $(DOCS): $(STAMP)
 	touch $(DOCS)
 
 docs: $(DOCS)
-	$(BIN)/mkdocs build --strict --quiet --site-dir out/site
+	$(BIN)/mkdocs build --strict --site-dir out/site  # with --quiet warnings would not count
 	! grep -rlE '<(script|link|img|iframe)[^>]+(src|href)="?(https?:)?//' --include='*.html' out/site
 	@echo 'out/site/index.html, or with a search: $(PYTHON) -m http.server --directory out/site'
 
