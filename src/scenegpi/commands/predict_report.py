@@ -38,9 +38,11 @@ def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[
     for reason, count in summary.left_out.items():
         if count and not reason.startswith(UNMATCHED):
             console.print(Text(printable(f"{counted(count, 'box')} left out: {reason}")), soft_wrap=True)
-    if summary.photos_drawn and not summary.photos_read:
-        text = "labels without scores are taken as given: the photo is only drawn on, the model does not use it"
-        console.print(Text(text, style="dim"), soft_wrap=True)
+    for reason, count in summary.photos_unread.items():
+        photos = "the photo is" if count == 1 else f"{count:,} photos are"
+        console.print(
+            Text(f"{reason}: {photos} only drawn on, the model does not use pixels", style="dim"), soft_wrap=True
+        )
     _written(console, summary, setup, whole)
     problems = list(summary.skipped)
     if data is not None:

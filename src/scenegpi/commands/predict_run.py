@@ -54,13 +54,12 @@ class Summary:
 
     predicted: int = 0
     resumed: int = 0
-    photos_read: int = 0
-    photos_drawn: int = 0
     skipped: list[str] = field(default_factory=list)
     boxes: int = 0
     relations: int = 0
     names: dict[Vocabulary, Counter[str]] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
+    photos_unread: Counter[str] = field(default_factory=Counter)
     shown: list[tuple[str, str, SceneGraph]] = field(default_factory=list)
 
     def add(self, answer: Answer) -> None:
@@ -72,8 +71,8 @@ class Summary:
             self.skipped.append(printable(found.problem))
             return
         self.predicted += 1
-        self.photos_read += found.photo_read
-        self.photos_drawn += entry.item.photo is not None and not found.photo_read
+        if found.why_unread:
+            self.photos_unread[found.why_unread] += 1
         self.boxes += len(found.graph)
         self.relations += len(found.graph.relations)
         if len(self.shown) < SHOWN:

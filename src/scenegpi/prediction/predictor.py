@@ -47,7 +47,7 @@ log = logging.getLogger("scenegpi")
 class Prediction:
     """What became of an item: a `graph`, or a `problem` in one line.
 
-    `photo_read` says whether the network read the photo; `vocabulary` and `names` (a count of each) are the given
+    `photo_read` says whether the network read the photo, `why_unread` why it did not; `vocabulary` and `names` (a count of each) are the given
     labels of the boxes, before they were mapped; `left_out` counts boxes that were not used, by reason.
     """
 
@@ -55,6 +55,7 @@ class Prediction:
     graph: SceneGraph | None = None
     problem: str = ""
     photo_read: bool = False
+    why_unread: str = ""
     vocabulary: Vocabulary | None = None
     names: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -227,6 +228,14 @@ class Predictor:
             labelled = source.objects != (NO_LABEL,)
             graph = add_pixels(vision, photo, graph, labelled)
             prediction.photo_read = True
+        elif item.photo is not None:
+            prediction.why_unread = (
+                "this model uses boxes and labels only"
+                if vision is None
+                else "label distributions are given"
+                if graph.label_dist is not None
+                else "labels without scores are taken as given"
+            )
         return graph, found
 
     def _found(self, photo: Photo, item: Item) -> SceneGraph:

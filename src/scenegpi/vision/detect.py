@@ -1,6 +1,6 @@
 """Photo -> boxes: any detector behind one small interface, and what every detector's output goes through.
 
-    detector = load_detector()                        # pip install scenegpi[detect]
+    detector = load_detector()                        # pip install '.[detect]'
     found = detector.detect(open_photo("street.jpg"))
     graph = found.graph(file="street.jpg")
 
