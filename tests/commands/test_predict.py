@@ -292,11 +292,14 @@ def test_photos_of_one_name_get_their_own_boxes_or_none(tmp_path):
     assert "fit this photo equally well" in refused(a, b, "--boxes", two, "--out", tmp_path / "x")
 
 
-def test_believed_labels_are_said_to_be_believed(tmp_path):
-    boxes = lines(tmp_path / "b.jsonl", scene(1))
-    text = fine(photo(tmp_path / "a.jpg"), "--boxes", boxes, "--out", tmp_path / "out", "--formats", "none")
+def test_a_photo_that_is_not_read_is_said(tmp_path):
+    boxes, file = lines(tmp_path / "b.jsonl", scene(1)), photo(tmp_path / "a.jpg")
+    common = ("--boxes", boxes, "--formats", "none")
+    text = fine(file, *common, "--out", tmp_path / "a")
+    assert "this model uses boxes and labels only: the photo is only drawn on" in text
+    text = fine(file, *common, "--out", tmp_path / "b", "--model", "vrd-photo")
     assert "labels without scores are taken as given: the photo is only drawn on" in text
-    assert "only drawn on" not in fine("--boxes", boxes, "--out", tmp_path / "other", "--formats", "none")
+    assert "only drawn on" not in fine(*common, "--out", tmp_path / "c")
 
 
 def test_a_photo_changes_what_a_detectors_boxes_become(tmp_path):
