@@ -40,9 +40,7 @@ def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[
             console.print(Text(printable(f"{counted(count, 'box')} left out: {reason}")), soft_wrap=True)
     for reason, count in summary.photos_unread.items():
         photos = "the photo is" if count == 1 else f"{count:,} photos are"
-        console.print(
-            Text(f"{reason}: {photos} only drawn on, the model does not use pixels", style="dim"), soft_wrap=True
-        )
+        console.print(Text(f"{reason}: {photos} only drawn on", style="dim"), soft_wrap=True)
     _written(console, summary, setup, whole)
     problems = list(summary.skipped)
     if data is not None:

@@ -47,8 +47,9 @@ log = logging.getLogger("scenegpi")
 class Prediction:
     """What became of an item: a `graph`, or a `problem` in one line.
 
-    `photo_read` says whether the network read the photo, `why_unread` why it did not; `vocabulary` and `names` (a count of each) are the given
-    labels of the boxes, before they were mapped; `left_out` counts boxes that were not used, by reason.
+    `photo_read` says whether the network read the photo, `why_unread` why it did not; `vocabulary` and `names` (a count
+    of each) are the given labels of the boxes, before they were mapped; `left_out` counts boxes that were not used, by
+    reason.
     """
 
     item: Item
