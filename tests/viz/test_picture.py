@@ -169,7 +169,7 @@ def test_photos_of_any_mode(tmp_path, mode):
 
 def test_a_broken_photo_is_one_line_and_leaves_nothing(tmp_path):
     (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0 not a photo")
-    with pytest.raises(DataError, match=r"photo\.jpg: is no photo that can be read"):
+    with pytest.raises(DataError, match=r"photo\.jpg: cannot be read as an image"):
         SceneGraph([], [], VOCABULARY).draw(tmp_path / "x.png", tmp_path / "photo.jpg")
     assert not (tmp_path / "x.png").exists()
 

@@ -115,14 +115,14 @@ def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> It
         pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start, (setup, os.getpid()))
         futures: list[Future[list[Answer]]] = []
         try:
-            futures = [pool.submit(_answer, some) for some in waiting]
+            futures = [_submitted(pool, some) for some in waiting]
             while more or waiting:
                 while more and len(waiting) <= 2 * jobs:
                     some = next(batches, None)
                     more = some is not None
                     if some is not None:
                         waiting.append(some)
-                        futures.append(pool.submit(_answer, some))
+                        futures.append(_submitted(pool, some))
                 if waiting:
                     answers = futures[0].result()
                     del futures[0], waiting[0]
@@ -136,6 +136,15 @@ def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> It
             for process in active_children():  # what they have not handed over is done again
                 process.kill()
                 process.join()
+
+
+def _submitted(pool: ProcessPoolExecutor, entries: list[Entry]) -> Future[list[Answer]]:
+    """Hands a batch to a worker. One that is started for it inherits that Ctrl-C is none of its business."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return pool.submit(_answer, entries)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Worker:
@@ -169,9 +178,8 @@ _worker: _Worker | None = None
 
 
 def _start(setup: Setup, parent: int) -> None:
-    """Of a worker process: it dies with its parent, and leaves Ctrl-C to it."""
+    """Of a worker process: it dies with its parent."""
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         from ctypes import CDLL
 
