@@ -76,7 +76,7 @@ def edit(path, *keys, value):
         (("model", "baseline", "hidden"), "wide", "model.baseline.hidden: expected a whole number"),
         (("model", "baseline", "hidden"), 10**12, "model.baseline.hidden: .* not within"),
         (("model", "baseline", "hidden"), True, "model.baseline.hidden: expected a whole number"),
-        (("model", "baseline", "hidden"), 4096, "shape .* but config.json makes it"),
+        (("model", "baseline", "hidden"), 512, "shape .* but config.json makes it"),
         (("model", "baseline", "smoothing"), 1e400, "smoothing|NaN|Infinity|not"),
         (("model", "context", "aggregation"), "magic", "none of sum, mean"),
         (("model", "context", "steps"), -1, "model.context.steps"),
