@@ -4,14 +4,9 @@ from functools import partial
 
 import torch
 
+from gpi.black_boxes import belief_propagation, exact_marginals, mean_field, same_set_neighbours
 from scenegpi.gpi import FlatGraph, complete_edges, dense_graph
-from scenegpi.gpi.black_boxes import (
-    belief_propagation,
-    exact_marginals,
-    mean_field,
-    same_set_neighbours,
-    shortest_paths,
-)
+from scenegpi.gpi.proof import shortest_paths
 
 CLASSES = 2
 INVARIANT = {

@@ -6,7 +6,7 @@ phi = [e^beta z_ij, e^beta], s_i = sum_j phi, alpha = s_i[1:e] / s_i[e+1]  =  su
 import torch
 from hypothesis import given, settings
 
-from gpi.gpi_graphs import flat_graphs
+from gpi.graphs import flat_graphs
 from scenegpi.gpi import GPILayer, aggregate
 
 

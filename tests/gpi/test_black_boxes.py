@@ -6,17 +6,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpi.inference_models import CLASSES, INVARIANT, dense, model, tree
-from scenegpi.gpi import FlatGraph, apply_black_box, dense_graph, permutation_gap
-from scenegpi.gpi.black_boxes import (
+from gpi.black_boxes import (
     belief_propagation,
     exact_marginals,
     greedy_colouring,
     log_partition,
     mean_field,
     same_set_neighbours,
-    shortest_paths,
 )
+from gpi.inference_models import CLASSES, INVARIANT, dense, model, tree
+from scenegpi.gpi import FlatGraph, apply_black_box, dense_graph, permutation_gap
+from scenegpi.gpi.proof import shortest_paths
 
 
 @pytest.mark.parametrize("name", INVARIANT)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gpi.gpi_graphs import random_graph
+from gpi.graphs import random_graph
 from scenegpi.gpi import FlatGraph, assert_invariant, complete_edges, permutation_gap
 
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpi.gpi_graphs import flat_graphs, random_graph
+from gpi.graphs import flat_graphs, random_graph
 from scenegpi.gpi import GPILayer, Recurrent, assert_invariant, complete_edges, recurrent
 
 

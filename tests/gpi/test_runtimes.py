@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from gpi.gpi_graphs import make_layer, outputs, random_graph
+from gpi.graphs import make_layer, outputs, random_graph
 from scenegpi.gpi import GPILayer, complete_edges, permutation_gap
 
 
@@ -80,7 +80,7 @@ def test_gpu(layer, graph):
     torch.testing.assert_close(out.edges.cpu(), expected.edges, atol=1e-4, rtol=1e-4)
 
 
-def test_state_dict_does_not_depend_on_the_form():
+def test_state_dict_does_not_depend_on_chunks():
     whole, chunked = make_layer(aggregation="feature"), make_layer(aggregation="feature", chunk_edges=4)
     names = [
         "x_table",

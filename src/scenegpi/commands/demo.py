@@ -107,7 +107,7 @@ def _invariance(graph: SceneGraph) -> None:
 
     from scenegpi.features import SceneBatch, pair_geometry
     from scenegpi.gpi import FlatGraph, GPILayer, HashConstruction, apply_black_box, permutation_gap
-    from scenegpi.gpi.black_boxes import shortest_paths
+    from scenegpi.gpi.proof import shortest_paths
 
     torch.manual_seed(0)
     batch = SceneBatch.of([graph])

@@ -8,10 +8,10 @@
 from scenegpi.gpi.aggregate import Aggregation, aggregate
 from scenegpi.gpi.attention import one_weight, recorded_attention
 from scenegpi.gpi.flat import FlatGraph, complete_edges
-from scenegpi.gpi.hashing import HashConstruction, apply_black_box, dense_graph
 from scenegpi.gpi.invariance import assert_invariant, permutation_breaks, permutation_gap
 from scenegpi.gpi.layer import GPILayer, GPIOutput
 from scenegpi.gpi.networks import MLP, Dense
+from scenegpi.gpi.proof import HashConstruction, apply_black_box, dense_graph
 from scenegpi.gpi.recurrent import Recurrent, RecurrentOutput
 from scenegpi.gpi.segments import segment_max, segment_mean, segment_softmax, segment_sum
 

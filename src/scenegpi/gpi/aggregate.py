@@ -44,10 +44,10 @@ def aggregate(
     if torch.compiler.is_compiling():
         # A compiler decides itself what to keep. It must not be given the form below: on the CPU torch 2.13 reads a
         # sum that is divided and concatenated before it is complete.
-        shares = segment_softmax(scores, index, num_segments)
-        return segment_sum(shares * values, index, num_segments), shares if return_weights else None
+        softmax = segment_softmax(scores, index, num_segments)
+        return segment_sum(softmax * values, index, num_segments), softmax if return_weights else None
     # Dividing the sum, not each weight, keeps two tensors of M rows less for the backward pass.
     power, total = segment_exp(scores, index, num_segments)
     out = segment_sum(power * values, index, num_segments) / total
-    weights = power / total.index_select(0, index) if return_weights else None
+    weights = (power / total.index_select(0, index)).to(scores.dtype) if return_weights else None
     return out.to(values.dtype), weights

@@ -18,11 +18,14 @@ from scenegpi.gpi.features import TableFeatures
 
 __all__ = ["EdgeChunks"]
 
+# Values of so many edges stay in a CPU's cache; those of many more are written to fresh memory, several times slower.
+_CACHE_EDGES = 2048
+
 _Chunk = tuple[Tensor, Tensor, TableFeatures, Tensor, int]
 """i ``(m,)``, j ``(m,)``, edge features, i counted from the chunk's first node, number of the chunk's nodes."""
 
-_Function = Callable[..., tuple[Tensor, Tensor | None]]
-"""A chunk -> two tensors, the second perhaps None, of one row for each edge (or the first for each node)."""
+_Function = Callable[..., list[Tensor]]
+"""A chunk -> at most two tensors with one row for each of its edges, or the first for each of its nodes."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class EdgeChunks:
 
         A program that is traced (torch.compile, export) walks all edges at once.
         """
+        if most is None and not torch.is_grad_enabled() and i.device.type == "cpu":
+            most = _CACHE_EDGES
         if most is None or torch.compiler.is_compiling() or i.shape[0] <= most:
             return cls([(i, j, edges, i, num_nodes)])
         order = None
@@ -53,33 +58,31 @@ class EdgeChunks:
         pieces = zip(i.split(sizes), j.split(sizes), edges.split(sizes), pairwise(cuts), strict=True)
         return cls([(i, j, z, i - a, b - a) for i, j, z, (a, b) in pieces], order)
 
-    def run(self, part: _Function, nodes: bool = False) -> tuple[Tensor, Tensor | None]:
+    def run(self, part: _Function, nodes: bool = False) -> list[Tensor]:
         """``part(*chunk)`` of all chunks in a row, edges in the caller's order; ``nodes``: the first is of nodes."""
         if len(self.chunks) == 1:
             return part(*self.chunks[0])
-        first, second = self._checkpointed(part) if torch.is_grad_enabled() else self._filled(part, nodes)
-        first = first if nodes else self._in_callers_order(first)
-        return first, None if second is None else self._in_callers_order(second)
+        if torch.is_grad_enabled():
+            pieces = [checkpoint(part, *chunk, use_reentrant=False) for chunk in self.chunks]
+            whole = [torch.cat(rows) for rows in zip(*pieces, strict=True)]
+        else:
+            whole = self._filled(part, nodes)
+        return [rows if nodes and k == 0 else self._in_callers_order(rows) for k, rows in enumerate(whole)]
 
-    def _checkpointed(self, part: _Function) -> tuple[Tensor, Tensor | None]:
-        first, second = zip(*(checkpoint(part, *chunk, use_reentrant=False) for chunk in self.chunks), strict=True)
-        return torch.cat(first), None if second[0] is None else torch.cat(second)
-
-    def _filled(self, part: _Function, nodes: bool) -> tuple[Tensor, Tensor | None]:
+    def _filled(self, part: _Function, nodes: bool) -> list[Tensor]:
         # Written into their place as they come: pieces that wait for each other would be twice the memory.
         edges = sum(chunk[0].shape[0] for chunk in self.chunks)
-        rows = (sum(chunk[-1] for chunk in self.chunks) if nodes else edges, edges)
-        whole: dict[int, Tensor] = {}
+        total = [sum(chunk[-1] for chunk in self.chunks) if nodes else edges, edges]
+        whole: list[Tensor] = []
         done = [0, 0]
         for chunk in self.chunks:
-            for k, piece in enumerate(part(*chunk)):
-                if piece is not None:
-                    into = whole.setdefault(k, piece.new_empty(rows[k], piece.shape[1]) if k not in whole else piece)
-                    into[done[k] : done[k] + len(piece)] = piece
-                    done[k] += len(piece)
-        return whole[0], whole.get(1)
+            pieces = part(*chunk)
+            if not whole:
+                whole = [rows.new_empty(total[k], rows.shape[1]) for k, rows in enumerate(pieces)]
+            for k, rows in enumerate(pieces):
+                whole[k][done[k] : done[k] + len(rows)] = rows
+                done[k] += len(rows)
+        return whole
 
     def _in_callers_order(self, values: Tensor) -> Tensor:
-        if self.order is None:
-            return values
-        return torch.empty_like(values).index_copy_(0, self.order, values)
+        return values if self.order is None else torch.empty_like(values).index_copy_(0, self.order, values)

@@ -30,7 +30,7 @@ class TableFeatures:
             return cls(dense)
         if classes is None or table is None:
             raise ValueError(f"{name} and the layer's word table must be given together")
-        features = cls(dense, classes, table.to(dense.dtype))
+        features = cls(dense, classes, table if table.dtype == dense.dtype else table.to(dense.dtype))
         # For no more rows than classes the rows themselves are the smaller product. An exported program must serve any
         # number of rows and always looks up.
         small = not torch.compiler.is_compiling() and len(dense) <= len(table)
@@ -53,9 +53,21 @@ class TableFeatures:
         """W z + b for weight ``(h, a + w)`` and bias ``(h,)``: ``(M, h)``."""
         weight, table = self.fold(weight)
         product = linear(self.dense, weight, bias)
-        if table is not None and self.classes is not None:
-            product += embedding(self.classes, table)
-        return product
+        return product if table is None else self._add_words(product, table)
+
+    def add_to(self, out: Tensor, weight: Tensor, table: Tensor | None) -> Tensor:
+        """Adds W z, the two parts of W from :meth:`fold`, to out ``(M, h)`` in place."""
+        if table is not None:
+            self._add_words(out, table)
+        dense = self.dense
+        if torch.is_autocast_enabled(out.device.type):  # which leaves operations in place alone
+            dense, weight = dense.to(out.dtype), weight.to(out.dtype)
+        return out.addmm_(dense, weight.t())
+
+    def _add_words(self, out: Tensor, table: Tensor) -> Tensor:
+        assert self.classes is not None
+        out += embedding(self.classes, table)
+        return out
 
     def take(self, index: Tensor) -> "TableFeatures":
         """The rows ``index (K,)``."""

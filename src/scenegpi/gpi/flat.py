@@ -50,18 +50,6 @@ class FlatGraph:
             raise TypeError(f"{type(graph).__name__} has no tensors x and edge_index")
         return cls(**named)
 
-    @classmethod
-    def collate(cls, graphs: Sequence["FlatGraph"]) -> "FlatGraph":
-        """Many graphs as one, nodes renumbered; every graph counts as one, its own ``batch`` is not looked at."""
-        sizes = torch.tensor([graph.x.shape[0] for graph in graphs])
-        start = torch.cumsum(sizes, 0) - sizes
-        joined: dict[str, Tensor | None] = {"batch": torch.repeat_interleave(sizes)}
-        joined["edge_index"] = torch.cat([g.edge_index + int(k) for g, k in zip(graphs, start, strict=True)], 1)
-        for name in ("x", "edge_attr", "x_class", "edge_class"):
-            column = [getattr(graph, name) for graph in graphs]
-            joined[name] = None if column[0] is None else torch.cat(column)
-        return cls(**joined)  # type: ignore[arg-type]
-
     @property
     def num_graphs(self) -> int:
         if self.batch is None:

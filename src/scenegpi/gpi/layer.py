@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from scenegpi.gpi.aggregate import Aggregation, aggregate, score_width
 from scenegpi.gpi.chunks import EdgeChunks
-from scenegpi.gpi.edges import Part, on_edges
 from scenegpi.gpi.features import TableFeatures
 from scenegpi.gpi.flat import FlatGraph
 from scenegpi.gpi.networks import MLP, Activation, Dense
+from scenegpi.gpi.split import Part, on_edges, on_nodes
 
 __all__ = ["GPILayer", "GPIOutput"]
 
@@ -162,16 +162,16 @@ class GPILayer(nn.Module):
         chunks = EdgeChunks.cut(i, j, z_edge, x.shape[0], self.chunk_edges)
 
         s, edge_weights = self._neighbourhood(z, z_edge, chunks, return_attention)
-        near = torch.cat([z.full(), s], 1)
-        scores = None if self.gamma is None else self.gamma(near)
-        alpha = self.alpha(near)
+        near = [z, TableFeatures(s)]
+        scores = None if self.gamma is None else on_nodes(self.gamma, near)
+        alpha = on_nodes(self.alpha, near)
         g, node_weights = aggregate(self.node_aggregation, alpha, scores, batch, num_graphs, return_attention)
 
-        context = g.index_select(0, batch)
-        node_input = torch.cat([z.full(), context] if self.strict else [near, context], 1)
-        nodes = self.rho(node_input)
-        node_gate = None if self.node_gate is None else torch.sigmoid(self.node_gate(node_input))
-        edges, edge_gate = self._edge_labels(z, s, context, z_edge, chunks)
+        context = TableFeatures(g.index_select(0, batch))
+        whole = [z, context] if self.strict else [*near, context]
+        nodes = on_nodes(self.rho, whole)
+        node_gate = None if self.node_gate is None else on_nodes(self.node_gate, whole).sigmoid_()
+        edges, edge_gate = self._edge_labels(z, TableFeatures(s), context, z_edge, chunks)
         return GPIOutput(nodes, edges, g, s, node_gate, edge_gate, edge_weights, node_weights)
 
     def _check(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> None:
@@ -190,23 +190,27 @@ class GPILayer(nn.Module):
         # A softmax over the neighbours of i does not see what all their scores have in common.
         beta = None if self.beta is None else on_edges(self.beta, pair, i_cancels=True)
 
-        def part(i: Tensor, j: Tensor, edges: TableFeatures, index: Tensor, count: int) -> tuple[Tensor, Tensor | None]:
+        def part(i: Tensor, j: Tensor, edges: TableFeatures, index: Tensor, count: int) -> list[Tensor]:
             scores = None if beta is None else beta(i, j, edges)
-            return aggregate(self.aggregation, phi(i, j, edges), scores, index, count, return_weights)
+            s, weights = aggregate(self.aggregation, phi(i, j, edges), scores, index, count, return_weights)
+            return [s] if weights is None else [s, weights]
 
-        return chunks.run(part, nodes=True)
+        s, *weights = chunks.run(part, nodes=True)
+        return s, weights[0] if weights else None
 
     def _edge_labels(
-        self, z: TableFeatures, s: Tensor, context: Tensor, z_edge: TableFeatures, chunks: EdgeChunks
+        self, z: TableFeatures, s: TableFeatures, context: TableFeatures, z_edge: TableFeatures, chunks: EdgeChunks
     ) -> tuple[Tensor | None, Tensor | None]:
         if self.edge_rho is None:
             return None, None
-        near: list[Part] = [] if self.strict else [("i", TableFeatures(s)), ("j", TableFeatures(s))]
-        parts: list[Part] = [("i", z), ("j", z), *near, ("edge", z_edge), ("i", TableFeatures(context))]
+        near: list[Part] = [] if self.strict else [("i", s), ("j", s)]
+        parts: list[Part] = [("i", z), ("j", z), *near, ("edge", z_edge), ("i", context)]
         rho = on_edges(self.edge_rho, parts)
         gate = None if self.edge_gate is None else on_edges(self.edge_gate, parts)
 
-        def part(i: Tensor, j: Tensor, edges: TableFeatures, *_: Any) -> tuple[Tensor, Tensor | None]:
-            return rho(i, j, edges), None if gate is None else torch.sigmoid_(gate(i, j, edges))
+        def part(i: Tensor, j: Tensor, edges: TableFeatures, *_: Any) -> list[Tensor]:
+            labels = rho(i, j, edges)
+            return [labels] if gate is None else [labels, gate(i, j, edges).sigmoid_()]
 
-        return chunks.run(part)
+        labels, *gates = chunks.run(part)
+        return labels, gates[0] if gates else None

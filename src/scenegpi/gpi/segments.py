@@ -18,7 +18,7 @@ def segment_sum(values: Tensor, index: Tensor, num_segments: int) -> Tensor:
     wide = _wide(values)
     out = wide.new_zeros((num_segments, *values.shape[1:]))
     # Not index_add, which keeps the values for its backward pass.
-    return out.scatter_add_(0, _expand(index, wide), wide).to(values.dtype)
+    return _as(values, out.scatter_add_(0, _expand(index, wide), wide))
 
 
 def segment_mean(values: Tensor, index: Tensor, num_segments: int) -> Tensor:
@@ -26,7 +26,7 @@ def segment_mean(values: Tensor, index: Tensor, num_segments: int) -> Tensor:
     wide = _wide(values)
     count = segment_sum(wide.new_ones(index.shape), index, num_segments)
     count = count.clamp_min(1).reshape(-1, *[1] * (values.dim() - 1))
-    return (segment_sum(wide, index, num_segments) / count).to(values.dtype)
+    return _as(values, segment_sum(wide, index, num_segments) / count)
 
 
 def segment_max(values: Tensor, index: Tensor, num_segments: int) -> Tensor:
@@ -41,7 +41,7 @@ def segment_softmax(scores: Tensor, index: Tensor, num_segments: int) -> Tensor:
     A score of minus infinity gets weight 0; a segment with nothing else gets weights 0, never NaN.
     """
     power, total = segment_exp(scores, index, num_segments)
-    return (power / total.index_select(0, index)).to(scores.dtype)
+    return _as(scores, power / total.index_select(0, index))
 
 
 def segment_exp(scores: Tensor, index: Tensor, num_segments: int) -> tuple[Tensor, Tensor]:
@@ -60,6 +60,11 @@ def segment_exp(scores: Tensor, index: Tensor, num_segments: int) -> tuple[Tenso
 
 def _wide(values: Tensor) -> Tensor:
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
+
+
+def _as(values: Tensor, wide: Tensor) -> Tensor:
+    # Not even a cast to the same type: exporters write it down.
+    return wide if wide.dtype == values.dtype else wide.to(values.dtype)
 
 
 def _expand(index: Tensor, values: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from scenegpi.gpi.segments import segment_sum
 
-__all__ = ["BlackBox", "HashConstruction", "apply_black_box", "dense_graph", "feature_hash"]
+__all__ = ["BlackBox", "HashConstruction", "apply_black_box", "dense_graph", "feature_hash", "shortest_paths"]
 
 BlackBox = Callable[[Tensor, Tensor, Tensor], Tensor]
 """nodes ``(n, d)``, pairs ``(n, n, e)``, edges ``(n, n)`` bool -> labels ``(n, ...)``, of one graph."""
@@ -123,6 +123,22 @@ def apply_black_box(
         attr = None if edge_attr is None else edge_attr[inside]
         labels.append(black_box(*dense_graph(x[graph == k], edge_index[:, inside] - first, attr)))
     return torch.cat(labels) if labels else x.new_zeros(0)
+
+
+def shortest_paths(nodes: Tensor, pairs: Tensor, edges: Tensor) -> Tensor:
+    """A black box to try the proof on: the length ``(n,)`` of the shortest path to each node from a marked one.
+
+    A node is marked by a first feature above zero; the first pair feature is the length of an edge, at least zero.
+    Unreachable: infinity.
+    """
+    if bool((pairs[..., 0][edges] < 0).any()):
+        raise ValueError("an edge has a negative length")
+    length = torch.where(edges, pairs[..., 0], torch.inf)
+    length = length.masked_fill(torch.eye(len(nodes), dtype=torch.bool, device=nodes.device), 0)
+    for k in range(len(nodes)):
+        length = torch.minimum(length, length[:, k : k + 1] + length[k : k + 1])
+    marked = nodes[:, 0] > 0
+    return torch.where(marked, length, torch.inf).amin(1)
 
 
 def _one_hot(index: Tensor, size: int, like: Tensor) -> Tensor:

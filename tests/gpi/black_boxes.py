@@ -19,7 +19,6 @@ __all__ = [
     "log_partition",
     "mean_field",
     "same_set_neighbours",
-    "shortest_paths",
 ]
 
 
@@ -63,21 +62,6 @@ def mean_field(nodes: Tensor, pairs: Tensor, edges: Tensor, iterations: int = 50
         update = torch.log_softmax(nodes + torch.einsum("ijab,jb->ia", psi, log_q.exp()), 1)
         log_q = torch.log_softmax(damping * log_q + (1 - damping) * update, 1)
     return log_q.exp()
-
-
-def shortest_paths(nodes: Tensor, pairs: Tensor, edges: Tensor) -> Tensor:
-    """Length ``(n,)`` of the shortest path to each node from the nearest marked one (first node feature above zero).
-
-    The first pair feature is the length of an edge, at least zero. Unreachable: infinity.
-    """
-    if bool((pairs[..., 0][edges] < 0).any()):
-        raise ValueError("an edge has a negative length")
-    length = torch.where(edges, pairs[..., 0], torch.inf)
-    length = length.masked_fill(torch.eye(len(nodes), dtype=torch.bool, device=nodes.device), 0)
-    for k in range(len(nodes)):
-        length = torch.minimum(length, length[:, k : k + 1] + length[k : k + 1])
-    marked = nodes[:, 0] > 0
-    return torch.where(marked, length, torch.inf).amin(1)
 
 
 def same_set_neighbours(nodes: Tensor, pairs: Tensor, edges: Tensor, sets: int) -> Tensor:

@@ -1,5 +1,7 @@
 """Random flat graphs for property tests: complete or not, isolated nodes, one-node graphs, shuffled edges, none."""
 
+from collections.abc import Sequence
+
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -24,6 +26,18 @@ def random_graph(sizes: list[int], density: float, shuffled: bool, seed: int, wo
         torch.repeat_interleave(torch.tensor(sizes, dtype=torch.long)),
         torch.randint(CLASSES, (nodes,), generator=generator) if words else None,
         torch.randint(CLASSES, (count,), generator=generator) if words else None,
+    )
+
+
+def collate(graphs: Sequence[FlatGraph]) -> FlatGraph:
+    """Graphs without words as one flat graph, nodes renumbered."""
+    sizes = torch.tensor([len(graph.x) for graph in graphs])
+    starts = torch.cumsum(sizes, 0) - sizes
+    return FlatGraph(
+        torch.cat([graph.x for graph in graphs]),
+        torch.cat([graph.edge_index + start for graph, start in zip(graphs, starts, strict=True)], 1),
+        torch.cat([graph.edge_attr for graph in graphs]),
+        torch.repeat_interleave(sizes),
     )
 
 
@@ -56,7 +70,6 @@ def gradients(layer: GPILayer, graph: FlatGraph) -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(5)
     values = [value for value in out if value is not None]
     sum((value * torch.randn(value.shape, generator=generator)).sum() for value in values).backward()
-    named = {name: value.grad for name, value in layer.named_parameters()} | {"x": x.grad, "edge_attr": edge_attr.grad}
-    # A parameter that is known to cancel has no gradient, where the concatenated form has rounding around zero.
-    shapes = dict(layer.named_parameters()) | {"x": x, "edge_attr": edge_attr}
-    return {name: torch.zeros_like(shapes[name]) if grad is None else grad for name, grad in named.items()}
+    inputs = {"x": x, "edge_attr": edge_attr, **dict(layer.named_parameters())}
+    assert all(value.grad is not None for value in inputs.values())
+    return {name: value.grad for name, value in inputs.items()}

@@ -5,10 +5,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpi.black_boxes import greedy_colouring
+from gpi.graphs import collate
 from gpi.inference_models import INVARIANT, model
-from scenegpi.gpi import FlatGraph, HashConstruction, apply_black_box, complete_edges, permutation_gap
-from scenegpi.gpi.black_boxes import greedy_colouring
-from scenegpi.gpi.hashing import feature_hash
+from scenegpi.gpi import HashConstruction, apply_black_box, complete_edges, permutation_gap
+from scenegpi.gpi.proof import feature_hash
 
 
 @pytest.mark.parametrize("name", INVARIANT)
@@ -19,7 +20,7 @@ from scenegpi.gpi.hashing import feature_hash
     seed=st.integers(0, 2**31),
 )
 def test_gives_back_the_black_box(name, sizes, density, seed):
-    batch = FlatGraph.collate([model(n, density, seed + n) for n in sizes])
+    batch = collate([model(n, density, seed + n) for n in sizes])
     expected = apply_black_box(INVARIANT[name], **batch.tensors())
     found = HashConstruction(INVARIANT[name])(**batch.tensors())
     torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
