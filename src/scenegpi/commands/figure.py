@@ -21,6 +21,7 @@ Data = Annotated[Path | None, typer.Option(help="A data set of any known format;
 Split = Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")]
 Photos = Annotated[Path | None, typer.Option(help="Folder of the photos, if it is not beside the data.")]
 Model = Annotated[str, typer.Option(help="A model: a folder or a shipped name.")]
+Device = Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, ...")]
 Given = Annotated[Task, typer.Option(help="Labels given (predcls), or predicted too (sgcls).")]
 
 
@@ -35,6 +36,7 @@ def qualitative(
         str | None, typer.Option(help="Another model for the third column; by default MODEL without its context.")
     ] = None,
     task: Given = "predcls",
+    device: Device = "cpu",
     image: Annotated[
         list[str] | None,
         typer.Option(help="An id or file name, may be repeated; by default those that context changes most."),
@@ -52,8 +54,8 @@ def qualitative(
     from scenegpi.viz.qualitative import draw_qualitative
 
     picture_file(out)
-    network = load_model(model)
-    first = first_stage(network) if baseline is None else load_model(baseline)
+    network = load_model(model, device)
+    first = first_stage(network) if baseline is None else load_model(baseline, device)
     dataset = _open(data, split, photos)
     totals = None
     if image:
@@ -90,6 +92,7 @@ def attention(
     photos: Photos = None,
     model: Model = "vg150-layout",
     task: Given = "predcls",
+    device: Device = "cpu",
 ) -> None:
     """Attention of one object over its neighbours, and of the graph vector over all objects."""
     from scenegpi.models import load_model
@@ -99,11 +102,11 @@ def attention(
     from scenegpi.viz.picture import picture_file
 
     picture_file(out)
-    network, dataset = load_model(model), _open(data, split, photos)
+    network, dataset = load_model(model, device), _open(data, split, photos)
     at = 0 if image is None else dataset.find(image)
     graph = next(aligned(dataset[[at]], network.vocabulary))
     photo = None if network.vision is None else dataset.image_path(at)
-    weights = weigh(Predictor(network, options=PredictOptions.scoring(task)), graph, photo)
+    weights = weigh(Predictor(network, options=PredictOptions.scoring(task), device=device), graph, photo)
     node = most_telling(weights) if node is None and len(graph) else node
     draw_attention(graph, weights, out, node, dataset.image_path(at))
     say(f"{out}: attention of box {node} of image {graph.file or graph.image_id}")

@@ -30,6 +30,7 @@ def report(
     model: Annotated[str | None, typer.Option(help="Use this model instead of RUN's.", show_default=False)] = None,
     task: Annotated[Task | None, typer.Option(help="By default the task of RUN's figures.", show_default=False)] = None,
     limit: Annotated[int, typer.Option(help="Number of images in the gallery; 0 for none.", min=0, max=60)] = 12,
+    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, ...")] = "cpu",
 ) -> None:
     """Figures, curves, predicates and a gallery with attention, in one file that opens without a network."""
     from scenegpi.commands.scoring import trained_on_note
@@ -44,7 +45,7 @@ def report(
         raise DataError(out, "a report is an .html file")
     source = read_source(run)
     result, shown = None, []
-    found = _exhibit(source, data, split, photos, model, task)
+    found = _exhibit(source, data, split, photos, model, task, device)
     if found is not None:
         exhibit, name = found
         try:
@@ -65,7 +66,13 @@ def report(
 
 
 def _exhibit(
-    source: Source, data: Path | None, split: str | None, photos: Path | None, model: str | None, task: Task | None
+    source: Source,
+    data: Path | None,
+    split: str | None,
+    photos: Path | None,
+    model: str | None,
+    task: Task | None,
+    device: str,
 ) -> tuple[Exhibit, str] | None:
     """Predictions to score and show, and what the images are called; None where there are none."""
     from scenegpi.data import DataError, open_dataset
@@ -83,7 +90,7 @@ def _exhibit(
     if named is not None:
         from scenegpi.models import load_model
 
-        network = load_model(named)
+        network = load_model(named, device)
         if data is None:
             return of_run(source, network)
         name = f"{data}{f' ({split})' if split else ''}"
