@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 SECONDS = 10.0
 """Between two lines where there is no terminal; a job that is done sooner prints none."""
@@ -41,6 +44,14 @@ def progress(what: str, total: int | None = None, shown: bool = True) -> Iterato
             print(f"{what}: {done:,}" + (f" of {total:,}" if total else ""), file=sys.stderr, flush=True)
 
     yield count
+
+
+def watched(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
+    """The items as they come, counted."""
+    with progress(what, total) as advance:
+        for item in items:
+            yield item
+            advance()
 
 
 @contextmanager

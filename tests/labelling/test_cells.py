@@ -12,7 +12,7 @@ import pytest
 
 from scenegpi.data import DataError
 from scenegpi.labelling import experiment
-from scenegpi.labelling.cells import Cell, CellStore, run_cell, same_degree, write_json
+from scenegpi.labelling.cells import Cell, CellStore, run_cell, same_degree, write_rows
 from scenegpi.labelling.graphs import Task
 from scenegpi.labelling.training import Recipe
 
@@ -125,27 +125,27 @@ def test_a_change_of_any_setting_is_another_cell() -> None:
 
 def test_json_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "new folder" / "value.json"
-    write_json(path, {"a": 1})
+    write_rows(path, {"a": 1})
 
     def full_disk(_handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full_disk)
     with pytest.raises(DataError, match="No space"):
-        write_json(path, {"a": 2})
+        write_rows(path, {"a": 2})
     assert json.loads(path.read_text()) == {"a": 1}
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_json_reads_back_as_it_was(tmp_path: Path) -> None:
     value = {"text": "a [b]  {c}", "rows": [[1, 2.5], []], "cells": [{"x": [1]}, {}], "none": None, "empty": []}
-    write_json(tmp_path / "value.json", value)
+    write_rows(tmp_path / "value.json", value)
     assert json.loads((tmp_path / "value.json").read_text()) == value
 
 
 def test_numbers_that_json_has_no_word_for_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON"):
-        write_json(tmp_path / "value.json", {"a": [{"b": float("nan")}]})
+        write_rows(tmp_path / "value.json", {"a": [{"b": float("nan")}]})
     assert list(tmp_path.iterdir()) == []
 
 

@@ -142,13 +142,12 @@ def convert(
         strict=strict,
     )
 
-    def watched(graphs: Iterable[SceneGraph]) -> Iterable[SceneGraph]:
-        from rich.progress import track
+    def counted_graphs(graphs: Iterable[SceneGraph]) -> Iterable[SceneGraph]:
+        from scenegpi.progress import watched
 
-        console = make_console(stderr=True)
-        return track(graphs, "converting", total=len(dataset), console=console, disable=not console.is_terminal)
+        return watched(graphs, "converting", len(dataset))
 
-    count = write(dataset, target, to, force, watched)
+    count = write(dataset, target, to, force, counted_graphs)
     say(f"{target}: {counted(count, 'image')} written")
     _say_left_out(dataset.report)
 

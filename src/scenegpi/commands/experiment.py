@@ -73,7 +73,7 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str,
 
     import torch
 
-    from scenegpi.labelling.cells import write_json
+    from scenegpi.labelling.cells import write_rows
     from scenegpi.labelling.experiment import full_plan, quick_plan
     from scenegpi.labelling.report import results_file
 
@@ -82,7 +82,7 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str,
     console = make_console()
     _print_models(plan, console)
     results = results_file(plan, _run(plan, cells, console))
-    write_json(out / "results.json", results)
+    write_rows(out / "results.json", results)
     say(f"{out / 'results.json'}: all numbers and choices")
     return results
 

@@ -38,15 +38,12 @@ def render(
     except ValueError as error:
         raise DataError(out, str(error)) from None
 
-    def watched(made: Iterable[Made]) -> Iterable[Made]:
-        from scenegpi.progress import progress
+    def counted_scenes(made: Iterable[Made]) -> Iterable[Made]:
+        from scenegpi.progress import watched
 
-        with progress("drawing", scenes) as step:
-            for each in made:
-                yield each
-                step(1)
+        return watched(made, "drawing", scenes)
 
-    graphs = render_folder(out, scenes, seed, options, validation, test, jobs or cpu_count() or 1, watched)
+    graphs = render_folder(out, scenes, seed, options, validation, test, jobs or cpu_count() or 1, counted_scenes)
     boxes, relations = (sum(map(len, part)) for part in (graphs, [graph.relations for graph in graphs]))
     parts = ((len(graphs), "scene"), (boxes, "box"), (relations, "relation"))
     say(f"{out}: wrote {', '.join(counted(*part) for part in parts)} (seed {seed})")

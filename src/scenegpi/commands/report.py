@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from scenegpi.commands.terminal import make_console, say
+from scenegpi.commands.terminal import say
 from scenegpi.errors import counted
 
 if TYPE_CHECKING:
@@ -118,8 +117,6 @@ def _of_file(source: Source, truth: Any) -> Exhibit:
 
 
 def _watched(pairs: Iterable[Pair]) -> Iterable[Pair]:
-    if not sys.stderr.isatty():
-        return pairs
-    from rich.progress import track
+    from scenegpi.progress import watched
 
-    return track(pairs, "scoring", total=None, console=make_console(stderr=True), transient=True)
+    return watched(pairs, "scoring")

@@ -201,9 +201,6 @@ def _training(train: Path, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def _shown(pairs: Pairs, total: int) -> Pairs:
-    from scenegpi.progress import progress
+    from scenegpi.progress import watched
 
-    with progress("scoring", total) as step:
-        for pair in pairs:
-            yield pair
-            step(1)
+    return watched(pairs, "scoring", total)

@@ -20,7 +20,7 @@ from scenegpi.labelling.invariance import order_dependence
 from scenegpi.labelling.models import ModelName, build, count_parameters
 from scenegpi.labelling.training import Check, Recipe, evaluate, train
 
-__all__ = ["FORMAT", "Cell", "CellStore", "run_cell", "same_degree", "write_json"]
+__all__ = ["FORMAT", "Cell", "CellStore", "run_cell", "same_degree", "write_rows"]
 
 # Rises when a change of the code changes what a cell computes or holds.
 FORMAT = 1
@@ -115,13 +115,13 @@ class CellStore:
         return result if isinstance(result, dict) and "accuracy" in result else None
 
     def save(self, cell: Cell, result: dict[str, Any]) -> None:
-        write_json(self._path(cell), result)
+        write_rows(self._path(cell), result)
 
     def _path(self, cell: Cell) -> Path:
         return self.folder / f"{cell.key}.json"
 
 
-def write_json(path: Path, value: dict[str, Any]) -> None:
+def write_rows(path: Path, value: dict[str, Any]) -> None:
     """The file is there whole or not at all; each entry of the lists at its top level is one line."""
     text = "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(entry)}" for key, entry in value.items()) + "\n}"
     with whole_file(path) as part:
