@@ -21,7 +21,10 @@ ITEM = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")  # up to a comma that is n
 def read_names_file(path: Path) -> Names:
     """Class names: one a line; a JSON list or object; COCO JSON with `categories`; the `names` of a YOLO data.yaml."""
     if path.suffix == ".json":
-        pairs = _json_names(read_json(path, MAX_BYTES))
+        data = read_json(path, MAX_BYTES)
+        rows = data.get("categories", data) if isinstance(data, dict) else data
+        check_names(path, len(rows) if isinstance(rows, list | dict) else 0, "names")
+        pairs = _json_names(data)
     else:
         text = read_text(path, MAX_BYTES)
         check_names(path, text.count("\n"), "names")
