@@ -34,7 +34,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/data_speed.py
 	$(BIN)/python benchmarks/metrics_speed.py
 	$(BIN)/python benchmarks/gpi_speed.py --quick
-	$(BIN)/python benchmarks/fuzz_readers.py
+	$(BIN)/python benchmarks/attack.py
 
 # Made from what ships; the report is photographed by a browser (chromium and chromedriver).
 SCENES := out/pictures/scenes

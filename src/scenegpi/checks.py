@@ -13,6 +13,8 @@ from scenegpi.vocabulary import Vocabulary, well_formed
 
 MAX_COORDINATE = 1e7
 """Boxes lie within so many pixels of the origin: squares of areas then still fit single precision."""
+MAX_SCORE = 1e9
+"""Scores and distributions are no larger: a product of three then fits it too."""
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -83,10 +85,17 @@ def real_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.flo
         return None  # no rows, nothing said: one form only, so that equality and files agree
     if array.dtype != np.float32:
         array = array.astype(np.float64, copy=False)
-    if not np.isfinite(array).all():
-        row = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise GraphError(f"{field}[{row}]: not finite")
+    check_scores(array, field)
     return _frozen(array)
+
+
+def check_scores(array: NDArray[np.floating], field: str) -> None:
+    """GraphError unless all numbers are finite, and none is beyond MAX_SCORE."""
+    fine = np.abs(array) <= MAX_SCORE  # not so for NaN either
+    if not fine.all():
+        row = int(np.argwhere(~fine)[0][0])
+        finite = bool(np.isfinite(array[row]).all())
+        raise GraphError(f"{field}[{row}]: {f'beyond {MAX_SCORE:,.0f}' if finite else 'not finite'}")
 
 
 def is_identifier(value: Any) -> TypeGuard[int | str]:

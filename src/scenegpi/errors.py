@@ -62,13 +62,6 @@ def cut(text: str) -> str:
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
 
 
-def markup(text: object) -> str:
-    """`printable` text for a rich console or table, where [brackets] would be taken for styles."""
-    from rich.markup import escape
-
-    return escape(printable(text))
-
-
 @dataclass(frozen=True, slots=True)
 class Defect:
     """One thing wrong with one image. An `error` costs the image; a `warning` does not."""

@@ -167,7 +167,8 @@ def defects(data: Any, vocabulary: Vocabulary | None = None) -> list[str]:
 def single(values: Any) -> Any:
     """The values in single precision; unchanged where that can't be, for the record to say what is wrong."""
     try:
-        return np.asarray(values, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            return np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError, OverflowError):
         return values
 

@@ -31,6 +31,8 @@ class Vocabulary:
     def __init__(self, objects: Sequence[str], predicates: Sequence[str] = (), name: str = "") -> None:
         object.__setattr__(self, "objects", _names(objects, "objects"))
         object.__setattr__(self, "predicates", _names(predicates, "predicates"))
+        if not well_formed(str(name)):
+            raise ValueError(f"vocabulary.name: {str(name)!r:.60} can't be written as UTF-8")
         object.__setattr__(self, "name", str(name))
 
     objects: tuple[str, ...]

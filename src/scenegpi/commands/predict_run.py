@@ -108,6 +108,7 @@ def _not_done(inputs: Inputs, log: PredictionLog, summary: Summary, step: Callab
 def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> Iterator[list[Answer]]:
     """Answers in order. Where a worker was killed, new ones do its batches, and those of the others, again."""
     waiting: list[list[Entry]] = []
+    others = set(active_children())
     restarts = 0
     more = True
     while more or waiting:
@@ -133,7 +134,7 @@ def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> It
                 raise DataError("--jobs", f"worker processes were killed {restarts} times (out of memory?)") from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in active_children():  # what they have not handed over is done again
+            for process in set(active_children()) - others:  # what they have not handed over is done again
                 process.kill()
                 process.join()
 

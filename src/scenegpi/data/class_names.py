@@ -21,7 +21,10 @@ YAML_BYTES = 2**18
 def read_names_file(path: Path) -> Names:
     """Class names: one per line; JSON, a list, an object or COCO's `categories`; the `names` of a YOLO data.yaml."""
     if path.suffix == ".json":
-        pairs = _json_names(read_json(path, MAX_BYTES))
+        data = read_json(path, MAX_BYTES)
+        rows = data.get("categories", data) if isinstance(data, dict) else data
+        check_names(path, len(rows) if isinstance(rows, list | dict) else 0, "names")
+        pairs = _json_names(data)
     elif path.suffix in (".yaml", ".yml"):
         pairs = _yaml_names(path)
     else:

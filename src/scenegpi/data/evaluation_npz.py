@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.checks import box_array, integer_array
+from scenegpi.checks import box_array, check_scores, integer_array
 from scenegpi.data.limits import MAX_NAMES
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
@@ -180,9 +180,7 @@ def _reals(array: NDArray[Any], n: int, ndim: int, name: str) -> NDArray[np.floa
     if array.dtype not in (np.float32, np.float64):
         with np.errstate(over="ignore"):
             array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
-    if not np.isfinite(array).all():
-        row = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise GraphError(f"{name}[{row}]: not finite")
+    check_scores(array, name)
     return _frozen(array)
 
 

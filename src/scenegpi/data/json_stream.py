@@ -52,7 +52,7 @@ class JsonStream:
         self._handle = open_file(path, max_bytes)
         self.size = os.fstat(self._handle.fileno()).st_size
         self._text, self._at, self._ended = "", 0, False
-        head = self._read()
+        head = self._read(max(BLOCK, 4))
         self._decode = codecs.getincrementaldecoder(json.detect_encoding(head[:4]))("surrogatepass").decode
         self._append(head)
 
@@ -127,7 +127,7 @@ class JsonStream:
         while True:
             try:
                 value, end = DECODER.raw_decode(self._text, self._at)
-                if end < len(self._text) or self._ended:  # a number at the very end of the buffer may go on
+                if end <= len(self._text) - NEAR or self._ended:  # else it may be the beginning of a number: 1 of 1.5
                     text, self._at = self._text[self._at : end], end
                     return text, value
             except json.JSONDecodeError as error:
@@ -156,7 +156,7 @@ class JsonStream:
         raise DataError(self.path, f"JSON: {what}, near {near!r}" if near else f"JSON: {what}, at the end of the file")
 
     def _more(self) -> None:
-        self._append(self._read())
+        self._append(self._read(BLOCK))
 
     def _append(self, block: bytes) -> None:
         self._ended = not block
@@ -166,9 +166,9 @@ class JsonStream:
             raise DataError(self.path, f"JSON: not text ({error.reason})") from None
         self._at = 0
 
-    def _read(self) -> bytes:
+    def _read(self, size: int) -> bytes:
         try:
-            return self._handle.read(BLOCK)
+            return self._handle.read(size)
         except OSError as error:
             raise DataError(self.path, f"cannot be read ({reason(error)})") from None
 
@@ -191,7 +191,7 @@ class RowStore:
         self._texts += text.encode("utf-8", "surrogatepass")
         self._ends.append(len(self._texts))
         self._numbers.append(number)
-        self._hashes.append(hash(key))
+        self._hashes.append(_hash(key))
 
     def count(self, key: int | str) -> int:
         """How many rows of a group were not taken yet (or of a few groups, where keys share a hash)."""
@@ -240,6 +240,11 @@ class RowStore:
     def _places(self, key: int | str) -> list[int]:
         self._sort()
         assert self._order is not None
-        low, high = (np.searchsorted(self._sorted, hash(key), side) for side in ("left", "right"))
+        low, high = (np.searchsorted(self._sorted, _hash(key), side) for side in ("left", "right"))
         places = self._order[low:high]
         return places[~self._taken[places]].tolist()
+
+
+def _hash(key: int | str) -> int:
+    """64 bits. Numbers are their own: Python gives -1 and -2 the same hash, and every 2**61 - 1 numbers again."""
+    return key if isinstance(key, int) else hash(key)

@@ -135,8 +135,6 @@ class JsonLines:
                     self.report.skipped += 1
                     continue
                 graph = from_dict(data, self._known(data))
-                if graph.image_id is not None and graph.image_id in seen:
-                    raise GraphError(f"image.id: {graph.image_id!r:.60} is duplicated")
             except GraphError as error:
                 found = defects(data, self._known(data)) if not str(error).startswith("JSON") else []
                 for text in found or [str(error)]:
@@ -148,6 +146,10 @@ class JsonLines:
                 self.report.skipped += 1
                 continue
             if graph.image_id is not None:
+                if graph.image_id in seen:
+                    self.report.error(None, f"{line}: image.id", f"{graph.image_id!r:.60} is duplicated")
+                    self.report.skipped += 1
+                    continue
                 seen.add(graph.image_id)
             warn_flat(self.report, graph.image_id, graph.boxes, "objects[{}].box")
             split = data.get("split")

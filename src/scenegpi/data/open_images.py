@@ -140,9 +140,9 @@ def _add_image(
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """The values of COLUMNS on each line that is not blank, with its number; "" for what is missing."""
-    with open_file(path, MAX_BYTES) as raw:
+    with _text(path, MAX_BYTES) as handle:
         try:
-            reader = csv.reader(_lines(io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")))
+            reader = csv.reader(_lines(handle))
             header = {name: i for i, name in enumerate(next(reader, []))}
             absent = [name for name in COLUMNS if name not in header]
             if absent:
@@ -159,6 +159,10 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             raise DataError(path, f"not a CSV file ({error})") from None
 
 
+def _text(path: Path, max_bytes: int) -> TextIO:
+    return io.TextIOWrapper(open_file(path, max_bytes), encoding="utf-8-sig", newline="")
+
+
 def _lines(handle: TextIO) -> Iterator[str]:
     while line := handle.readline(MAX_LINE):
         if len(line) == MAX_LINE:
@@ -170,9 +174,9 @@ def _descriptions(folder: Path) -> dict[str, str]:
     """Machine ids -> words, from any *class-descriptions*.csv or *attributes-description*.csv of the folder."""
     names: dict[str, str] = {}
     for path in sorted(folder.glob("*description*.csv")):
-        with open_file(path, MAX_DESCRIPTIONS) as raw:
+        with _text(path, MAX_DESCRIPTIONS) as handle:
             try:
-                for row in csv.reader(_lines(io.TextIOWrapper(raw, encoding="utf-8-sig", newline=""))):
+                for row in csv.reader(_lines(handle)):
                     if len(row) == 2 and row[1]:
                         names[row[0]] = row[1]
                         check_names(path, len(names), "descriptions")

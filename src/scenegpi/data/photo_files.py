@@ -8,17 +8,19 @@ passed: a JPEG without its notes, one kind of decoder, a number of pixels that f
 from __future__ import annotations
 
 import io
+import os
 import re
 import struct
+import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from scenegpi.data.tiff_tags import orientation, tiff_tags
+from scenegpi.data.tiff_tags import ORIENTATION, orientation, tiff_tags
 from scenegpi.errors import DataError
 from scenegpi.files import open_file
 
@@ -55,6 +57,30 @@ class PhotoFile:
     turn: int = 1
     scans: int = 1
     held: int = 0
+
+    def load(self) -> None:
+        """Unpacks the pixels."""
+        with _silence() if self.kind == "TIFF" else nullcontext():
+            self.image.load()
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Nothing is written to the standard error meanwhile: libtiff tells it of every damage, past Python."""
+    try:
+        sys.stderr.flush()
+        kept = os.dup(2)
+    except (OSError, AttributeError):  # there is none
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 class _BrokenError(Exception):
@@ -242,5 +268,6 @@ def _tiff(handle: BinaryIO) -> PhotoFile:
     across, down = tags.get(322, width), tags.get(323, min(tags.get(278, height), height))
     photo = _finished("TIFF", handle)
     photo.held = across * down * tags.get(277, 1) * max(tags.get(258, 1), 8) // 8
-    photo.size = (height, width) if tags.get(274, 1) in (5, 6, 7, 8) else (width, height)
+    noted = photo.image.tag_v2.get(ORIENTATION)  # type: ignore[attr-defined]  # as Pillow reads it
+    photo.size = (height, width) if noted in (5, 6, 7, 8) else (width, height)
     return photo

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.checks import MAX_COORDINATE, is_identifier
+from scenegpi.checks import MAX_COORDINATE, check_scores, is_identifier
 from scenegpi.data.columns import NO_SPLIT, Columns
 from scenegpi.data.limits import MAX_BOXES, MAX_RELATIONS, too_many
-from scenegpi.errors import DataError, Report
+from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.vocabulary import Vocabulary, well_formed
 
 ABSENT = ("scores", "label_dist", "relation_scores", "pair_dist")
@@ -221,8 +221,10 @@ class CheckedFile:
         if value.dtype not in (np.float32, np.float64):
             with np.errstate(over="ignore"):
                 value = value.astype(np.float32 if value.dtype == np.float16 else np.float64)
-        if not np.isfinite(value).all():
-            raise DataError(self.h5, f"{name}: not finite")
+        try:
+            check_scores(value, name)
+        except GraphError as error:
+            raise DataError(self.h5, str(error)) from None
         return value
 
     def _integers(self, name: str) -> NDArray[np.int64]:

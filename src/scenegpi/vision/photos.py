@@ -38,7 +38,7 @@ def open_photo(path: str | Path) -> Photo:
         if factor > 1 and photo.kind == "JPEG":
             image.draft(image.mode, (image.width // factor, image.height // factor))
             factor = 1
-        image.load()
+        photo.load()
         return _turned(_rgb(image, factor), photo.turn)
 
 

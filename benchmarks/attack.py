@@ -1,0 +1,115 @@
+"""Hostile input against everything that reads: nothing may fault, crash, hang or take all memory.
+
+    python benchmarks/attack.py [--runs 5000] [--seed 0] [--data ../shared/data/vg150] [--keep FOLDER]
+
+Small good files of every kind (attack_corpus.py) are damaged, by bytes and by structure (attack_mutations.py), or made
+to claim or hold millions of something (attack_floods.py), and read by worker processes with a limit on memory and time
+(attack_worker.py, which also says what the outcomes mean).
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from attack_corpus import Case, corpus
+from attack_mutations import damage
+from attack_worker import BAD, GOOD, Watcher
+
+Outcomes = dict[str, Counter[str]]
+
+
+@dataclass
+class Findings:
+    """Outcomes by kind of input, and what should never have come, one line each."""
+
+    outcomes: Outcomes = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def note(self, kind: str, outcome: str, fault: str) -> None:
+        self.outcomes.setdefault(kind, Counter())[outcome] += 1
+        if outcome in BAD:
+            self.faults.append(f"{kind}, {fault}")
+
+    def add(self, other: Findings) -> None:
+        for kind, counts in other.outcomes.items():
+            self.outcomes.setdefault(kind, Counter()).update(counts)
+        self.faults += other.faults
+
+
+def attack_files(
+    runs: int, seed: int, data: Path | None = None, keep: Path | None = None, workers: int = 2
+) -> Findings:
+    """`runs` damaged files, the kinds in turn. A run is known by its seed and number, whoever takes it."""
+    findings = Findings()
+    with tempfile.TemporaryDirectory() as folder:
+        cases = corpus(Path(folder) / "originals", data)
+        # Each share in a process of its own, not a thread: workers are forked, and would inherit locks that are held.
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(workers, mp_context=context) as pool:
+            shares = [range(first, runs, workers) for first in range(workers)]
+            for found in pool.map(partial(_share, cases, Path(folder), seed, keep), shares):
+                findings.add(found)
+    return findings
+
+
+def _share(cases: dict[str, Case], root: Path, seed: int, keep: Path | None, numbers: range) -> Findings:
+    findings, watcher = Findings(), Watcher()
+    work = root / f"work-{numbers.start}"
+    kinds = list(cases)
+    for number in numbers:
+        kind = kinds[number % len(kinds)]
+        how, original = cases[kind]
+        outcome, detail = watcher.ask(how, damage(original, work, random.Random(f"{seed} {number}")))
+        findings.note(kind, outcome, f"run {number}: {outcome} {detail}")
+        if outcome in BAD and keep:
+            with suppress(shutil.Error):  # pipes are not copied
+                shutil.copytree(work, keep / f"{kind}-{number}", symlinks=True, dirs_exist_ok=True)
+    watcher.close()
+    return findings
+
+
+def show(findings: Findings, title: str) -> None:
+    """A table of outcomes, then the faults."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title)
+    for column in ("kind", *GOOD, *BAD):
+        table.add_column(column, justify="left" if column == "kind" else "right")
+    for kind, counts in findings.outcomes.items():
+        table.add_row(kind, *(str(counts[column]) for column in (*GOOD, *BAD)))
+    total = sum(findings.outcomes.values(), Counter())
+    table.add_row("all", *(str(total[column]) for column in (*GOOD, *BAD)), style="bold")
+    Console(width=110).print(table)
+    for fault in findings.faults[:50]:
+        print(fault)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--data", type=Path, help="a data set whose first images are damaged (default: the sample)")
+    parser.add_argument("--keep", type=Path, help="keep files that cause a fault here")
+    options = parser.parse_args()
+    start = time.perf_counter()
+    findings = attack_files(options.runs, options.seed, options.data, options.keep, options.workers)
+    show(findings, f"{options.runs:,} files, seed {options.seed}, {time.perf_counter() - start:.0f} s")
+    sys.exit(1 if findings.faults else 0)
+
+
+if __name__ == "__main__":
+    main()

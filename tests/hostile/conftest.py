@@ -1,0 +1,23 @@
+"""A worker process that reads hostile files, with limits on memory and time (benchmarks/attack_worker.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from attack_worker import Watcher
+
+
+@pytest.fixture(scope="session")
+def outcome() -> Iterator[Callable[[str, Path], str]]:
+    """`outcome(how, path)`: "read", "defects" or "refused"; anything else with its detail."""
+    watcher = Watcher()
+
+    def ask(how: str, path: Path) -> str:
+        found, detail = watcher.ask(how, path)
+        return f"{found} {detail}".strip()
+
+    yield ask
+    watcher.close()
