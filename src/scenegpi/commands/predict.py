@@ -126,6 +126,7 @@ def predict(
     from scenegpi.commands.predict_report import print_summary
     from scenegpi.errors import DataError
     from scenegpi.options import override
+    from scenegpi.prediction.finding import check_finder
     from scenegpi.prediction.options import PredictOptions
     from scenegpi.progress import progress
 
@@ -142,14 +143,15 @@ def predict(
     files = find_photos(photos or [], out)
     data = None if boxes is None else open_boxes(boxes, files, format, names, photo_folder, sizes)
     inputs = Inputs(files[: limit or None], data if not limit or files or data is None else data[:limit])
-    finder = _finder(detector) if data is None else None
+    if data is None:
+        check_finder(detector)
     model = model or _default_model(inputs, console)
-    settings = _settings(model, finder, options)
+    settings = _settings(model, detector, options)
     folder = choose_folder(out, settings, resume, force)
     with PredictionLog(folder, settings, force) as log, progress("images", len(inputs)) as step:
         from scenegpi.commands.predict_run import Setup, run
 
-        setup = Setup(model, finder, options, folder, wanted, device, _threads(jobs))
+        setup = Setup(model, detector, options, folder, wanted, device, _threads(jobs))
         summary = run(inputs, setup, log, batch, jobs, step)
         whole = write_whole(folder, wanted)
     print_summary(console, summary, setup, whole, data)
@@ -168,20 +170,6 @@ def _formats(text: str) -> tuple[str, ...]:
     if unknown is not None or not kinds:
         raise DataError("--formats", f"{unknown or text!r}: expected some of {', '.join(FORMATS)}, or none")
     return kinds
-
-
-def _finder(name: str | None) -> str:
-    """The detector that was asked for, or the one of the extra; checked, not loaded, before any work is done."""
-    from scenegpi.errors import DataError
-    from scenegpi.vision.detect import DEFAULT, check_detector
-
-    try:
-        check_detector(name or DEFAULT)
-    except DataError as error:
-        if name is not None:
-            raise
-        raise DataError("predict", f"photos need boxes: give them with --boxes FILE, or {error.message}") from None
-    return name or DEFAULT
 
 
 def _default_model(inputs: Inputs, console: Console) -> str:

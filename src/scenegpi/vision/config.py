@@ -64,11 +64,35 @@ class HeadConfig:
 
 
 @dataclass(frozen=True)
+class FinderConfig:
+    """Which of its candidates a photo network reports as boxes.
+
+    Args:
+        floor: least objectness.
+        named_floor: least objectness times P(label).
+        overlap: of candidates that overlap by more than this only the best stays;
+        same_label: of those with the same label by more than this.
+        most: number of boxes that are named.
+    """
+
+    floor: float = bounded(0.1, 0.0, 1.0)
+    named_floor: float = bounded(0.0, 0.0, 1.0)
+    overlap: float = bounded(0.65, 0.0, 1.0)
+    same_label: float = bounded(0.45, 0.0, 1.0)
+    most: int = bounded(40, 1, 400)
+
+
+@dataclass(frozen=True)
 class VisionConfig:
-    """A whole vision model."""
+    """A whole vision model; `finder` says which boxes it finds, where it has a photo network."""
 
     features: BoxFeatureConfig = BoxFeatureConfig()
     head: HeadConfig = HeadConfig()
+    finder: FinderConfig | None = None
+
+    def __post_init__(self) -> None:
+        if self.finder is not None and self.features.backbone != "photo":
+            raise ValueError("finder: only the photo network finds boxes")
 
 
 SMALL = VisionConfig(
@@ -89,6 +113,7 @@ PHOTO = VisionConfig(
         surroundings=0.5,
     ),
     head=HeadConfig(hidden=448, dropout=0.3, input_dropout=0.1),
+    finder=FinderConfig(),
 )
 """Settings that suit the photo network."""
 
