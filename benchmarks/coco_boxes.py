@@ -1,4 +1,4 @@
-"""COCO boxes in one npz -> a COCO file that `scenegpi train` takes for pretraining; photos that test others are left out.
+"""COCO boxes in one npz -> a COCO file that `scenegpi train` takes for pretraining, less those of test photos.
 
     python benchmarks/coco_boxes.py --boxes train2017_boxes.npz --exclude exclude_ids.json --out coco.json
 
