@@ -25,11 +25,37 @@ from scenegpi.prediction import Predictor
 from scenegpi.vision.photos import open_photo
 
 SPATIAL = frozenset(
-    (
-        "above across against along at behind between beneath below beside by in inside near next-to on over under "
-        "outside-of adjacent-to far-from in-front-of in-the-front-of on-back-of on-the-left-of on-the-right-of "
-        "on-the-top-of to-the-left-of to-the-right-of"
-    ).split()
+    [
+        "above",
+        "across",
+        "against",
+        "along",
+        "at",
+        "behind",
+        "between",
+        "beneath",
+        "below",
+        "beside",
+        "by",
+        "in",
+        "inside",
+        "near",
+        "next-to",
+        "on",
+        "over",
+        "under",
+        "outside-of",
+        "adjacent-to",
+        "far-from",
+        "in-front-of",
+        "in-the-front-of",
+        "on-back-of",
+        "on-the-left-of",
+        "on-the-right-of",
+        "on-the-top-of",
+        "to-the-left-of",
+        "to-the-right-of",
+    ]
 )
 SHEET = (520, 420)
 

@@ -44,8 +44,8 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
     console.rule("the order of the boxes does not matter")
     _invariance(dataset[0])
     console.rule("next: your own picture")
+    say("scenegpi predict PHOTO                  boxes, names and relations of your photo")
     say("scenegpi predict PHOTO --boxes FILE     your photo with the boxes of any detector: COCO results, YOLO, JSON")
-    say("scenegpi predict PHOTO                  boxes found for you, after: pip install '.[detect]'")
     say("scenegpi data stats DATA                your own data set, in any common format")
     say("scenegpi eval PREDICTIONS --task ...    score any tool's predictions")
 

@@ -150,7 +150,8 @@ class _Parts(Sampler[list[Key]]):
         return [[(epoch, i) for i in rows.tolist()] for rows in mine.split(self.batch)]
 
     def __iter__(self) -> Iterator[list[Key]]:
-        return iter(self.batches(self.epoch))
+        # Which part it is, is asked for with the first batch: Lightning says so after it has made the iterator.
+        yield from self.batches(self.epoch)
 
     def __len__(self) -> int:
         return len(self.batches(self.epoch))

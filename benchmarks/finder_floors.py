@@ -1,0 +1,99 @@
+"""Which boxes and relations are worth reporting? Floors of the packaged finder, compared on validation photos.
+
+    python benchmarks/finder_floors.py --data VG150 --photos DIR [--validation 1291] [--model MODEL] [--limit N]
+
+For each floor of the finder and each least score of a relation: how many triplets a photo gets, the share of graphs
+without any, and how many of the triplets meet the annotations: both ends overlap a box of their label by half ("ends"),
+and their relation is annotated, too ("all"). Annotations list a part of what is there, so these are lower bounds; they
+serve to compare floors, not to say how often a graph is right (benchmarks/judged.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from finder import photos_of
+from scenegpi.boxes import box_iou
+from scenegpi.data import open_dataset
+from scenegpi.graph import SceneGraph
+from scenegpi.models import load_model
+from scenegpi.prediction import PredictOptions, Predictor
+from scenegpi.prediction.finding import found_graph
+from scenegpi.progress import watched
+from scenegpi.vision.config import FinderConfig
+from scenegpi.vision.find import Finder
+from scenegpi.vision.photos import open_photo
+
+FLOORS = (0.1, 0.2, 0.3, 0.4, 0.5)
+NAMED = (0.0, 0.05, 0.1, 0.15, 0.2)
+RELATIONS = (0.02, 0.05, 0.1, 0.15)
+
+
+def met(graph: SceneGraph, truth: SceneGraph) -> tuple[int, int]:
+    """How many triplets of a graph have both ends, and how many are annotated as they are."""
+    if not len(graph.relations) or not len(truth):
+        return 0, 0
+    same = (box_iou(graph.boxes, truth.boxes) >= 0.5) & (graph.labels[:, None] == truth.labels)
+    known = {tuple(row) for row in truth.relations.tolist()}
+    ends = exact = 0
+    for s, o, p in graph.relations.tolist():
+        subjects, objects = np.flatnonzero(same[s]), np.flatnonzero(same[o])
+        ends += bool(len(subjects) and len(objects))
+        exact += any((int(a), int(b), p) in known for a in subjects for b in objects)
+    return ends, exact
+
+
+def row(found: Sequence[SceneGraph], truths: Sequence[SceneGraph], least: float) -> str:
+    """A line of the table, with relations that score at least so much."""
+    triplets = empty = ends = exact = 0
+    for graph, truth in zip(found, truths, strict=True):
+        kept = np.array([k for k, t in enumerate(graph.triplets()) if t.score >= least], dtype=int)
+        cut = graph.replace(relations=graph.relations[kept], relation_scores=np.asarray(graph.relation_scores)[kept])
+        a, b = met(cut, truth)
+        triplets, empty, ends, exact = triplets + len(kept), empty + (not len(kept)), ends + a, exact + b
+    n = len(found)
+    shares = [100 * each / max(triplets, 1) for each in (ends, exact)]
+    return f"{triplets / n:.1f} | {100 * empty / n:.1f} | {shares[0]:.1f} | {shares[1]:.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--photos", type=Path)
+    parser.add_argument("--validation", type=int, default=1291)
+    parser.add_argument("--model", default="vg150-photo")
+    parser.add_argument("--limit", type=int)
+    options = parser.parse_args()
+    model = load_model(options.model)
+    assert model.vision is not None
+    dataset = open_dataset(options.data, "val", images=options.photos, validation=options.validation)
+    data = photos_of(dataset, options.limit)
+    config = model.vision.config.finder or FinderConfig()
+    low = Finder(model.vision, replace(config, floor=min(FLOORS), named_floor=0.0))
+    seen = [found_graph(low.detect(open_photo(path)), model.vocabulary) for path, _ in watched(data, "photos")]
+    # Photos may have another size than the image that boxes refer to.
+    truths = [
+        truth.replace(boxes=truth.boxes * ([g.width / truth.width, g.height / truth.height] * 2))
+        for (_, truth), g in zip(data, seen, strict=True)
+    ]
+    predictor = Predictor(model, options=PredictOptions(min_relation=min(RELATIONS)))
+    print("| floor | named | relation | triplets a photo | empty % | ends % | all % |\n|---|---|---|---|---|---|---|")
+    for floor in FLOORS:
+        for named in NAMED:
+            graphs = []
+            for graph in seen:
+                sure, dist = np.asarray(graph.scores), np.asarray(graph.label_dist)
+                best = sure * dist.max(axis=1, initial=0.0)
+                graphs.append(graph.subset(np.flatnonzero((sure >= floor) & (best >= named))))
+            found = [each.graph for each in predictor.stream(graphs) if each.graph is not None]
+            for least in RELATIONS:
+                print(f"| {floor} | {named} | {least} | {row(found, truths, least)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
