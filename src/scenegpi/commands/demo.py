@@ -23,11 +23,13 @@ SEED = 2018
 
 
 def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")] = Path("out/demo")) -> None:
-    """Draw scenes and predict their graphs, predict relations from boxes, convert files, test invariance."""
+    """Read a photo, draw scenes and predict their graphs, predict relations from boxes, convert files."""
 
     from scenegpi.data import convert, open_dataset, sample_path, statistics, validate
 
     console = make_console()
+    console.rule("a photo in, a graph out")
+    _own_photo(out)
     console.rule("pixels and boxes in, a graph out")
     _photos(out, console)
     dataset = open_dataset(sample_path())
@@ -48,6 +50,23 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
     say("scenegpi predict PHOTO --boxes FILE     your photo with the boxes of any detector: COCO results, YOLO, JSON")
     say("scenegpi data stats DATA                your own data set, in any common format")
     say("scenegpi eval PREDICTIONS --task ...    score any tool's predictions")
+
+
+def _own_photo(out: Path) -> None:
+    """A photo in the public domain that comes with matplotlib: boxes, names and relations from the pixels alone."""
+    import matplotlib
+
+    from scenegpi import predict
+
+    photo = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
+    if not photo.is_file():
+        say(f"{photo}: not there, so no photo is read")
+        return
+    graph = predict(photo)
+    say(f"Grace Hopper (photo: James S. Davis, US Navy, public domain): {', '.join(graph.names)}")
+    for triplet in graph.triplets(top=8):
+        say(f"  {triplet}")
+    say(f"  {graph.draw(out / 'grace_hopper.png', photo)}")
 
 
 def _photos(out: Path, console: Console) -> None:

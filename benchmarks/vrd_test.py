@@ -1,0 +1,60 @@
+"""Labels and relations of VRD's official test photos, by models that saw training photos only.
+
+    python benchmarks/vrd_test.py --data VRD --train-photos DIR --photos DIR --runs RUNS [--rows NAME ...] \
+        [--seeds 0 1 2] [--skip FILE ...] [--json FILE]
+
+trains by the recipe `vrd-photo` what RUNS does not hold yet; the row "shipped" is the model in the package. --skip names
+files whose keys, or whose list, are photos that the photo network was trained on under another name: they are left out.
+SGCls and PredCls; 95% intervals by bootstrap over images; gains are paired with the baseline of the seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from rows import BASELINE, markdown, preset_config, trained
+from scenegpi.data import open_dataset
+from scenegpi.files import write_json
+from scenegpi.models import SceneModel, load_model
+from vg150_photos import SHIPPED, SHOWN, TASKS, photographed, table
+
+RECIPE = "vrd-photo"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--train-photos", type=Path, required=True)
+    parser.add_argument("--photos", type=Path, required=True)
+    parser.add_argument("--runs", type=Path)
+    parser.add_argument("--model", default=RECIPE, help="the row 'shipped'")
+    parser.add_argument("--rows", nargs="+", default=[BASELINE])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--skip", type=Path, nargs="*", default=[])
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    systems: dict[str, list[SceneModel]] = {SHIPPED: [load_model(options.model)]}
+    where = {"data": {"path": str(options.data), "photos": str(options.train_photos)}}
+    for seed in options.seeds if options.runs is not None else []:
+        for name in [BASELINE, *(row for row in options.rows if row != BASELINE)]:
+            folder = options.runs / f"seed{seed}"
+            config = preset_config(RECIPE, name, {**where, "seed": seed}, folder / BASELINE)
+            systems.setdefault(name, []).append(load_model(trained(config, folder / name)))
+    skipped = {name for file in options.skip for name in json.loads(file.read_text())}
+    test = open_dataset(options.data, "test", images=options.photos)
+    images = [graph for graph in photographed(systems[SHIPPED][0], test) if graph.file not in skipped]
+    train = open_dataset(options.data, "train")
+    found: dict[str, Any] = table(images, train, systems, "VRD test photos")
+    print(f"\n{found['images']:,} images, {found['boxes']:,} boxes, in percent\n")
+    print(markdown(found["labels"], ["top-1", "top-5"], "top-1", ["top-1"]))
+    for task in TASKS:
+        print(f"\n{task}\n\n{markdown(found[task], SHOWN, 'R@50', ['R@50', 'R@100'])}", flush=True)
+    if options.json:
+        write_json(options.json, {"command": "benchmarks/vrd_test.py", "seeds": options.seeds, **found})
+
+
+if __name__ == "__main__":
+    main()
