@@ -3,7 +3,7 @@
     python benchmarks/vrd_test.py --data VRD --train-photos DIR --photos DIR --runs RUNS [--rows NAME ...] \
         [--seeds 0 1 2] [--skip FILE ...] [--json FILE]
 
-trains by the recipe `vrd-photo` what RUNS does not hold yet; the row "shipped" is the model in the package. --skip names
+trains by the recipe `vrd-photo` what RUNS does not hold yet; the row "shipped" is the packaged model. --skip names
 files whose keys, or whose list, are photos that the photo network was trained on under another name: they are left out.
 SGCls and PredCls; 95% intervals by bootstrap over images; gains are paired with the baseline of the seeds.
 """
