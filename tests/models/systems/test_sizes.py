@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from scenegpi.models import build_model
@@ -17,7 +19,7 @@ VOCABULARY = Vocabulary([f"o{i}" for i in range(C)], [f"p{i}" for i in range(K -
 
 def layers(*widths: int) -> int:
     """Affine layers one after the other."""
-    return sum(a * b + b for a, b in zip(widths[:-1], widths[1:], strict=True))
+    return sum(a * b + b for a, b in pairwise(widths))
 
 
 def highway(width: int, h: int, count: int) -> int:
@@ -62,6 +64,12 @@ def pe_net(d: int = 256) -> int:
     return C * 64 + 2 * end + layers(U, d, d) + layers(2 * d, d) + layers(W, d) + K * d + shared + 1 + layers(X, C)
 
 
+def pixel2graph(c: int = 32, depth: int = 3, tag: int = 8) -> int:
+    convolution = 9 * c * c + c
+    heads = layers(c, 4 * c, 3 * (tag + C)) + layers(c, 4 * c, 6 * (K + 2 * tag))
+    return 2 * C * c + convolution * (1 + 3 * depth + 1) + layers(c, 2) + heads
+
+
 FORMULAS = {
     "imp": imp(),
     "imp-2017": imp(),
@@ -79,6 +87,7 @@ FORMULAS = {
     "lu": layers(U, 256, 256) + layers(256, K - 1) + 2 * W * (K - 1) + K - 1,
     "lu-visual": layers(U, 256, 256) + layers(256, K),
     "pe-net": pe_net(),
+    "pixel2graph-boxes": pixel2graph(),
 }
 
 

@@ -12,6 +12,7 @@ from scenegpi.models.systems.imp import Imp
 from scenegpi.models.systems.lu import Lu, LuVisual
 from scenegpi.models.systems.motifs import Motifs
 from scenegpi.models.systems.pe_net import PeNet
+from scenegpi.models.systems.pixel2graph import Pixel2Graph
 from scenegpi.models.systems.system import System
 from scenegpi.models.systems.transformer import Transformer
 
@@ -39,4 +40,6 @@ def _network(config: ModelConfig, labels: int, predicates: int, words: Sequence[
         return Lu(config, config.lu, *sizes, *words)
     if config.pe_net is not None:
         return PeNet(config, config.pe_net, *sizes, *words)
+    if config.pixel2graph is not None:
+        return Pixel2Graph(config, config.pixel2graph, *sizes)
     raise ValueError("the configuration names no system")

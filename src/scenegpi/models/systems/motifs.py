@@ -70,10 +70,8 @@ class Motifs(System):
         batch = reading.batch
         order = self._order(reading, reading.dist)
         c = self.objects(reading.nodes, order, batch.ptr)
-        if bool(reading.certain.all()):
-            nodes = torch.zeros_like(reading.node_logits)
-        else:
-            nodes = self.decode(reading, c, order)
+        given = bool(reading.certain.all())
+        nodes = torch.zeros_like(reading.node_logits) if given else self.decode(reading, c, order)
         labels = self.chosen(reading, nodes)
         if self.config.order == "confidence":  # the second LSTM sorts anew, by how sure the labels are now
             order = self._order(reading, (reading.node_logits + nodes).softmax(1))

@@ -16,6 +16,7 @@ from torch.nn.functional import dropout, linear
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.systems.config import TransformerConfig
+from scenegpi.models.systems.padding import Padding
 from scenegpi.models.systems.reader import Reading
 from scenegpi.models.systems.system import Answer, System
 
@@ -50,11 +51,11 @@ class Transformer(System):
 
     def answer(self, reading: Reading) -> Answer:
         places = Padding(reading.batch.batch, reading.batch.ptr)
-        z = places.through(self.objects, self.enter(reading.nodes))
+        z = _through(self.objects, places, self.enter(reading.nodes))
         nodes = self.node_out(z)
         labels = torch.where(reading.certain, reading.labels, (reading.node_logits + nodes).argmax(1))
         again = self.enter_again(torch.cat([reading.nodes, z, self.label(labels)], 1))
-        subject, object_ = self.ends(places.through(self.relations, again)).chunk(2, 1)
+        subject, object_ = self.ends(_through(self.relations, places, again)).chunk(2, 1)
         # An affine map of [s_i, o_j] is a sum of two, each computed once per box.
         product = self._by_box(self.product, subject, object_)
         plain = self._by_box(self.plain, subject, object_)
@@ -72,27 +73,6 @@ class Transformer(System):
     def _by_box(layer: Dense, subject: Tensor, object_: Tensor) -> tuple[Tensor, Tensor]:
         left, right = layer.columns()
         return linear(subject, left, layer.bias), linear(object_, right)
-
-
-class Padding:
-    """Boxes of a flat batch as rows of equal length: (N, d) <-> (G', T, d), images without boxes left out."""
-
-    def __init__(self, batch: Tensor, ptr: Tensor) -> None:
-        counts = ptr[1:] - ptr[:-1]
-        full = counts > 0
-        row = torch.cumsum(full, 0) - 1
-        self.row, self.place = row[batch], torch.arange(len(batch), device=batch.device) - ptr[batch]
-        longest = int(counts.max()) if len(batch) else 0
-        self.mask = torch.arange(longest, device=batch.device) < counts[full, None]
-
-    def through(self, layers: nn.ModuleList, x: Tensor) -> Tensor:
-        """x (N, d) through layers that see one image at a time."""
-        if not len(x):
-            return x
-        padded = x.new_zeros(*self.mask.shape, x.shape[1]).index_put((self.row, self.place), x)
-        for layer in layers:
-            padded = layer(padded, self.mask)
-        return padded[self.row, self.place]
 
 
 class EncoderLayer(nn.Module):
@@ -117,3 +97,13 @@ class EncoderLayer(nn.Module):
 
     def _thinned(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
+
+
+def _through(layers: nn.ModuleList, places: Padding, x: Tensor) -> Tensor:
+    """x (N, d) through layers that see one image at a time."""
+    if not len(x):
+        return x
+    padded = places.pad(x)
+    for layer in layers:
+        padded = layer(padded, places.mask)
+    return places.flat(padded)
