@@ -1,4 +1,4 @@
-"""Every system of the paper's table on the same inputs: three tables, PredCls without pixels.
+"""Every system of the paper's table on the same inputs: three tables, PredCls without pixels, or SGCls.
 
     python benchmarks/systems.py --data VG150 --all-boxes VG150_ALLBOXES --words WORDS --runs RUNS \
         [--table whole own swapped] [--rows NAME ...] [--seeds 0 1 2] [--images N] [--epochs N] [--json FILE]
@@ -12,6 +12,9 @@ RUNS keeps what is trained: the same command, with the same or other rows, goes 
 fewer images and --test-images scores fewer, spread evenly. Figures are means over the seeds; gains over the baseline
 are paired by image and seed, with 95% intervals by bootstrap over images.
 
+With --distributions (an npz file of label distributions for all images of VG150, as `docs/formats.md` describes) the
+task is SGCls, from the same distributions for every row; scored are the test images.
+
 Beside them: number of weights; CPU milliseconds per image, forward, and forward and backward; and what changes when the
 boxes of an image are listed in another order: the largest change of a probability, and the share of images whose 20
 best triplets are not the same.
@@ -20,27 +23,26 @@ best triplets are not the same.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 
-from rows import BASELINE, REPLICATES, Row, markdown, percent, plain_rows, predictions, score, score_seeds, trained
+from rows import BASELINE, REPLICATES, Row, markdown, plain_rows, score, score_seeds, trained
 from scenegpi.data import Dataset, open_dataset
-from scenegpi.features.batch import SceneBatch, grouped
-from scenegpi.files import write_json
-from scenegpi.graph import SceneGraph
+from scenegpi.data.distributions import attach_distributions
+from scenegpi.files import read_object, write_json
 from scenegpi.metrics import Plan, Protocol, ZeroShot
-from scenegpi.models import SceneModel, load_model
+from scenegpi.models import load_model
 from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.presets import PRESETS, SYSTEMS, preset
 from scenegpi.training import TrainConfig, find_recipe, read_config
 from scenegpi.training.config import merged, with_epochs
-from scenegpi.training.losses import scene_loss
+from system_sides import cost, facts, random_orders, relisting
 
+Task = Literal["predcls", "sgcls"]
 RECIPE = "vg150-layout"
 FIRST = "first-stage"
 FIGURES = [f"{x}{kind}@{k}" for kind in ("R", "mR", "zR") for x in ("", "ng") for k in (20, 50, 100)]
@@ -51,8 +53,6 @@ RELATIONS = (
     *("in front of", "attached to", "at", "hanging from", "over", "for", "riding"),
 )
 """The 19 rows of the per-relation table in the paper's appendix."""
-TOP = 20
-TIMED = 128
 
 CROSS_ENTROPY = {"loss": {"kind": "paper", "negatives": 1.0, "entities": 1.0}}
 OWN: dict[str, dict[str, Any]] = {
@@ -69,6 +69,7 @@ OWN: dict[str, dict[str, Any]] = {
 }
 """As published: cross-entropy over predicates and "no relation" (256 sampled pairs, which is nearly all there are), the
 background left out (2017) or weighing as much as the rest (Graph R-CNN), and a trained table of frequencies."""
+RANDOM = "motifs-random"
 SWAPPED = ("imp", "graph-rcnn", "motifs", "transformer")
 
 
@@ -130,66 +131,6 @@ def train_row(
     return trained(row_config(entry, mine, epochs, start), runs / kind / f"seed{seed}" / name)
 
 
-def relisting(model: SceneModel, images: Sequence[SceneGraph]) -> dict[str, float]:
-    """What changes when the boxes are listed in another order, drawn for each image."""
-    orders = [np.random.default_rng((7, k)).permutation(len(graph)) for k, graph in enumerate(images)]
-    others = [graph.permute(order) for graph, order in zip(images, orders, strict=True)]
-    largest, changed = 0.0, 0
-    runs = (predictions(model, some, "predcls") for some in (images, others))
-    for before, after, order in zip(*runs, orders, strict=True):
-        first, second = np.asarray(before.permute(order).pair_dist), np.asarray(after.pair_dist)
-        if not len(first):
-            continue
-        moved = before.permute(order)
-        place = {tuple(pair): k for k, pair in enumerate(np.asarray(after.pairs).tolist())}
-        second = second[[place[tuple(pair)] for pair in np.asarray(moved.pairs).tolist()]]
-        largest = max(largest, float(np.abs(first - second).max()))
-        changed += best_triplets(first) != best_triplets(second)
-    return {"largest change": largest, "images changed": percent(changed / max(len(images), 1)) or 0.0}
-
-
-def best_triplets(pairs: np.ndarray) -> set[tuple[int, int]]:
-    """The 20 best (pair, predicate), one predicate per pair; pairs (E, 1 + P)."""
-    best = pairs[:, 1:].argmax(1)
-    order = np.argsort(-pairs[np.arange(len(pairs)), best + 1], kind="stable")[:TOP]
-    return {(int(k), int(best[k])) for k in order}
-
-
-def cost(model: SceneModel, config: TrainConfig, images: Sequence[SceneGraph]) -> dict[str, float]:
-    """Number of weights, and CPU milliseconds per image on one thread."""
-    batches = [SceneBatch.of(some) for some in grouped(images[:TIMED])]
-    count = sum(batch.num_graphs for batch in batches)
-    model.eval()
-    started = time.process_time()
-    with torch.inference_mode():
-        for batch in batches:
-            model(batch)
-    forward = time.process_time() - started
-    model.train()
-    started = time.process_time()
-    for batch in batches:
-        out = model(batch)
-        model.training_loss(batch, out, scene_loss(out, batch, config.stage.loss)).sum().backward()
-    both = time.process_time() - started
-    model.zero_grad()
-    model.eval()
-    milliseconds = {"forward": 1000 * forward / count, "forward and backward": 1000 * both / count}
-    return {"weights": model.num_parameters(), **{key: round(value, 2) for key, value in milliseconds.items()}}
-
-
-def facts(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """The table beside the figures: size, cost, what a new listing changes."""
-    lines = [
-        "| | weights | forward, ms | and backward, ms | largest change | images changed, % |",
-        "|---|" + "---:|" * 5,
-    ]
-    for name, row in rows.items():
-        ms = row["forward"], row["forward and backward"]
-        change = f"{row['largest change']:.1e} | {row['images changed']:.1f}"
-        lines.append(f"| {name} | {row['weights']:,} | {ms[0]:.1f} | {ms[1]:.1f} | {change} |")
-    return "\n".join(lines)
-
-
 def per_relation(rows: Mapping[str, Row]) -> str:
     """Recall@5 of a pair's true predicate, for the relations of the paper's appendix."""
     names = [name for name in APPENDIX if name in rows]
@@ -211,6 +152,7 @@ def main() -> None:
     parser.add_argument("--all-boxes", type=Path, required=True)
     parser.add_argument("--words", type=Path, help="word vectors; without them rows that read them are left out")
     parser.add_argument("--runs", type=Path, required=True, help="folder of the trained models")
+    parser.add_argument("--distributions", type=Path, help="label distributions for SGCls, of training and test images")
     parser.add_argument("--table", nargs="+", choices=["whole", "own", "swapped"], default=["whole"])
     parser.add_argument("--rows", nargs="+", help="names of rows; by default all")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -228,14 +170,13 @@ def main() -> None:
         shared["data"]["words"] = str(options.words)
     shared["optim"] = {"batch": options.batch, "warmup": options.warmup}
     train = spread(open_dataset(options.data, "train").drop_empty(), options.images)
-    tests = {
-        "(a) images with all their boxes": open_dataset(options.all_boxes),
-        "(b) test images": spread(open_dataset(options.data, "test"), options.test_images),
-    }
-    written: dict[str, Any] = {
-        "task": "PredCls without pixels, in percent",
-        "training images": len(train),
-    }
+    test = spread(open_dataset(options.data, "test"), options.test_images)
+    tests = {"(a) images with all their boxes": open_dataset(options.all_boxes), "(b) test images": test}
+    task: Task = "predcls"
+    if options.distributions is not None:
+        task, tests = "sgcls", {"(b) test images": attach_distributions(test, options.distributions)}
+        shared |= {"task": task, "data": {**shared["data"], "distributions": str(options.distributions)}}
+    written: dict[str, Any] = {"task": f"{task}, in percent", "training images": len(train)}
     written |= {"epochs": options.epochs, "seeds": options.seeds, "tables": {}}
     for table in options.table:
         chosen = entries(table, options.words is not None)
@@ -246,7 +187,7 @@ def main() -> None:
             for name, entry in chosen.items():
                 path = train_row(entry, table, name, options.runs, seed, shared, options.epochs)
                 models.setdefault(name, []).append(path)
-        written["tables"][table] = report(table, chosen, models, train, tests, options.relisted)
+        written["tables"][table] = report(table, chosen, models, train, tests, task, options.relisted)
         if options.json:
             write_json(options.json, written)
 
@@ -257,27 +198,36 @@ def report(
     models: Mapping[str, Sequence[Path]],
     train: Dataset,
     tests: Mapping[str, Dataset],
+    task: Task,
     relisted: int,
 ) -> dict[str, Any]:
     """Scores the models of a table on every data set, prints, and gives what goes into the file."""
     zero_shot = ZeroShot.from_training(train)
     out: dict[str, Any] = {}
     for title, data in tests.items():
-        plan = Plan(Protocol("predcls", data=title), data.vocabulary, zero_shot, bootstrap=REPLICATES)
-        rows = {"FREQ": score(FrequencyPrior.fit(train).predict_all(data), data, plan)}
+        plan = Plan(Protocol(task, data=title), data.vocabulary, zero_shot, bootstrap=REPLICATES)
+        rows = {}
+        if task == "predcls":
+            rows["FREQ"] = score(FrequencyPrior.fit(train).predict_all(data), data, plan)
         for name, paths in models.items():
             print(f"scoring {name} on {title}", flush=True)
             rows[name] = score_seeds([load_model(path) for path in paths], data, plan)
         plain = plain_rows(rows, FIGURES, ["pair-R@5", "R@50"])
-        print(f"\n{table}, {title}: {len(data):,} images, PredCls, in percent\n\n{markdown(plain, SHOWN, 'R@50')}\n")
-        print(per_relation(rows), flush=True)
+        print(f"\n{table}, {title}: {len(data):,} images, {task}, in percent\n\n{markdown(plain, SHOWN, 'R@50')}\n")
         out[title] = {"images": len(data), "rows": plain}
+        if task == "predcls":
+            print(per_relation(rows), flush=True)
+        if RANDOM in models:
+            figures = random_orders(load_model(models[RANDOM][0]), list(data), plan, "R@50")
+            out[title]["random orders, R@50"] = figures
+            print(f"{RANDOM}, R@50 of other orders: {', '.join(f'{each:.2f}' for each in figures)}", flush=True)
     images = list(spread(next(iter(tests.values())), relisted))
     sides = {}
     for name, paths in models.items():
         model = load_model(paths[0])
         config = row_config(chosen[name], {"data": {"path": "-"}}, 2, None)
-        sides[name] = relisting(model, images) | cost(model, config, images)
+        took = {"training seconds": read_object(paths[0].parent / "finished.json")["seconds"]}
+        sides[name] = relisting(model, images, task) | cost(model, config, images) | took
     print(f"\n{facts(sides)}\n", flush=True)
     return {"data": out, "sides": sides}
 
