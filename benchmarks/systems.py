@@ -70,7 +70,7 @@ OWN: dict[str, dict[str, Any]] = {
 """As published: cross-entropy over predicates and "no relation" (256 sampled pairs, which is nearly all there are), the
 background left out (2017) or weighing as much as the rest (Graph R-CNN), and a trained table of frequencies."""
 RANDOM = "motifs-random"
-SWAPPED = ("imp", "graph-rcnn", "motifs", "transformer")
+SWAPPED = ("imp", "graph-rcnn", "motifs", "transformer", "vctree")
 
 
 class Entry(NamedTuple):

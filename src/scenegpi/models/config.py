@@ -14,6 +14,7 @@ from scenegpi.models.systems.config import (
     PeNetConfig,
     Pixel2GraphConfig,
     TransformerConfig,
+    VctreeConfig,
 )
 from scenegpi.options import bounded
 from scenegpi.vision.config import VisionConfig
@@ -101,6 +102,7 @@ class ModelConfig:
     graph_rcnn: GraphRcnnConfig | None = None
     lu: LuConfig | None = None
     transformer: TransformerConfig | None = None
+    vctree: VctreeConfig | None = None
     pe_net: PeNetConfig | None = None
     pixel2graph: Pixel2GraphConfig | None = None
     on_baseline: bool = False
@@ -109,7 +111,7 @@ class ModelConfig:
         found = [name for name in (*SYSTEMS, "context") if getattr(self, name) is not None]
         if len(found) > 1:
             raise ValueError(f"{' and '.join(found)}: a model has one of them")
-        able = self.imp or self.graph_rcnn or self.transformer or (self.motifs and self.motifs.context)
+        able = self.imp or self.graph_rcnn or self.transformer or self.vctree or (self.motifs and self.motifs.context)
         if self.on_baseline and not able:
             raise ValueError("on_baseline: only a system with context can take the place of a context")
 
@@ -142,4 +144,4 @@ class ModelConfig:
         return replace(self, **{name: replace(getattr(self, name), words=width)}) if name else self
 
 
-SYSTEMS = ("motifs", "imp", "graph_rcnn", "lu", "transformer", "pe_net", "pixel2graph")
+SYSTEMS = ("motifs", "imp", "graph_rcnn", "lu", "transformer", "vctree", "pe_net", "pixel2graph")

@@ -12,6 +12,7 @@ from scenegpi.models.systems.config import (
     PeNetConfig,
     Pixel2GraphConfig,
     TransformerConfig,
+    VctreeConfig,
 )
 
 WORD_WIDTH = 300
@@ -43,9 +44,10 @@ SYSTEMS: dict[str, ModelConfig] = {
     "motifs-list": ModelConfig(motifs=MotifsConfig(order="list")),
     "motifs-no-context": ModelConfig(motifs=MotifsConfig(context=False)),
     "transformer": ModelConfig(transformer=TransformerConfig()),
+    "vctree": ModelConfig(vctree=VctreeConfig()),
     "pe-net": ModelConfig(pe_net=PeNetConfig()),
 }
-"""The systems of the paper's table, and two that came later; docs/systems.md says what each is."""
+"""The systems of the paper's table, and three that came later; docs/systems.md says what each is."""
 
 
 def preset(name: str) -> ModelConfig:

@@ -20,10 +20,11 @@ NARROW: dict[str, dict[str, Any]] = {
     "graph_rcnn": {"width": 8, "proposal_width": 4},
     "lu": {"hidden": 8},
     "transformer": {"width": 8, "heads": 2, "inner": 16},
+    "vctree": {"hidden": 8, "pool": 12, "score_width": 6},
     "pe_net": {"width": 12},
     "pixel2graph": {"grid": 16, "channels": 4, "depth": 2},
 }
-CONTEXT = ("imp", "graph-rcnn", "motifs", "transformer")
+CONTEXT = ("imp", "graph-rcnn", "motifs", "transformer", "vctree")
 """Systems in which a box can change what is said of two others."""
 ALONE = ("lu", "lu-visual", "motifs-no-context", "pe-net")
 SWAPPED = tuple(f"{name} on baseline" for name in CONTEXT)

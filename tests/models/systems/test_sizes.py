@@ -64,6 +64,16 @@ def pe_net(d: int = 256) -> int:
     return C * 64 + 2 * end + layers(U, d, d) + layers(2 * d, d) + layers(W, d) + K * d + shared + 1 + layers(X, C)
 
 
+def vctree(h: int = 128, pool: int = 256, score: int = 64) -> int:
+    def tree(width: int) -> int:
+        return layers(width, 5 * h) + 10 * h * h + 4 * h * (width + h) + 8 * h
+
+    decoder = 4 * h * (2 * h + LABEL) + 4 * h * h + 8 * h + (2 * C + 1) * LABEL
+    links = 2 * layers(X, score) + layers(3 * score + 1, score, 1)
+    ends = 2 * layers(2 * h, pool) + layers(U, h, pool) + layers(pool, K) + layers(h, C)
+    return C * 64 + links + tree(X) + tree(2 * h + LABEL) + decoder + ends + 2
+
+
 def pixel2graph(c: int = 32, depth: int = 3, tag: int = 8) -> int:
     convolution = 9 * c * c + c
     heads = layers(c, 4 * c, 3 * (tag + C)) + layers(c, 4 * c, 6 * (K + 2 * tag))
@@ -86,6 +96,7 @@ FORMULAS = {
     "graph-rcnn-quarter": graph_rcnn(),
     "lu": layers(U, 256, 256) + layers(256, K - 1) + 2 * W * (K - 1) + K - 1,
     "lu-visual": layers(U, 256, 256) + layers(256, K),
+    "vctree": vctree(),
     "pe-net": pe_net(),
     "pixel2graph-boxes": pixel2graph(),
 }

@@ -15,6 +15,7 @@ from scenegpi.models.systems.pe_net import PeNet
 from scenegpi.models.systems.pixel2graph import Pixel2Graph
 from scenegpi.models.systems.system import System
 from scenegpi.models.systems.transformer import Transformer
+from scenegpi.models.systems.vctree import Vctree
 
 
 def build_system(config: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor] = ()) -> System:
@@ -34,6 +35,8 @@ def _network(config: ModelConfig, labels: int, predicates: int, words: Sequence[
         return GraphRcnn(config, config.graph_rcnn, *sizes)
     if config.transformer is not None:
         return Transformer(config, config.transformer, *sizes)
+    if config.vctree is not None:
+        return Vctree(config, config.vctree, *sizes)
     if config.lu is not None and not config.lu.language:
         return LuVisual(config, config.lu, *sizes)
     if config.lu is not None:

@@ -134,6 +134,23 @@ class TransformerConfig:
 
 
 @dataclass(frozen=True)
+class VctreeConfig:
+    """VCTree (Tang et al. 2019): a tree over the boxes of an image.
+
+    Args:
+        hidden, pool: widths of the tree LSTMs, and of the product of subject, object and pair.
+        score_width: of the network that scores links.
+        bias: as in `MotifsConfig`.
+    """
+
+    hidden: int = bounded(128, 1, MAX_WIDTH)
+    pool: int = bounded(256, 1, MAX_WIDTH)
+    score_width: int = bounded(64, 1, MAX_WIDTH)
+    bias: Bias = "counts"
+    dropout: float = bounded(0.2, 0.0, 0.95)
+
+
+@dataclass(frozen=True)
 class PeNetConfig:
     """Prototype embedding network (Zheng et al. 2023): relations near the word vector of their predicate.
 
