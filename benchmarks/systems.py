@@ -35,6 +35,7 @@ from scenegpi.data import Dataset, open_dataset
 from scenegpi.data.distributions import attach_distributions
 from scenegpi.files import read_object, write_json
 from scenegpi.metrics import Plan, Protocol, ZeroShot
+from scenegpi.metrics.published import PREDICATE_RECALL_AT_5
 from scenegpi.models import load_model
 from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.presets import PRESETS, SYSTEMS, preset
@@ -48,11 +49,6 @@ FIRST = "first-stage"
 FIGURES = [f"{x}{kind}@{k}" for kind in ("R", "mR", "zR") for x in ("", "ng") for k in (20, 50, 100)]
 SHOWN = ["R@20", "R@50", "R@100", "ngR@50", "ngR@100", "mR@50", "mR@100", "zR@100"]
 APPENDIX = ("lu", "imp", "gpi-linguistic")
-RELATIONS = (
-    *("on", "has", "in", "of", "wearing", "near", "with", "above", "holding", "behind", "under", "sitting on"),
-    *("in front of", "attached to", "at", "hanging from", "over", "for", "riding"),
-)
-"""The 19 rows of the per-relation table in the paper's appendix."""
 
 CROSS_ENTROPY = {"loss": {"kind": "paper", "negatives": 1.0, "entities": 1.0}}
 OWN: dict[str, dict[str, Any]] = {
@@ -135,7 +131,7 @@ def per_relation(rows: Mapping[str, Row]) -> str:
     """Recall@5 of a pair's true predicate, for the relations of the paper's appendix."""
     names = [name for name in APPENDIX if name in rows]
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
-    for word in RELATIONS:
+    for word in PREDICATE_RECALL_AT_5:
         values = [rows[name].mean.per_predicate["pair-R@5"].get(word, float("nan")) for name in names]
         lines.append(f"| {word} | " + " | ".join(f"{100 * value:.1f}" for value in values) + " |")
     return "\n".join(lines)
