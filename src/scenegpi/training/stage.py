@@ -167,7 +167,7 @@ def make_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -
         accelerator=config.device,
         devices=config.devices,
         num_nodes=config.nodes,
-        strategy="ddp" if config.devices * config.nodes > 1 else "auto",
+        strategy=_strategy(stage) if config.devices * config.nodes > 1 else "auto",
         max_epochs=stage.settings.epochs,
         gradient_clip_val=CLIP,
         callbacks=callbacks,
@@ -181,6 +181,11 @@ def make_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -
         inference_mode=False,
     )
     return trainer, writer
+
+
+def _strategy(stage: Stage) -> str:
+    """A compared system may have weights that a batch does not use: those that decode labels, where all are given."""
+    return "ddp" if stage.model.system is None else "ddp_find_unused_parameters_true"
 
 
 def validation_loader(images: Sequence[SceneGraph]) -> DataLoader[Any]:

@@ -73,15 +73,15 @@ class GraphRcnn(System):
 
     def _weights(self, reading: Reading, boxes: Tensor, pairs: Tensor, ends: Tensor) -> tuple[Tensor, ...]:
         """Attention of boxes over other boxes (E,), over pairs of which they are the subject, or the object (K,)."""
-        count, i = len(boxes), reading.batch.edge_index[0]
+        i = reading.batch.edge_index[0]
         if self.attention is None:
-            zeros = [boxes.new_zeros(len(i)), boxes.new_zeros(ends.shape[1]), boxes.new_zeros(ends.shape[1])]
+            scores = [boxes.new_zeros(len(i)), boxes.new_zeros(len(pairs)), boxes.new_zeros(len(pairs))]
         else:
             skip, subject, object_ = self.attention
             between = reading.over_pairs(lambda rows: skip(boxes, *reading.batch.edge_index[:, rows], boxes))
             every = torch.arange(len(pairs), device=pairs.device)
-            zeros = [between, subject(boxes, ends[0], every, pairs), object_(boxes, ends[1], every, pairs)]
-        return tuple(segment_softmax(scores, index, count) for scores, index in zip(zeros, (i, *ends), strict=True))
+            scores = [between, subject(boxes, ends[0], every, pairs), object_(boxes, ends[1], every, pairs)]
+        return tuple(segment_softmax(each, at, len(boxes)) for each, at in zip(scores, (i, *ends), strict=True))
 
     def _all(self, reading: Reading, logits: Tensor, kept: Tensor, related: Tensor) -> Tensor:
         """logits (K, 1 + P) of the kept pairs -> (E, 1 + P) of all; on a baseline, what is added to its logits."""

@@ -70,9 +70,13 @@ class PeNet(System):
             gate = self.gate(torch.cat([joint, seen], 1)).sigmoid()
             return self.placed(dropout(joint - gate * seen, self.config.dropout, self.training))
 
-        found = reading.over_pairs(relation)
-        logits = normalize(found, dim=1) @ normalize(prototypes, dim=1).t() / self.heat.exp()
-        return Answer(nodes, logits, {"relations": found, "prototypes": prototypes})
+        def logits(relations: Tensor) -> Tensor:
+            return normalize(relations, dim=1) @ normalize(prototypes, dim=1).t() / self.heat.exp()
+
+        if not self.training:
+            return Answer(nodes, reading.over_pairs(lambda rows: logits(relation(rows))))
+        found = relation(slice(None))
+        return Answer(nodes, logits(found), {"relations": found, "prototypes": prototypes})
 
     def placed(self, x: Tensor) -> Tensor:
         """(M, d) -> (M, d) in the space of prototypes."""
