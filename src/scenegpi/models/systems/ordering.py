@@ -2,8 +2,8 @@
 
 Keys are sorted descending, as in the released code (so "left-right" reads from right to left). Boxes with equal keys
 are put in order by their place, their size and their labels; only boxes that are equal in all of it remain tied, and
-then it does not matter. Without that, ties would be broken by the listing: an image in seven has two boxes with the
-same centre, and given labels are all equally certain.
+then it does not matter. Without that, ties would be broken by the listing, and they are common: boxes with the same
+centre, and given labels, which are all equally certain.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ A slot belongs to the pair of boxes whose tags are nearest (:mod:`tags`):
 .. math:: P(\text{related}_{ij}) = \max_{\text{slots of } (i, j)} \sigma(H) \sigma(s), \qquad
           P(r \mid \text{related}) = \text{softmax of that slot}
 
-Relations are read at the middle of *all* pairs. The released code reads them where the true relations are, when boxes
-are given: a leak, which this system does not have. Its loss is its own.
+Relations are read at the middle of *all* pairs, never at the places of the true ones. Its loss is its own.
 """
 
 from __future__ import annotations
