@@ -172,3 +172,10 @@ def test_a_whole_system_has_the_epochs_and_the_augmentation_of_two_stages():
     assert imp.stage.augment == gpi.context.augment
     on_top = train_config({"preset": "imp", "model": {"on_baseline": True}})
     assert on_top.stage == on_top.context
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_system_keeps_running_statistics(name):
+    """The running mean of a run averages weights only: what a batch norm gathers would be lost."""
+    kinds = {type(module).__name__ for module in small_system(name).modules()}
+    assert not [kind for kind in kinds if "BatchNorm" in kind]
