@@ -49,6 +49,8 @@ pictures: $(STAMP)
 	$(BIN)/scenegpi data render --scenes 200 --seed 3 --out $(SCENES)
 	$(BIN)/scenegpi figure qualitative --data $(SCENES) --model rendered --task sgcls --limit 100 --out docs/images/qualitative.png
 	$(BIN)/scenegpi figure attention --data $(SCENES) --image 152.jpg --model rendered --task sgcls --out docs/images/attention.png
+	$(BIN)/scenegpi figure proof --out docs/images/proof.png
+	$(BIN)/scenegpi figure architecture --out docs/images/architecture.png
 	$(BIN)/scenegpi eval --model rendered --data $(SCENES) --split test --task sgcls --json out/pictures/eval.json
 	$(BIN)/scenegpi report out/pictures/eval.json --out out/pictures/report.html
 	$(BIN)/python -m scenegpi.viz.report.screenshot "out/pictures/report.html#scene-8-box-0" docs/images/report.png

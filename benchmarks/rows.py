@@ -24,9 +24,10 @@ from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, RecallState, Result, compare
 from scenegpi.metrics.intervals import percentile_interval, poisson_weights
 from scenegpi.models import PRESETS, SceneModel
+from scenegpi.models.presets import SYSTEMS, preset
 from scenegpi.prediction import PredictOptions, Predictor
 from scenegpi.training import TrainConfig, find_recipe, read_config, resume, train
-from scenegpi.training.config import merged
+from scenegpi.training.config import merged, with_epochs
 
 BASELINE = "baseline"
 GROUP = 256
@@ -76,14 +77,22 @@ def trained(config: TrainConfig, folder: Path) -> Path:
     return folder / "model"
 
 
-def preset_config(recipe: str, preset: str, options: Mapping[str, Any], start: Path | None = None) -> TrainConfig:
-    """A recipe with another preset and `options`; with context, on the label predictor and the baseline of `start`."""
-    values: dict[str, Any] = {"preset": preset, "half": False}
-    if PRESETS[preset].context is None:
+def preset_config(recipe: str, name: str, options: Mapping[str, Any], start: Path | None = None) -> TrainConfig:
+    """A recipe with another preset and `options`; with context, on the label predictor and the baseline of `start`.
+
+    A compared system has the epochs of the recipe's two stages together, unless the options say how many.
+    """
+    values: dict[str, Any] = {"preset": name, "half": False}
+    model = preset(name)
+    if model.context is None:
         values["model"] = {"context": None}
     elif start is not None:
         values["start"] = str(start)
-    return read_config(find_recipe(recipe), merged(options, values))
+    config = read_config(find_recipe(recipe), merged(options, values))
+    if model.system is None or "epochs" in options:
+        return config
+    whole = read_config(find_recipe(recipe), dict(options))
+    return with_epochs(config, whole.baseline.epochs + whole.context.epochs)
 
 
 def train_presets(
@@ -99,9 +108,10 @@ def train_presets(
     return found
 
 
-def usable_presets(words: Path | None) -> list[str]:
-    """All presets, without word vectors those that need none."""
-    return [name for name, config in PRESETS.items() if words or config.context is None or not config.context.words]
+def usable_presets(words: Path | None, systems: bool = False) -> list[str]:
+    """All presets, and the compared systems if wanted; without word vectors those that need none."""
+    found = PRESETS | (SYSTEMS if systems else {})
+    return [name for name, config in found.items() if words or not config.words]
 
 
 def predictions(model: SceneModel, images: Iterable[SceneGraph], task: Any) -> Iterator[SceneGraph]:
@@ -119,9 +129,9 @@ def score(found: Iterable[SceneGraph], truth: Iterable[SceneGraph], plan: Plan) 
 
 
 def score_seeds(models: Sequence[SceneModel], data: Sequence[SceneGraph], plan: Plan) -> Row:
-    """One system from several seeds, PredCls, and the mean of their distributions as one more."""
+    """One system from several seeds, by the plan's task, and the mean of their pair distributions as one more."""
     states = [RecallState(plan) for _ in range(len(models) + 1)]
-    stream = zip(data, *(predictions(model, data, "predcls") for model in models), strict=True)
+    stream = zip(data, *(predictions(model, data, plan.protocol.task) for model in models), strict=True)
     while some := list(islice(stream, GROUP)):
         targets, *found = zip(*some, strict=True)
         for state, graphs in zip(states, found, strict=False):

@@ -76,7 +76,8 @@ def test_every_weight_gets_a_gradient(name):
     out = model(SceneBatch.of(random_graphs((5, 7)), given_labels=False))
     weights = torch.arange(out.nodes[-1].shape[1]).float(), torch.arange(out.edges[-1].shape[1]).float()
     sum(
-        ((n * weights[0]).sum() + (e * weights[1]).sum() for n, e in zip(*out, strict=True)), torch.zeros(())
+        ((n * weights[0]).sum() + (e * weights[1]).sum() for n, e in zip(out.nodes, out.edges, strict=True)),
+        torch.zeros(()),
     ).backward()
     trained = {key: p.grad for key, p in model.named_parameters() if p.requires_grad}
     assert [key for key, grad in trained.items() if grad is None or not grad.isfinite().all()] == []

@@ -90,7 +90,7 @@ def test_balanced_weights_raise_what_is_rare():
 
 def test_every_step_of_the_context_counts_and_the_frozen_baseline_does_not():
     batch, out = case(steps=3)
-    each = [scene_loss(SceneLogits([n], [e]), batch, PAPER) for n, e in zip(*out, strict=True)]
+    each = [scene_loss(SceneLogits([n], [e]), batch, PAPER) for n, e in zip(out.nodes, out.edges, strict=True)]
     assert torch.allclose(scene_loss(out, batch, PAPER), each[1] + each[2])
 
 

@@ -24,7 +24,7 @@ def train(
     preset: Annotated[
         Text,
         typer.Option(
-            help="baseline, gpi-no-attention, gpi-neighbour-attention, gpi-feature-attention or gpi-linguistic.",
+            help="The model: a GPI preset, baseline, or a system it is compared with (motifs, imp, ...); see docs.",
             show_default=False,
         ),
     ] = None,

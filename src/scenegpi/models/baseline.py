@@ -30,10 +30,14 @@ CHUNK = 1 << 15
 
 
 class SceneLogits(NamedTuple):
-    """Logits after every step, first to last: `nodes[t]` (N, C), `edges[t]` (E, 1 + P), column 0 "no relation"."""
+    """Logits after every step, first to last: `nodes[t]` (N, C), `edges[t]` (E, 1 + P), column 0 "no relation".
+
+    `extra` is what a system's own loss reads besides.
+    """
 
     nodes: list[Tensor]
     edges: list[Tensor]
+    extra: dict[str, Tensor] | None = None
 
 
 class PairOutput(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 
 import torch
@@ -17,8 +16,11 @@ from scenegpi.models.calibration import Calibrations
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
 from scenegpi.models.freq import FrequencyPrior
-from scenegpi.models.prior import CountPrior
+from scenegpi.models.inputs import LayoutInputs
+from scenegpi.models.prior import CountPrior, GivenPrior
 from scenegpi.models.sgp import SGP
+from scenegpi.models.systems.build import build_system
+from scenegpi.models.systems.system import System
 from scenegpi.vision.model import VisionModel
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.tables import label_table, predicate_table
@@ -40,7 +42,11 @@ class SceneModel(nn.Module):
     """
 
     def __init__(
-        self, config: ModelConfig, vocabulary: Vocabulary, network: Baseline | SGP, vision: VisionModel | None = None
+        self,
+        config: ModelConfig,
+        vocabulary: Vocabulary,
+        network: Baseline | SGP | System,
+        vision: VisionModel | None = None,
     ) -> None:
         super().__init__()
         self.config, self.vocabulary, self.network, self.vision = config, vocabulary, network, vision
@@ -48,20 +54,43 @@ class SceneModel(nn.Module):
         self.trained_on: Fingerprint | None = None
 
     @property
-    def baseline(self) -> Baseline:
-        """The first stage, or the whole."""
+    def baseline(self) -> Baseline | None:
+        """The first stage, or the whole; None for a system that has none."""
         return self.network if isinstance(self.network, Baseline) else self.network.baseline
+
+    @property
+    def inputs(self) -> LayoutInputs:
+        """How it reads boxes and pairs."""
+        return self._front.inputs
+
+    @property
+    def prior(self) -> CountPrior | GivenPrior | None:
+        """What it knows about pairs of labels beforehand."""
+        return self._front.prior
 
     @property
     def device(self) -> torch.device:
         """Where its weights are."""
-        return self.baseline.label.device
+        return next(self.parameters()).device
+
+    @property
+    def probabilities(self) -> bool:
+        """Whether its outputs are meant as probabilities, not only as scores that rank."""
+        return not isinstance(self.network, System) or self.network.probabilities
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """Logits of every step; the last is the answer."""
         if batch.vocabulary is not self.vocabulary and batch.vocabulary != self.vocabulary:
             raise GraphError("vocabulary: differs from the model's")
         return self.network(batch)
+
+    def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
+        """What is minimised, (G,), from the loss that all models share: a system may have one of its own."""
+        return self.network.training_loss(batch, out, common) if isinstance(self.network, System) else common
+
+    @property
+    def _front(self) -> Baseline | System:
+        return self.network.baseline if isinstance(self.network, SGP) else self.network
 
     def num_parameters(self) -> int:
         return sum(each.numel() for each in self.parameters())
@@ -74,25 +103,30 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
         raise OptionError("vocabulary: a model needs labels and predicates")
     if labels > MAX_LABELS or predicates > MAX_PREDICATES or labels**2 * (1 + predicates) > MAX_CELLS:
         raise OptionError(f"vocabulary: {labels:,} labels and {predicates:,} predicates are too many to count")
-    context, vision = config.context, None
-    if config.vision is not None:
-        vision = VisionModel(config.vision, vocabulary)
-    if context is None:
-        return SceneModel(config, vocabulary, Baseline(config.baseline, labels, predicates), vision)
-    tables: list[Tensor | None] = [None, None]
-    if context.words:
+    vision = None if config.vision is None else VisionModel(config.vision, vocabulary)
+    tables: list[Tensor] = []
+    if config.words:
         if words is not None:
-            context = replace(context, words=words.dim)
-            config = replace(config, context=context)
+            config = config.with_words(words.dim)
             tables = [label_table(words, vocabulary), predicate_table(words, vocabulary)]
         else:
-            tables = [torch.zeros(labels, context.words), torch.zeros(1 + predicates, context.words)]
-    return SceneModel(config, vocabulary, SGP(config, context, labels, predicates, *tables), vision)
+            tables = [torch.zeros(labels, config.words), torch.zeros(1 + predicates, config.words)]
+    network: Baseline | SGP | System
+    if config.system is not None:
+        network = build_system(config, labels, predicates, tables)
+    elif config.context is not None:
+        network = SGP(config, config.context, labels, predicates, *tables)
+    else:
+        network = Baseline(config.baseline, labels, predicates)
+    return SceneModel(config, vocabulary, network, vision)
 
 
 def prepare_model(model: SceneModel, graphs: Sequence[SceneGraph]) -> None:
     """Counts and scales, measured on training graphs (in place). Weights are not touched."""
-    prior = model.baseline.prior
+    prior, network = model.prior, model.network
     if isinstance(prior, CountPrior):
-        prior.set_counts(torch.from_numpy(FrequencyPrior.fit(graphs).counts))
-    model.baseline.inputs.measure(map(SceneBatch.of, grouped(islice(graphs, MEASURED))))
+        counts = torch.from_numpy(FrequencyPrior.fit(graphs).counts)
+        prior.set_counts(counts)
+        if isinstance(network, System):
+            network.set_counts(counts)
+    model.inputs.measure(map(SceneBatch.of, grouped(islice(graphs, MEASURED))))

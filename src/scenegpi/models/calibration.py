@@ -169,7 +169,7 @@ def joined(parts: Sequence[Outcomes]) -> Outcomes:
 def _outcomes(model: SceneModel, batch: SceneBatch) -> Outcomes:
     """Of one batch. Of pairs without a relation only the odds are kept."""
     with torch.no_grad():
-        out = model(batch.to(model.baseline.label.device))
+        out = model(batch.to(model.device))
     nodes, edges = out.nodes[-1].cpu(), out.edges[-1].cpu()
     row = batch.relation_edge  # each predicate of a pair once
     free = torch.ones(batch.num_edges, dtype=torch.bool)

@@ -60,6 +60,9 @@ def _reads(model: SceneModel) -> str:
 
 def _kind(model: SceneModel) -> str:
     context = model.config.context
+    if model.config.system is not None:
+        below = ", on a frozen baseline" if model.config.on_baseline else ""
+        return f"{model.config.system.replace('_', '-')}, a system that GPI is compared with{below}"
     if context is None:
         return "no context: each box and each pair by itself"
     steps = "1 step" if context.steps == 1 else f"{context.steps} steps"

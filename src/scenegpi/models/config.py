@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from scenegpi.models.systems.config import (
+    MAX_WIDTH,
+    GraphRcnnConfig,
+    ImpConfig,
+    LuConfig,
+    MotifsConfig,
+    PeNetConfig,
+    Pixel2GraphConfig,
+    TransformerConfig,
+    VctreeConfig,
+)
 from scenegpi.options import bounded
 from scenegpi.vision.config import VisionConfig
-
-MAX_WIDTH = 1024
 
 
 @dataclass(frozen=True)
@@ -78,8 +87,61 @@ class ContextConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A whole model; without `context` it is the baseline, without `vision` it reads boxes and labels only."""
+    """A whole model; without `context` it is the baseline, without `vision` it reads boxes and labels only.
+
+    At most one of `motifs` to `pixel2graph` is set: a system that the paper is compared with. It takes the baseline's
+    place and reads what that reads, by the settings of `baseline`; or, `on_baseline`, the context's place, on a
+    baseline that is trained before and stays as it is.
+    """
 
     baseline: BaselineConfig = BaselineConfig()
     context: ContextConfig | None = None
     vision: VisionConfig | None = None
+    motifs: MotifsConfig | None = None
+    imp: ImpConfig | None = None
+    graph_rcnn: GraphRcnnConfig | None = None
+    lu: LuConfig | None = None
+    transformer: TransformerConfig | None = None
+    vctree: VctreeConfig | None = None
+    pe_net: PeNetConfig | None = None
+    pixel2graph: Pixel2GraphConfig | None = None
+    on_baseline: bool = False
+
+    def __post_init__(self) -> None:
+        found = [name for name in (*SYSTEMS, "context") if getattr(self, name) is not None]
+        if len(found) > 1:
+            raise ValueError(f"{' and '.join(found)}: a model has one of them")
+        able = self.imp or self.graph_rcnn or self.transformer or self.vctree or (self.motifs and self.motifs.context)
+        if self.on_baseline and not able:
+            raise ValueError("on_baseline: only a system with context can take the place of a context")
+
+    @property
+    def system(self) -> str | None:
+        """The name of the system that is set."""
+        return next((name for name in SYSTEMS if getattr(self, name) is not None), None)
+
+    @property
+    def two_stages(self) -> bool:
+        """Whether a baseline is trained first, and then what stands on it."""
+        return self.context is not None or self.on_baseline
+
+    def first_stage(self) -> ModelConfig:
+        """The baseline alone."""
+        return replace(self, context=None, on_baseline=False, **dict.fromkeys(SYSTEMS))  # type: ignore[arg-type]
+
+    @property
+    def words(self) -> int:
+        """Width of the word vectors that it reads; 0 for none."""
+        if self.context is not None:
+            return self.context.words
+        if self.lu is not None:
+            return self.lu.words if self.lu.language else 0
+        return 0 if self.pe_net is None else self.pe_net.words
+
+    def with_words(self, width: int) -> ModelConfig:
+        """The same model with word vectors of another width."""
+        name = "context" if self.context is not None else self.system
+        return replace(self, **{name: replace(getattr(self, name), words=width)}) if name else self
+
+
+SYSTEMS = ("motifs", "imp", "graph_rcnn", "lu", "transformer", "vctree", "pe_net", "pixel2graph")

@@ -31,7 +31,7 @@ class RelationCounts(NamedTuple):
     @classmethod
     def of(cls, model: SceneModel) -> RelationCounts | None:
         """Of the training images that a model counted; None where it counted none."""
-        prior = model.baseline.prior
+        prior = model.prior
         if not isinstance(prior, CountPrior):
             return None
         subject, object_ = (part[:, 1:].double().cpu().numpy() for part in (prior.by_subject, prior.by_object))

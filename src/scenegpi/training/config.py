@@ -155,6 +155,8 @@ class SimulateConfig:
 class TrainConfig:
     """A whole run: the label predictor where `model.vision` is set, then the baseline, then the context if any.
 
+    A compared system is trained in the place of the baseline, or of the context (`model.on_baseline`).
+
     Args:
         preset: the model starts from it.
         task: labels are given ("predcls"), found ("sgcls"), or given in some batches and found in others ("both").
@@ -201,10 +203,12 @@ class TrainConfig:
     @property
     def stage(self) -> StageConfig:
         """The stage that the finished model comes from."""
-        return self.baseline if self.model.context is None else self.context
+        return self.context if self.model.two_stages else self.baseline
 
 
 _SHARED = ("loss", "optim", "augment")
+WHOLE_SYSTEM = StageConfig(epochs=10, augment=AugmentConfig(drop=0.5))
+"""A compared system without a baseline below: as many epochs as the two stages have, augmented as the context is."""
 
 
 def train_config(values: Mapping[str, Any]) -> TrainConfig:
@@ -222,7 +226,10 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
     rest = {key: value for key, value in values.items() if key not in (*_SHARED, "epochs")}
     for stage in ("baseline", "context"):
         rest[stage] = merged(shared, rest.get(stage, {}))
-    config = override(replace(TrainConfig(), preset=named, model=preset(named)), rest, "")
+    start = replace(TrainConfig(), preset=named, model=preset(named))
+    if start.model.system is not None:
+        start = replace(start, baseline=WHOLE_SYSTEM)
+    config = override(start, rest, "")
     if config.model.vision is not None and "task" not in values:
         config = replace(config, task="both")
     return config if values.get("epochs") is None else with_epochs(config, values["epochs"])
@@ -231,7 +238,7 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
 def with_epochs(config: TrainConfig, epochs: Any) -> TrainConfig:
     """The same run with this many epochs in all, divided between its stages in the proportion that they had."""
     whole = override(config.stage, {"epochs": epochs}, "").epochs
-    if config.model.context is None:
+    if not config.model.two_stages:
         return replace(config, baseline=replace(config.baseline, epochs=whole))
     if config.start is not None:
         return replace(config, context=replace(config.context, epochs=whole))

@@ -65,8 +65,7 @@ def deal(images: int, folds: int) -> NDArray[np.int64]:
 
 def open_words(config: TrainConfig, vocabulary: Vocabulary) -> WordVectors | None:
     """The word vectors that the model reads; OptionError if it needs some and none are named."""
-    context = config.model.context
-    if context is None or not context.words:
+    if not config.model.words:
         return None
     if config.data.words is None:
         raise OptionError(f"data.words: {config.preset} reads word vectors, and no file of them is named (--words)")

@@ -23,7 +23,7 @@ from scenegpi.training.losses import scene_loss
 MONITOR = "R@50"
 KS = (20, 50, 100)
 WEIGHT_DECAY, CONTEXT_DECAY = 1e-4, 1e-3
-"""Of the matrices of the baseline and of the context."""
+"""Of the matrices of the baseline or a whole system, and of what stands on a frozen baseline."""
 LOWEST_RATE = 0.02
 
 
@@ -54,7 +54,9 @@ class SceneModule(L.LightningModule):
         # Dropout depends on the place in the run, not on what ran before: a resumed run repeats it.
         seed = (self.config.seed, self.current_epoch, number, self.global_rank)
         torch.manual_seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
-        losses = scene_loss(self.model(batch), batch, self.stage.loss, self.balance, self._mean_over_processes)
+        out = self.model(batch)
+        losses = scene_loss(out, batch, self.stage.loss, self.balance, self._mean_over_processes)
+        losses = self.model.training_loss(batch, out, losses)
         loss = losses.sum()
         if not bool(torch.isfinite(loss)):
             self._stop(batch, losses.detach(), number)
@@ -78,11 +80,10 @@ class SceneModule(L.LightningModule):
     def configure_optimizers(self) -> Any:
         """Adam with decoupled weight decay on matrices, warm-up, then a cosine."""
         optim = self.stage.optim
-        baseline = {id(each) for each in self.model.baseline.parameters()}
+        decay = CONTEXT_DECAY if self.model.config.two_stages else WEIGHT_DECAY
         groups: dict[tuple[float, float], list[Tensor]] = {}
         for name, each in self.model.named_parameters():
             if each.requires_grad:
-                decay = WEIGHT_DECAY if id(each) in baseline else CONTEXT_DECAY
                 share = optim.pair_rate if ".edge_" in name else 1.0
                 groups.setdefault((decay if each.dim() > 1 else 0.0, share), []).append(each)
         settings = [

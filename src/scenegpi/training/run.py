@@ -93,13 +93,12 @@ def _train(config: TrainConfig, folder: Path, progress: bool) -> Path:
         resampler = LabelResampler(images.train, len(images.vocabulary.objects))
     record = _record(config, images, figures)
     last = Stage(config, config.stage, config.model, folder, vision=vision, resampler=resampler)
-    if config.model.context is None:
+    if not config.model.two_stages:
         return train_stage(last, images, record, progress)
     if config.start is not None:
         start = find_model(_start_model(config.start))
     else:
-        alone = replace(config.model, context=None)
-        first = last._replace(settings=config.baseline, model=alone, folder=folder / BASELINE)
+        first = last._replace(settings=config.baseline, model=config.model.first_stage(), folder=folder / BASELINE)
         about = {key: value for key, value in record.items() if key != "context"}
         start = train_stage(first, images, {**about, "preset": BASELINE}, progress)
     return train_stage(last._replace(start=start), images, record, progress)
@@ -146,7 +145,7 @@ def _record(config: TrainConfig, images: Images, figures: dict[str, Any] | None)
     if figures is not None:
         record["label predictor, held out"] = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
     record["baseline"] = config.start or plain(config.baseline)
-    if config.model.context is not None:
+    if config.model.two_stages:
         record["context"] = plain(config.context)
     if config.simulate is not None:
         record["simulate"] = plain(config.simulate)

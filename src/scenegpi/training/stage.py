@@ -58,7 +58,7 @@ class Stage(NamedTuple):
 
     @property
     def name(self) -> str:
-        return "baseline" if self.model.context is None else "context"
+        return self.model.system or ("context" if self.model.two_stages else "baseline")
 
 
 def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: bool = False) -> Path:
@@ -99,7 +99,7 @@ def finish(stage: Stage, writer: RunFolder, validation: Sequence[SceneGraph]) ->
     """Calibrates the model that was kept, counts its validation figures anew, and writes it for the last time."""
     config, model = stage.config, writer.kept
     calibration = config.calibration if stage.model == config.model else None
-    if calibration is None and validation:
+    if calibration is None and validation and model.probabilities:
         calibration = fit_calibrations(model, validation, config.task)
     model.calibration = calibration or Calibrations()
     if model.calibration != Calibrations():
@@ -117,7 +117,7 @@ def make_module(stage: Stage, images: Images) -> SceneModule:
     """Model and loss, prepared on the training images; everything random starts from the seed."""
     config = stage.config
     L.seed_everything(config.seed, workers=True, verbose=False)
-    words = open_words(config, images.vocabulary) if stage.model.context is not None else None
+    words = open_words(config, images.vocabulary) if stage.model.words else None
     model = build_model(stage.model, images.vocabulary, words)
     prepare_model(model, images.train)
     model.trained_on = Fingerprint.of(images.train)
@@ -138,7 +138,7 @@ def take_baseline(model: SceneModel, source: Path | str) -> None:
     other = load_model(source)
     if other.vocabulary != model.vocabulary:
         raise DataError(source, "vocabulary: differs from that of the training data")
-    if other.config.baseline != model.config.baseline:
+    if model.baseline is None or other.baseline is None or other.config.baseline != model.config.baseline:
         raise DataError(source, "model.baseline: built otherwise than the one that is to take over its weights")
     model.baseline.load_state_dict(other.baseline.state_dict())
     if other.trained_on is not None:
@@ -167,7 +167,7 @@ def make_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -
         accelerator=config.device,
         devices=config.devices,
         num_nodes=config.nodes,
-        strategy="ddp" if config.devices * config.nodes > 1 else "auto",
+        strategy=_strategy(stage) if config.devices * config.nodes > 1 else "auto",
         max_epochs=stage.settings.epochs,
         gradient_clip_val=CLIP,
         callbacks=callbacks,
@@ -181,6 +181,11 @@ def make_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -
         inference_mode=False,
     )
     return trainer, writer
+
+
+def _strategy(stage: Stage) -> str:
+    """A compared system may have weights that a batch does not use: those that decode labels, where all are given."""
+    return "ddp" if stage.model.system is None else "ddp_find_unused_parameters_true"
 
 
 def validation_loader(images: Sequence[SceneGraph]) -> DataLoader[Any]:

@@ -56,7 +56,7 @@ def attention(predictor: Predictor, graph: SceneGraph, photo: Any = None, step: 
     if found is None:
         raise GraphError(prediction.problem)
     if not calls:
-        raise GraphError("attention: this model has no context, it reads each pair alone")
+        raise GraphError("attention: this model has no context by a GPI layer")
     if not -len(calls) <= step < len(calls):
         raise GraphError(f"attention: step {step}, but this model takes {len(calls)}")
     call = calls[step]

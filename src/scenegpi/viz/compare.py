@@ -8,7 +8,7 @@ model is right, and *spoiled* the other way round.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,9 +76,9 @@ def first_stage(model: SceneModel) -> SceneModel:
     """The model without its context: each box and each pair alone. GraphError where it has none."""
     from scenegpi.models.build import SceneModel as Model
 
-    if model.config.context is None:
+    if not model.config.two_stages or model.baseline is None:
         raise GraphError("this model has no context to compare with its baseline; name another model as the baseline")
-    return Model(replace(model.config, context=None), model.vocabulary, model.baseline, model.vision).eval()
+    return Model(model.config.first_stage(), model.vocabulary, model.baseline, model.vision).eval()
 
 
 def compare(dataset: Dataset, model: SceneModel, first: SceneModel, task: Task) -> Iterator[Compared]:

@@ -1,0 +1,236 @@
+"""Every system of the paper's table on the same inputs: three tables, PredCls without pixels, or SGCls.
+
+    python benchmarks/systems.py --data VG150 --all-boxes VG150_ALLBOXES --words WORDS --runs RUNS \
+        [--table whole own swapped] [--rows NAME ...] [--seeds 0 1 2] [--images N] [--epochs N] [--json FILE]
+
+whole     each system as a whole, with the loss, the schedule and the augmentation of all the others (Lu et al. and
+          Pixel2Graph keep their own loss, which is the method)
+own       loss and frequency bias as published
+swapped   the context alone: on one frozen baseline, in the place of the GPI layer
+
+RUNS keeps what is trained: the same command, with the same or other rows, goes on where it stopped. --images trains on
+fewer images and --test-images scores fewer, spread evenly. Figures are means over the seeds; gains over the baseline
+are paired by image and seed, with 95% intervals by bootstrap over images.
+
+With --distributions (an npz file of label distributions for all images of VG150, as `docs/formats.md` describes) the
+task is SGCls, from the same distributions for every row; scored are the test images.
+
+Beside them: number of weights; CPU milliseconds per image, forward, and forward and backward; and what changes when the
+boxes of an image are listed in another order: the largest change of a probability, and the share of images whose 20
+best triplets are not the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+
+from rows import BASELINE, REPLICATES, Row, markdown, plain_rows, score, score_seeds, trained
+from scenegpi.data import Dataset, open_dataset
+from scenegpi.data.distributions import attach_distributions
+from scenegpi.files import read_object, write_json
+from scenegpi.metrics import Plan, Protocol, ZeroShot
+from scenegpi.metrics.published import PREDICATE_RECALL_AT_5
+from scenegpi.models import load_model
+from scenegpi.models.freq import FrequencyPrior
+from scenegpi.models.presets import PRESETS, SYSTEMS, preset
+from scenegpi.training import TrainConfig, find_recipe, read_config
+from scenegpi.training.config import merged, with_epochs
+from system_sides import cost, facts, random_orders, relisting
+
+Task = Literal["predcls", "sgcls"]
+RECIPE = "vg150-layout"
+FIRST = "first-stage"
+FIGURES = [f"{x}{kind}@{k}" for kind in ("R", "mR", "zR") for x in ("", "ng") for k in (20, 50, 100)]
+SHOWN = ["R@20", "R@50", "R@100", "ngR@50", "ngR@100", "mR@50", "mR@100", "zR@100"]
+APPENDIX = ("lu", "imp", "gpi-linguistic")
+
+CROSS_ENTROPY = {"loss": {"kind": "paper", "negatives": 1.0, "entities": 1.0}}
+OWN: dict[str, dict[str, Any]] = {
+    "lu": {"model": {"lu": {"negatives": "none"}}},
+    "lu-visual": CROSS_ENTROPY,
+    "imp": CROSS_ENTROPY,
+    "imp-2017": {"loss": {"kind": "paper", "negatives": 0.0, "entities": 1.0}},
+    "graph-rcnn": {"loss": {"kind": "released", "negatives": 1.0, "entities": 1.0}},
+    "motifs": {**CROSS_ENTROPY, "model": {"motifs": {"bias": "trained"}}},
+    "motifs-no-context": {**CROSS_ENTROPY, "model": {"motifs": {"bias": "trained"}}},
+    "transformer": {**CROSS_ENTROPY, "model": {"transformer": {"bias": "trained"}}},
+    "pixel2graph-boxes": {},
+    "gpi-linguistic": {"loss": {"kind": "paper", "negatives": 0.1}},
+}
+"""As published: cross-entropy over predicates and "no relation" (256 sampled pairs, which is nearly all there are), the
+background left out (2017) or weighing as much as the rest (Graph R-CNN), and a trained table of frequencies."""
+RANDOM = "motifs-random"
+SWAPPED = ("imp", "graph-rcnn", "motifs", "transformer", "vctree")
+
+
+class Entry(NamedTuple):
+    """A row of a table: what is trained, with which settings, on top of which baseline's folder."""
+
+    preset: str
+    options: dict[str, Any]
+    start: str | None = None
+
+
+def entries(table: str, words: bool) -> dict[str, Entry]:
+    """The rows of a table by name; without word vectors those that need none."""
+    if table == "own":
+        found = {name: Entry(name, options, _start(name)) for name, options in OWN.items()}
+    elif table == "swapped":
+        found = {BASELINE: Entry(BASELINE, {})} | {name: Entry(name, {}, FIRST) for name in PRESETS if name != BASELINE}
+        found |= {f"{name}, swapped": Entry(name, {"model": {"on_baseline": True}}, FIRST) for name in SWAPPED}
+    else:
+        found = {name: Entry(name, {}, _start(name)) for name in (*PRESETS, *SYSTEMS)}
+    return {name: entry for name, entry in found.items() if words or not preset(entry.preset).words}
+
+
+def _start(name: str) -> str | None:
+    return FIRST if preset(name).two_stages else None
+
+
+def row_config(entry: Entry, options: Mapping[str, Any], epochs: int, start: Path | None) -> TrainConfig:
+    """The recipe with another model; all rows are trained for `epochs` in all, on images with boxes left out."""
+    values: dict[str, Any] = {
+        "preset": entry.preset,
+        "half": False,
+        "augment": {"drop": 0.5},
+        "optim": {"keep": "last"},
+        "start": None if start is None else str(start),
+    }
+    if preset(entry.preset).context is None:
+        values["model"] = {"context": None}
+    config = read_config(find_recipe(RECIPE), merged(merged(options, values), entry.options))
+    first = first_epochs(epochs)
+    return with_epochs(config, epochs if start is None else epochs - first)
+
+
+def first_epochs(epochs: int) -> int:
+    """How many of them the baseline below a context gets, as by default."""
+    return min(max(round(0.6 * epochs), 1), epochs - 1)
+
+
+def train_row(
+    entry: Entry, table: str, name: str, runs: Path, seed: int, options: Mapping[str, Any], epochs: int
+) -> Path:
+    """The model of a row, trained unless it is there; the first stage of its seed is shared by all rows."""
+    mine = merged(options, {"seed": seed})
+    start = None
+    if entry.start is not None:
+        start = runs / FIRST / f"seed{seed}"
+        trained(row_config(Entry(BASELINE, {}), mine, first_epochs(epochs), None), start)
+    kind = "own" if table == "own" else "whole"
+    return trained(row_config(entry, mine, epochs, start), runs / kind / f"seed{seed}" / name)
+
+
+def per_relation(rows: Mapping[str, Row]) -> str:
+    """Recall@5 of a pair's true predicate, for the relations of the paper's appendix."""
+    names = [name for name in APPENDIX if name in rows]
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
+    for word in PREDICATE_RECALL_AT_5:
+        values = [rows[name].mean.per_predicate["pair-R@5"].get(word, float("nan")) for name in names]
+        lines.append(f"| {word} | " + " | ".join(f"{100 * value:.1f}" for value in values) + " |")
+    return "\n".join(lines)
+
+
+def spread(data: Dataset, most: int | None) -> Dataset:
+    """At most so many images, evenly spread."""
+    return data if not most or most >= len(data) else data[np.arange(most) * len(data) // most]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--all-boxes", type=Path, required=True)
+    parser.add_argument("--words", type=Path, help="word vectors; without them rows that read them are left out")
+    parser.add_argument("--runs", type=Path, required=True, help="folder of the trained models")
+    parser.add_argument("--distributions", type=Path, help="label distributions for SGCls, of training and test images")
+    parser.add_argument("--table", nargs="+", choices=["whole", "own", "swapped"], default=["whole"])
+    parser.add_argument("--rows", nargs="+", help="names of rows; by default all")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--images", type=int, default=0, help="number of training images; by default all")
+    parser.add_argument("--test-images", type=int, help="number of test images; by default all")
+    parser.add_argument(
+        "--relisted", type=int, default=250, help="images that are listed anew, for the second table; 0: none"
+    )
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=64, help="images per step")
+    parser.add_argument("--warmup", type=int, default=100, help="steps of warm-up")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    shared: dict[str, Any] = {"data": {"path": str(options.data), "validation": 0, "limit": options.images}}
+    if options.words is not None:
+        shared["data"]["words"] = str(options.words)
+    shared["optim"] = {"batch": options.batch, "warmup": options.warmup}
+    train = spread(open_dataset(options.data, "train").drop_empty(), options.images)
+    test = spread(open_dataset(options.data, "test"), options.test_images)
+    tests = {"(a) images with all their boxes": open_dataset(options.all_boxes), "(b) test images": test}
+    task: Task = "predcls"
+    if options.distributions is not None:
+        task, tests = "sgcls", {"(b) test images": attach_distributions(test, options.distributions)}
+        shared |= {"task": task, "data": {**shared["data"], "distributions": str(options.distributions)}}
+    written: dict[str, Any] = {"task": f"{task}, in percent", "training images": len(train)}
+    written |= {"epochs": options.epochs, "seeds": options.seeds, "tables": {}}
+    for table in options.table:
+        chosen = entries(table, options.words is not None)
+        if options.rows:
+            chosen = {name: entry for name, entry in chosen.items() if name in {BASELINE, *options.rows}}
+        models: dict[str, list[Path]] = {}
+        for seed in options.seeds:
+            for name, entry in chosen.items():
+                path = train_row(entry, table, name, options.runs, seed, shared, options.epochs)
+                models.setdefault(name, []).append(path)
+        written["tables"][table] = report(table, chosen, models, train, tests, task, options.relisted)
+        if options.json:
+            write_json(options.json, written)
+
+
+def report(
+    table: str,
+    chosen: Mapping[str, Entry],
+    models: Mapping[str, Sequence[Path]],
+    train: Dataset,
+    tests: Mapping[str, Dataset],
+    task: Task,
+    relisted: int,
+) -> dict[str, Any]:
+    """Scores the models of a table on every data set, prints, and gives what goes into the file."""
+    zero_shot = ZeroShot.from_training(train)
+    out: dict[str, Any] = {}
+    for title, data in tests.items():
+        plan = Plan(Protocol(task, data=title), data.vocabulary, zero_shot, bootstrap=REPLICATES)
+        rows = {}
+        if task == "predcls":
+            rows["FREQ"] = score(FrequencyPrior.fit(train).predict_all(data), data, plan)
+        for name, paths in models.items():
+            print(f"scoring {name} on {title}", flush=True)
+            rows[name] = score_seeds([load_model(path) for path in paths], data, plan)
+        plain = plain_rows(rows, FIGURES, ["pair-R@5", "R@50"])
+        print(f"\n{table}, {title}: {len(data):,} images, {task}, in percent\n\n{markdown(plain, SHOWN, 'R@50')}\n")
+        out[title] = {"images": len(data), "rows": plain}
+        if task == "predcls":
+            print(per_relation(rows), flush=True)
+        if RANDOM in models:
+            figures = random_orders(load_model(models[RANDOM][0]), list(data), plan, "R@50")
+            out[title]["random orders, R@50"] = figures
+            print(f"{RANDOM}, R@50 of other orders: {', '.join(f'{each:.2f}' for each in figures)}", flush=True)
+    if not relisted:
+        return {"data": out}
+    images = list(spread(next(iter(tests.values())), relisted))
+    sides = {}
+    for name, paths in models.items():
+        model = load_model(paths[0])
+        config = row_config(chosen[name], {"data": {"path": "-"}}, 2, None)
+        took = {"training seconds": read_object(paths[0].parent / "finished.json")["seconds"]}
+        sides[name] = relisting(model, images, task) | cost(model, config, images) | took
+    print(f"\n{facts(sides)}\n", flush=True)
+    return {"data": out, "sides": sides}
+
+
+if __name__ == "__main__":
+    main()

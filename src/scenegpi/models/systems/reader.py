@@ -1,0 +1,175 @@
+r"""The one front end: what a system may read of a batch, and nothing else.
+
+.. math:: x_i = [p_i E, \text{box}_i, \text{counts}_i], \qquad u_{ij} = [\text{geometry}_{ij}, \text{duplicates}_{ij}]
+
+x_i stands for the features of a box in the original, u_ij for those of the union of two boxes; the frequency prior of
+the two labels is read by `bias`. These are the inputs of the baseline, by the same settings.
+
+A system on top of a frozen baseline reads what the GPI layer reads instead: the baseline's distributions, the box with
+its counts, and the geometry. What it says is then added to the baseline's logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from scenegpi.features.batch import SceneBatch
+from scenegpi.features.entities import clamped_log
+from scenegpi.models.baseline import Baseline
+from scenegpi.models.config import BaselineConfig
+from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
+from scenegpi.models.prior import CountPrior, GivenPrior, PriorOutput
+from scenegpi.models.sgp import reverse_edges, scaled_log
+
+CHUNK = 1 << 15
+"""Pairs that are worked on at once where no gradient is wanted."""
+ALL = slice(None)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of a batch.
+
+    `dist` (N, C) and `labels` (N,), the most probable; `certain` (N,), which labels are given; `nodes` (N, node_width);
+    `pairs(rows)` (E, pair_width) of the pairs in `rows`, and `prior(rows)`. What a system says is added to
+    `node_logits` (N, C), and on top of a baseline to `pair_logits` (E, 1 + P).
+    """
+
+    batch: SceneBatch
+    dist: Tensor
+    labels: Tensor
+    certain: Tensor
+    nodes: Tensor
+    node_logits: Tensor
+    pairs: Callable[[slice], Tensor]
+    prior: Callable[[slice], PriorOutput | None]
+    whole: bool
+    pair_logits: Tensor | None = None
+
+    def chunks(self) -> list[slice]:
+        """Rows of pairs to work on, one after the other; while a gradient is wanted, all of them at once."""
+        edges = self.batch.num_edges
+        if self.whole or torch.is_grad_enabled() or edges <= CHUNK:
+            return [ALL]
+        return [slice(k, k + CHUNK) for k in range(0, edges, CHUNK)]
+
+    def over_pairs(self, part: Callable[[slice], Tensor]) -> Tensor:
+        """`part` of the rows of each chunk, (E, ...)."""
+        rows = self.chunks()
+        return part(ALL) if rows == [ALL] else torch.cat([part(some) for some in rows])
+
+
+class Reader(nn.Module):
+    """Labels and boxes as they are given; a system that looks at pairs only needs no vectors of labels."""
+
+    def __init__(self, config: BaselineConfig, labels: int, predicates: int, embed: bool = True) -> None:
+        super().__init__()
+        self.config = config
+        self.inputs = LayoutInputs()
+        self.prior: CountPrior | GivenPrior | None = None
+        if config.prior == "given":
+            self.prior = GivenPrior()
+        elif config.prior != "none":
+            self.prior = CountPrior(labels, 1 + predicates, config.prior, config.smoothing)
+        self.label = nn.Parameter(torch.randn(labels, config.embedding) * 0.3) if embed else None
+        self.node_width, self.pair_width = ENTITY_WIDTH + (config.embedding if embed else 0), PAIR_INPUTS
+
+    def forward(self, batch: SceneBatch) -> Reading:
+        dist = batch.label_dist.to(self.inputs.entity.mean.dtype)
+        labels = dist.argmax(1)
+        box = self.inputs.entities(batch).to(dist.dtype)
+        if not self.config.counts:
+            box = torch.cat([box[:, :BOX_WIDTH], torch.zeros_like(box[:, BOX_WIDTH:])], 1)
+        nodes = self._thinned(box if self.label is None else torch.cat([dist @ self.label, box], 1))
+
+        def pairs(rows: slice) -> Tensor:
+            return self._thinned(self.inputs.pairs(batch, labels, rows).to(dist.dtype))
+
+        def prior(rows: slice) -> PriorOutput | None:
+            return None if self.prior is None else self.prior(batch, labels, self.training, rows)
+
+        certain = dist.amax(1) == 1
+        return Reading(batch, dist, labels, certain, nodes, clamped_log(dist), pairs, prior, self.training)
+
+    def _thinned(self, rows: Tensor) -> Tensor:
+        return dropout(rows, self.config.input_dropout, self.training)
+
+
+class BaselineReader(nn.Module):
+    """What a frozen baseline says, as the GPI layer reads it."""
+
+    def __init__(self, config: BaselineConfig, labels: int, predicates: int) -> None:
+        super().__init__()
+        self.config = config
+        self.baseline = Baseline(config, labels, predicates).requires_grad_(False)
+        self.node_width, self.pair_width = labels + ENTITY_WIDTH, 2 * (1 + predicates) + PAIR_INPUTS
+
+    @property
+    def inputs(self) -> LayoutInputs:
+        return self.baseline.inputs
+
+    @property
+    def prior(self) -> CountPrior | GivenPrior | None:
+        return self.baseline.prior
+
+    def forward(self, batch: SceneBatch) -> Reading:
+        self.baseline.eval()
+        with torch.no_grad():
+            stage = self.baseline.first_stage(batch, leave_out=self.training)
+        dist = batch.label_dist.to(stage.nodes.dtype)
+        back = reverse_edges(batch)
+        logits, geometry = stage.pairs
+
+        def thinned(rows: Tensor) -> Tensor:
+            return dropout(rows, self.config.input_dropout, self.training)
+
+        def pairs(rows: slice) -> Tensor:
+            return thinned(torch.cat([scaled_log(logits[rows]), scaled_log(logits[back[rows]]), geometry[rows]], 1))
+
+        nodes = thinned(torch.cat([scaled_log(stage.nodes), stage.entity], 1))
+        certain = dist.amax(1) == 1
+        labels = torch.where(certain, dist.argmax(1), stage.nodes.argmax(1))
+        return Reading(
+            batch, dist, labels, certain, nodes, stage.nodes, pairs, lambda rows: None, self.training, logits
+        )
+
+
+class PairBias(nn.Module):
+    """What the two labels of a pair add to its logits: (E, 1 + P), or None.
+
+    "counts" are the prior's odds and predicates with a learned scale each; "trained" is a table of all pairs of labels
+    that starts at the logarithm of the training shares.
+    """
+
+    def __init__(self, kind: Literal["none", "counts", "trained"], labels: int, classes: int) -> None:
+        super().__init__()
+        self.kind, self.num_labels = kind, labels
+        if kind == "counts":
+            self.trust = nn.Parameter(torch.ones(2))
+        elif kind == "trained":
+            self.table = nn.Parameter(torch.zeros(labels * labels, classes))
+
+    def set_counts(self, counts: Tensor) -> None:
+        """counts (C, C, 1 + P), column 0 pairs without a relation."""
+        if self.kind == "trained":
+            shares = counts.flatten(0, 1).double()
+            shares[:, 0] += 1
+            self.table.data.copy_((shares / shares.sum(1, keepdim=True) + 1e-3).log())
+
+    def forward(self, reading: Reading, labels: Tensor, rows: slice) -> Tensor | None:
+        """labels (N,) are read by the table; the counts go by the labels that came in."""
+        if self.kind == "trained":
+            i, j = labels[reading.batch.edge_index[:, rows]]
+            return self.table.index_select(0, i * self.num_labels + j)
+        prior = reading.prior(rows) if self.kind == "counts" else None
+        if prior is None:
+            return None
+        related = self.trust[0] * prior.related[:, :1]
+        predicates = (self.trust[1] * prior.logits).log_softmax(1)
+        return torch.cat([torch.zeros_like(related), related + predicates], 1)

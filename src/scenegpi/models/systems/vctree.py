@@ -1,0 +1,117 @@
+r"""VCTree (Tang et al. 2019): context along a tree that the boxes of an image span, chosen by learned scores.
+
+.. math::
+    S_{ij} &= \sigma(\text{MLP}([a_i \odot b_j, a_i, b_j, q_{ij}]))\; q_{ij}, \qquad
+    c = \text{TreeLSTM}(x), \qquad d = \text{TreeLSTM}([c, W_2 o]) \\
+    y_{ij} &= W_r\, (W_h d_i \odot W_t d_j \odot f(u_{ij})) + w_{o_i o_j}
+
+q is how often two such labels are related in training. No gradient goes through the choice of the tree; S learns by
+"related in either direction". Labels o are decoded from the root down, each box reading its parent's label. The
+original's second training, by the recall itself, is left out.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, dropout
+
+from scenegpi.features.batch import SceneBatch
+from scenegpi.gpi.networks import MLP
+from scenegpi.models.baseline import SceneLogits
+from scenegpi.models.config import ModelConfig
+from scenegpi.models.sgp import reverse_edges
+from scenegpi.models.systems.config import VctreeConfig
+from scenegpi.models.systems.reader import Reading
+from scenegpi.models.systems.system import Answer, System
+from scenegpi.models.systems.trees import Forest, TreeLSTM, grow
+
+LABEL_WIDTH = 64
+_SPREAD = 10.0
+
+
+class Vctree(System):
+    """Tree context for labels and for relations."""
+
+    def __init__(self, model: ModelConfig, config: VctreeConfig, labels: int, predicates: int) -> None:
+        super().__init__(model, labels, predicates, config.bias)
+        self.config = config
+        h, pool, node = config.hidden, config.pool, self.reader.node_width
+        self.first, self.second = nn.Linear(node, config.score_width), nn.Linear(node, config.score_width)
+        self.link = MLP([3 * config.score_width + 1], [config.score_width], 1)
+        self.objects = TreeLSTM(node, h)
+        self.decoder = nn.LSTMCell(2 * h + LABEL_WIDTH, h)
+        self.fed_back, self.label = nn.Embedding(1 + labels, LABEL_WIDTH), nn.Embedding(labels, LABEL_WIDTH)
+        self.relations = TreeLSTM(2 * h + LABEL_WIDTH, h)
+        self.subject, self.object = nn.Linear(2 * h, pool), nn.Linear(2 * h, pool)
+        for layer in (self.subject, self.object):
+            nn.init.normal_(layer.weight, 0, _SPREAD / (2 * h) ** 0.5)
+        self.union = MLP([self.reader.pair_width], [min(pool, h)], pool, config.dropout)
+        self.node_out, self.pair_out = nn.Linear(h, labels), nn.Linear(pool, 1 + predicates)
+
+    def answer(self, reading: Reading) -> Answer:
+        links, related = self.links(reading)
+        trees = grow(links.sigmoid() * related, reading.batch)
+        c = self.objects(reading.nodes, trees)
+        given = bool(reading.certain.all())
+        nodes = torch.zeros_like(reading.node_logits) if given else self.decode(reading, c, trees)
+        labels = self.chosen(reading, nodes)
+        d = self.relations(torch.cat([c, self.label(labels)], 1), trees)
+        d = dropout(d, self.config.dropout, self.training)
+        subject, object_ = self.subject(d), self.object(d)
+
+        def logits(rows: slice) -> Tensor:
+            i, j = reading.batch.edge_index[:, rows]
+            g = subject.index_select(0, i) * object_.index_select(0, j) * self.union(reading.pairs(rows))
+            out = self.pair_out(dropout(g, self.config.dropout, self.training))
+            return self.biased(reading, labels, rows, out)
+
+        return Answer(nodes, reading.over_pairs(logits), {"links": links})
+
+    def links(self, reading: Reading) -> tuple[Tensor, Tensor]:
+        """Logits of S (E,), and q (E,), 1 where nothing is known beforehand."""
+        a, b = self.first(reading.nodes), self.second(reading.nodes)
+
+        def scores(rows: slice) -> Tensor:
+            i, j = reading.batch.edge_index[:, rows]
+            prior = reading.prior(rows)
+            q = a.new_ones(len(i), 1) if prior is None else prior.related[:, :1].sigmoid().to(a.dtype)
+            found = self.link(torch.cat([a[i] * b[j], a[i], b[j], q], 1))
+            return torch.cat([found, q], 1)
+
+        both = reading.over_pairs(scores)
+        return both[:, 0], both[:, 1]
+
+    def decode(self, reading: Reading, c: Tensor, trees: Forest) -> Tensor:
+        """Label logits (N, C), from the root down; each box reads its parent's label, in training the true one."""
+        count = len(c)
+        h = state = c.new_zeros(count + 1, self.config.hidden)
+        said = trees.parent.new_full((count + 1,), self.num_labels)
+        if self.training:
+            said = torch.cat([reading.batch.labels, said[-1:]])
+        out = torch.zeros_like(reading.node_logits)
+        for boxes in trees.down:
+            parent = trees.parent[boxes]
+            read = torch.cat([c[boxes], self.fed_back(said[parent])], 1)
+            new, cell = self.decoder(read, (h[parent], state[parent]))
+            h, state = h.index_copy(0, boxes, new), state.index_copy(0, boxes, cell)
+            logits = self.node_out(new)
+            out = out.index_copy(0, boxes, logits)
+            if not self.training:
+                best = (reading.node_logits[boxes] + logits).argmax(1)
+                said = said.index_copy(0, boxes, torch.where(reading.certain[boxes], reading.labels[boxes], best))
+        return out
+
+    def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
+        """The common loss, and whether two boxes are related in either direction."""
+        if out.extra is None or not batch.num_edges:
+            return common
+        links = out.extra["links"]
+        target = torch.zeros_like(links)
+        target[batch.relation_edge] = 1
+        target = torch.maximum(target, target[reverse_edges(batch)])
+        image = batch.batch[batch.edge_index[0]]
+        loss = binary_cross_entropy_with_logits(links, target, reduction="none")
+        total = torch.zeros_like(common).index_add(0, image, loss)
+        pairs = (batch.edge_ptr[1:] - batch.edge_ptr[:-1]).clamp_min(1)
+        return common + total / pairs / batch.num_graphs

@@ -1,0 +1,80 @@
+"""Compared systems by the same way as every model: trained, loaded, evaluated, on a frozen baseline or whole."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from models.model_cases import WORDS, predict_graphs, random_graphs
+from models.systems.system_cases import NARROW
+from scenegpi.cli import app
+from scenegpi.models import load_model
+from scenegpi.models.calibration import Calibrations
+from scenegpi.models.presets import SYSTEMS
+from scenegpi.training import train
+from scenegpi.training.config import merged, train_config
+from training.training_cases import data_file
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def settings(folder, preset, **more):
+    name = SYSTEMS[preset].system
+    values = {
+        "preset": preset,
+        "model": {"baseline": {"hidden": 8, "embedding": 6, "rank": 4}, name: NARROW[name]},
+        "data": {"path": str(data_file(folder)), "validation": 4},
+        "optim": {"batch": 5, "warmup": 1},
+        "epochs": 2,
+    }
+    return merged(values, more)
+
+
+@pytest.mark.parametrize("preset", ["imp", "motifs", "graph-rcnn", "transformer", "pixel2graph-boxes"])
+def test_a_system_is_trained_and_loaded_like_any_model(preset, tmp_path):
+    model = load_model(train(train_config(settings(tmp_path, preset)), tmp_path / "run"))
+    assert model.config.system == SYSTEMS[preset].system
+    assert not (tmp_path / "run" / "baseline").exists()
+    assert len(list(predict_graphs(model, random_graphs((3, 4))))) == 2
+    if not model.probabilities:
+        assert model.calibration == Calibrations()
+
+
+def test_a_system_that_reads_words(tmp_path):
+    WORDS.save(tmp_path / "words.safetensors")
+    words = {"data": {"words": str(tmp_path / "words.safetensors")}}
+    model = load_model(train(train_config(settings(tmp_path, "lu", **words)), tmp_path / "run"))
+    assert model.config.lu.words == WORDS.dim
+    assert model.network.label_words.abs().sum() > 0
+    assert model.calibration == Calibrations()
+
+
+def test_a_context_is_swapped_on_a_frozen_baseline(tmp_path):
+    config = train_config(settings(tmp_path, "imp", model={"on_baseline": True}))
+    model = load_model(train(config, tmp_path / "run"))
+    first = load_model(tmp_path / "run" / "baseline" / "model")
+    assert first.config == config.model.first_stage()
+    for (key, a), b in zip(first.baseline.state_dict().items(), model.baseline.state_dict().values(), strict=True):
+        assert torch.equal(a, b), key
+
+
+def test_by_the_command_line(tmp_path):
+    path = data_file(tmp_path)
+    (tmp_path / "small.toml").write_text(
+        'preset = "motifs"\n[model.baseline]\nembedding = 6\n[model.motifs]\nhidden = 8\npool = 12\n[optim]\nbatch = 8\n'
+    )
+    run = tmp_path / "run"
+    options = ["--data", str(path), "--validation", "4", "--epochs", "1", "--out", str(run)]
+    done = CliRunner().invoke(app, ["train", "--config", str(tmp_path / "small.toml"), *options])
+    assert done.exit_code == 0, done.output
+    record = json.loads((run / "model" / "config.json").read_text())
+    assert record["training"]["preset"] == "motifs"
+    done = CliRunner().invoke(app, ["eval", "--model", str(run / "model"), "--data", str(path), "--task", "predcls"])
+    assert done.exit_code == 0, done.output
+    assert "in percent" in done.output
