@@ -11,7 +11,7 @@ from scenegpi.store.query import Clause, Query
 
 def rows_of(graph, clause: Clause, query: Query, words, bound):
     """(subject, object, P(predicate)) of rows that a clause is about, given what is bound; objects alone: None."""
-    names, scores = graph.names, graph.scores
+    names = graph.names
 
     def fits(i, thing):
         word = query.things[thing].word
@@ -28,7 +28,6 @@ def rows_of(graph, clause: Clause, query: Query, words, bound):
             continue
         if fits(s, clause.subject) and fits(o, clause.object):
             found.append((s, o, 1.0 if graph.relation_scores is None else float(graph.relation_scores[k])))
-    del scores
     return found
 
 
@@ -36,7 +35,10 @@ def brute(graph, query: Query, words) -> dict[tuple, float]:
     """Bindings of the things that must match -> best score; empty where the image is not found."""
     matched = [clause for clause in query.clauses if clause.matched]
     things = sorted({end for c in matched for end in (c.subject, c.object) if end is not None})
-    used = [{end for other in query.clauses if other is not c for end in (other.subject, other.object)} for c in query.clauses]
+    used = [
+        {end for other in query.clauses if other is not c for end in (other.subject, other.object)}
+        for c in query.clauses
+    ]
     found: dict[tuple, float] = {}
     for numbers in product(range(len(graph)), repeat=len(things)):
         bound = dict(zip(things, numbers, strict=True))
@@ -103,7 +105,10 @@ def cypher(query: Query, words) -> str:
             return f"(image)-[:CONTAINS]->(n{clause.subject}:Object)", conditions
         if clause.predicate is not None:
             conditions.append(f"r{tag}.predicate IN {names(words.relations(clause.predicate))}")
-        return f"(image)-[:CONTAINS]->(n{clause.subject}:Object)-[r{tag}:RELATION]->(n{clause.object}:Object)", conditions
+        return (
+            f"(image)-[:CONTAINS]->(n{clause.subject}:Object)-[r{tag}:RELATION]->(n{clause.object}:Object)",
+            conditions,
+        )
 
     text, where = "MATCH (image:Image) ", []
     for k, clause in enumerate(query.clauses):

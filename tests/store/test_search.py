@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("duckdb")
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data.export import to_ntriples
 from scenegpi.store import Store, parse_query
@@ -25,7 +24,9 @@ def random_graph(rng, number) -> SceneGraph:
     corners = np.sort(rng.uniform(0, 100, (n, 2, 2)), axis=1).reshape(n, 4)
     relations = np.column_stack([rng.integers(0, max(n, 1), (r, 2)), rng.integers(0, 4, r)])
     scores = {"scores": rng.uniform(size=n), "relation_scores": rng.uniform(size=r)} if number % 3 else {}
-    return SceneGraph(corners, rng.integers(0, 5, n), VOCABULARY, relations, image_id=number, width=100, height=100, **scores)
+    return SceneGraph(
+        corners, rng.integers(0, 5, n), VOCABULARY, relations, image_id=number, width=100, height=100, **scores
+    )
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +55,14 @@ def queries(draw, counts=True):
     clauses = []
     for _ in range(draw(st.integers(1, 3))):
         other = draw(st.one_of(st.none(), ends))
-        count = draw(st.one_of(st.none(), st.builds(Count, st.sampled_from([">=", "<=", "="]), st.integers(0, 3)))) if counts else None
-        clauses.append(Clause(draw(ends), draw(predicates_) if other is not None else None, other, draw(st.booleans()), count))
+        count = (
+            draw(st.one_of(st.none(), st.builds(Count, st.sampled_from([">=", "<=", "="]), st.integers(0, 3))))
+            if counts
+            else None
+        )
+        clauses.append(
+            Clause(draw(ends), draw(predicates_) if other is not None else None, other, draw(st.booleans()), count)
+        )
     return Query(things, tuple(clauses))
 
 
@@ -139,7 +146,9 @@ def test_a_store_gives_graphs_back(graphs, store):
 def test_a_query_written_out_reads_back(store, query):
     """What a query says of itself finds the same images."""
     known = all(thing.word is None or thing.word.text != "unicorn" for thing in query.things)
-    if not known or any(clause.object is None and query.things[clause.subject].word is None for clause in query.clauses):
+    if not known or any(
+        clause.object is None and query.things[clause.subject].word is None for clause in query.clauses
+    ):
         return  # a lone * is no sentence
     again = parse_query(str(query), store.words)
     first, second = store.search(query, limit=100), store.search(again, limit=100)

@@ -22,8 +22,13 @@ from scenegpi.store.words import StoreWords
 
 MOST_CHARACTERS, MOST_CLAUSES, LONGEST_NAME, MOST_COUNT = 1000, 12, 5, 1000
 TOKEN = re.compile(r'"([^"]*)"|(\?\w*)|(\*)|([,;])|([^\s,;"?*]+)')
-FILLERS = frozenset("a an the some there is are was were be being who which that while".split())
-NUMBERS = {word: n for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
+FILLERS = frozenset(
+    ["a", "an", "the", "some", "there", "is", "are", "was", "were", "be", "being", "who", "which", "that", "while"]
+)
+NUMBERS = {
+    word: n
+    for n, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
+}
 COMPARISONS: dict[tuple[str, str], Comparison] = {("at", "least"): ">=", ("at", "most"): "<="}
 Token = tuple[str, str]
 
@@ -61,7 +66,8 @@ def _tokens(text: str) -> list[Token]:
 def _clauses(tokens: list[Token]) -> list[tuple[bool, list[Token]]]:
     """(whether it is negated, its tokens), split at "and", commas, "without" and "no"."""
     found: list[tuple[bool, list[Token]]] = []
-    negated, now = False, []
+    negated = False
+    now: list[Token] = []
     for token in [*tokens, ("stop", ";")]:
         word = token[1] if token[0] == "word" else None
         if token[0] == "stop" or word in ("and", "without", "no", "not"):
@@ -153,7 +159,9 @@ class _Reader:
             end = at
             while end < len(tokens) and tokens[end][0] in ("word", "exact") and not self._label_end(tokens, end):
                 end += 1
-            if end in (at, len(tokens)):
+            if end == len(tokens):  # the thing is unknown, too
+                end -= 1
+            if end == at:
                 raise QueryError(f"query: no predicate of this store is like the beginning of {_said(tokens[at:])!r}")
         return end, _word(tokens[at:end])
 

@@ -14,7 +14,26 @@ from scenegpi.words.label_map_rules import forms, head, kinds_of, plain, reviewe
 
 ARTICLES = frozenset({"a", "an", "the"})
 PREPOSITIONS = (
-    *"on in at under behind above below over near by beside against along across inside with to from".split(),
+    *[
+        "on",
+        "in",
+        "at",
+        "under",
+        "behind",
+        "above",
+        "below",
+        "over",
+        "near",
+        "by",
+        "beside",
+        "against",
+        "along",
+        "across",
+        "inside",
+        "with",
+        "to",
+        "from",
+    ],
     "next to",
     "in front of",
     "on top of",
