@@ -26,21 +26,17 @@ from scenegpi.vocabulary import Vocabulary
 BATCH = 20_000
 """Images in a row group."""
 NAME = pa.dictionary(pa.int32(), pa.string())
-SCHEMAS = {
-    "images": pa.schema(
-        [("image", pa.int64()), ("key", pa.string()), ("id", pa.string()), ("file", pa.string())]
-        + [("width", pa.int32()), ("height", pa.int32()), ("vocabulary", pa.string())]
-    ),
-    "objects": pa.schema(
-        [("image", pa.int64()), ("object", pa.int32()), ("label", NAME)]
-        + [(name, pa.float32()) for name in ("x1", "y1", "x2", "y2", "score")]
-    ),
-    "relations": pa.schema(
-        [("image", pa.int64()), ("subject", pa.int32()), ("predicate", NAME), ("object", pa.int32())]
-        + [("subject_label", NAME), ("object_label", NAME)]
-        + [(name, pa.float32()) for name in ("subject_score", "object_score", "predicate_score")]
-    ),
+INT, REAL, TEXT = pa.int32(), pa.float32(), pa.string()
+_COLUMNS = {
+    "images": {"image": pa.int64(), "key": TEXT, "id": TEXT, "file": TEXT, "width": INT, "height": INT}
+    | {"vocabulary": TEXT},
+    "objects": {"image": pa.int64(), "object": INT, "label": NAME}
+    | dict.fromkeys(("x1", "y1", "x2", "y2", "score"), REAL),
+    "relations": {"image": pa.int64(), "subject": INT, "predicate": NAME, "object": INT}
+    | {"subject_label": NAME, "object_label": NAME}
+    | dict.fromkeys(("subject_score", "object_score", "predicate_score"), REAL),
 }
+SCHEMAS = {table: pa.schema(list(columns.items())) for table, columns in _COLUMNS.items()}
 SUMMARIES = {
     "triplets": ("relations", "subject_label, predicate, object_label"),
     "labels": ("objects", "label"),

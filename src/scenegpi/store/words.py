@@ -1,4 +1,4 @@
-"""The words of a store: its labels, predicates and triplets with how often each occurs, and what a typed word covers."""
+"""The words of a store: labels, predicates and triplets with how often each occurs, and what a typed word covers."""
 
 from __future__ import annotations
 

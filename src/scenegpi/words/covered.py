@@ -14,29 +14,8 @@ from scenegpi.words.label_map_rules import forms, head, kinds_of, plain, reviewe
 
 ARTICLES = frozenset({"a", "an", "the"})
 PREPOSITIONS = (
-    *[
-        "on",
-        "in",
-        "at",
-        "under",
-        "behind",
-        "above",
-        "below",
-        "over",
-        "near",
-        "by",
-        "beside",
-        "against",
-        "along",
-        "across",
-        "inside",
-        "with",
-        "to",
-        "from",
-    ],
-    "next to",
-    "in front of",
-    "on top of",
+    *("on", "in", "at", "under", "behind", "above", "below", "over", "near", "by", "beside", "against", "along"),
+    *("across", "inside", "with", "to", "from", "next to", "in front of", "on top of"),
 )
 _IRREGULAR = {"has": "have", "had": "have", "having": "have", "is": "be", "are": "be", "lying": "lie", "lay": "lie"}
 _IRREGULAR |= {"laying": "lie", "lies": "lie", "worn": "wear", "held": "hold", "ridden": "rid", "sat": "sit"}
