@@ -14,6 +14,7 @@ WRITERS = {
     "jsonl": "scenegpi JSON lines (a file)",
     "visual-genome": "VG-SGG.h5 with VG-SGG-dicts.json and image_data.json (a folder)",
     "coco": "COCO JSON with rel_annotations (a file)",
+    "label-studio": "Label Studio's JSON, boxes and relations (a file)",
     "cypher": "CSV files and load.cypher for a graph database (a folder)",
 }
 Watch = Callable[[Iterable[SceneGraph]], Iterable[SceneGraph]]
@@ -41,6 +42,10 @@ def convert(
         from scenegpi.data.cypher import write_cypher
 
         return write_cypher(target, graphs, overwrite)
+    if to == "label-studio":
+        from scenegpi.data.label_studio import write_label_studio
+
+        return write_label_studio(target, graphs, overwrite)
     from scenegpi.data.write import write_coco, write_visual_genome
 
     writer = write_coco if to == "coco" else write_visual_genome

@@ -145,6 +145,24 @@ class Store:
         except ValueError as error:
             raise DataError(self.folder, f"image {image}: {error}") from None
 
+    def key(self, image: int) -> str:
+        """What an image is called; DataError where there is none of this number."""
+        about = self._about([int(image)])
+        if not about:
+            raise DataError(self.folder, f"no image with number {image}")
+        return about[int(image)][0]
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of its graphs; where they have several, one of all their names."""
+        self._rows("SELECT 1")
+        every = [Vocabulary.from_dict(each) for each in self._manifest.vocabularies.values()]
+        if len(every) == 1:
+            return every[0]
+        objects = dict.fromkeys(name for each in every for name in each.objects)
+        predicates = dict.fromkeys(name for each in every for name in each.predicates)
+        return Vocabulary(tuple(objects), tuple(predicates))
+
     def images(self, limit: int = 100, offset: int = 0) -> list[Hit]:
         """Images in the order in which they were added."""
         text = f"SELECT image, key, file FROM images ORDER BY image LIMIT {int(limit)} OFFSET {int(offset)}"
