@@ -112,9 +112,7 @@ class Annotating:
             raise HTTPException(404, f"no image {image}") from None
 
     def _own_words(self, graph: SceneGraph) -> SceneGraph:
-        """In the vocabulary of these annotations; 422 where a name is not in it."""
-        if graph.vocabulary == self.vocabulary:
-            return graph
+        """In the vocabulary of these annotations, without scores: a person is sure. 422 for a name that is not in it."""
         words = [graph.vocabulary.predicates[p] for p in graph.relations[:, 2].tolist()]
         unknown = next((name for name in graph.names if name not in self.vocabulary.object_index), None)
         unknown = unknown or next((word for word in words if word not in self.vocabulary.predicate_index), None)

@@ -24,6 +24,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
 from scenegpi.models.shipped import model_vocabulary, shipped_models
 from scenegpi.prediction import Item, Prediction, PredictOptions, Predictor, default_model
+from scenegpi.prediction.defaults import PHOTO
 from scenegpi.serve import schemas
 from scenegpi.serve.batching import FullError, Predictions
 from scenegpi.serve.library import Library
@@ -129,7 +130,10 @@ class Predicting:
         if all(label is None for label in labels):
             return bare
         item, given = self._item(bare, photo)
-        model, _ = self._model(bare.model_copy(update={"model": None}), item, given)
+        named = request.model or self.model
+        if named is not None and named in shipped_models() and not _uses_photos(named):
+            bare = bare.model_copy(update={"model": PHOTO})  # a model of boxes and labels can't name them
+        model, _ = self._model(bare, item, given)
         found: Prediction = await self._wait(model, _options(bare), item)
         if found.graph is None:
             raise HTTPException(422, _without_path(found.problem, photo))
