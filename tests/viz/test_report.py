@@ -6,7 +6,6 @@ import json
 import math
 import re
 from html.parser import HTMLParser
-from importlib.resources import files
 
 import numpy as np
 import pytest

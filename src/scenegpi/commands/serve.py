@@ -24,7 +24,9 @@ def serve(
     ] = None,
     names: Annotated[
         Path | None,
-        typer.Option(help='Labels and predicates to annotate with: JSON {"objects", "predicates"}.', show_default=False),
+        typer.Option(
+            help='Labels and predicates to annotate with: JSON {"objects", "predicates"}.', show_default=False
+        ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; any but loopback needs a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8000,

@@ -102,7 +102,9 @@ class Annotating:
                     convert(open_dataset(lines), target, format)
             except DataError as error:
                 raise HTTPException(422, error.message) from None
-            data = lines.read_bytes() if format == "jsonl" else _zipped(target) if target.is_dir() else target.read_bytes()
+            data = (
+                lines.read_bytes() if format == "jsonl" else _zipped(target) if target.is_dir() else target.read_bytes()
+            )
         return Response(data, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
     def _key(self, image: int) -> str:
@@ -112,7 +114,7 @@ class Annotating:
             raise HTTPException(404, f"no image {image}") from None
 
     def _own_words(self, graph: SceneGraph) -> SceneGraph:
-        """In the vocabulary of these annotations, without scores: a person is sure. 422 for a name that is not in it."""
+        """In the vocabulary of these annotations, and without scores: a person is sure. 422 for an unknown name."""
         words = [graph.vocabulary.predicates[p] for p in graph.relations[:, 2].tolist()]
         unknown = next((name for name in graph.names if name not in self.vocabulary.object_index), None)
         unknown = unknown or next((word for word in words if word not in self.vocabulary.predicate_index), None)

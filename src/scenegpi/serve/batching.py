@@ -72,7 +72,7 @@ class Predictions:
         item: Item,
         own: Callable[[Predictor, Item], Any] | None = None,
     ) -> Future[Any]:
-        """A `Prediction` to come; or with `own`, what it makes of the predictor and the item. FullError if too many wait."""
+        """A `Prediction` to come, or what `own` makes of the predictor and the item; FullError if too many wait."""
         job = _Job(model, options, item, time.monotonic() + self.bounds.seconds, own)
         try:
             self._waiting.put_nowait(job)

@@ -1,6 +1,6 @@
 // Boxes on a photo that can be drawn, moved, resized, named and deleted, by pointer and by keyboard.
 // The parts have the classes of the report's drawing, so that gallery.wire and its style sheet serve here, too.
-import { el, svg } from "./page.js";
+import { el, numbered, svg } from "./page.js";
 
 const SIDE = 600;
 const LEAST = 6;
@@ -56,8 +56,8 @@ export class BoxEditor {
   area(k) { const [x1, y1, x2, y2] = this.boxes[k].box; return (x2 - x1) * (y2 - y1); }
   part(k) { return this.drawing.querySelector(`.box[data-box="${k}"]`); }
   label(k) {
-    const name = this.boxes[k].label || "?";
-    return this.letters ? `${letterOf(k)} ${name}` : name;
+    if (this.letters) return `${letterOf(k)} ${this.boxes[k].label || "?"}`;
+    return numbered(this.boxes.map(({ label }) => label || "?"))[k];
   }
 
   frame(k) {

@@ -60,7 +60,7 @@ export class Scene {
     const row = el("li", { class: "row" }, button);
     if (this.find) {
       const triplet = `${quoted(graph.objects[subject].label)} ${quoted(predicate)} ${quoted(graph.objects[object].label)}`;
-      const find = el("button", { type: "button", class: "find", "aria-label": `All pictures with ${triplet}` }, "all");
+      const find = el("button", { type: "button", class: "find", "aria-label": `All pictures with ${triplet}` }, "find all");
       find.addEventListener("click", () => this.find(triplet));
       row.append(find);
     }
