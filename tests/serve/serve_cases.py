@@ -57,7 +57,7 @@ def call(url: str, body=None, method: str | None = None, headers: dict | None = 
             status, content, said = answer.status, answer.read(), answer.headers
     except urllib.error.HTTPError as error:
         status, content, said = error.code, error.read(), error.headers
-    plain = json.loads(content) if "json" in said.get("content-type", "") and content[:1] in b"{[" else content
+    plain = json.loads(content) if said.get("content-type") == "application/json" else content
     return status, plain, {key.lower(): value for key, value in said.items()}
 
 
