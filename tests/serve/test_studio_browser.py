@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from selenium.common.exceptions import StaleElementReferenceException
 
 from scenegpi.viz.report.screenshot import open_browser
 from serve.serve_cases import call, running
@@ -46,11 +47,14 @@ def some(view, selector):
     return view.find_elements(By.CSS_SELECTOR, selector)
 
 
-def until(check, seconds=90):
+def until(check, seconds=300):
     """Waits for a page that waits for a server; the result of the check."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        found = check()
+        try:
+            found = check()
+        except (StaleElementReferenceException, IndexError):  # the page was just drawn anew
+            found = None
         if found:
             return found
         time.sleep(0.05)
@@ -58,7 +62,9 @@ def until(check, seconds=90):
 
 
 def names(view, selector):
-    return [each.text for each in some(view, selector)]
+    return view.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector
+    )
 
 
 def test_try_a_picture(open_at, browser):

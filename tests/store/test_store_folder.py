@@ -172,3 +172,16 @@ def test_photos_are_found_in_their_folders_only(tmp_path):
     )
     found = {hit.key: store.photo(hit) for hit in store.images()}
     assert found == {"1": tmp_path / "photos" / "a.jpg", "2": None, "3": None}
+
+
+def test_a_query_that_takes_too_long_is_ended(tmp_path):
+    store = Store(tmp_path / "s", seconds=0.05)
+    labels = ["man"] * 40
+    boxes = [[i, 0, i + 9, 9] for i in range(40)]
+    rows = [(i, j, "riding") for i in range(40) for j in range(40)]
+    store.add([SceneGraph(boxes, labels, WORDS, rows, image_id=k) for k in range(4)])
+    slow = " and ".join(f"?{a} riding ?{b}" for a, b in zip("abcdef", "bcdefg", strict=True))
+    with pytest.raises(DataError, match=r"takes more than 0\.05 s"):
+        store.search(slow)
+    store.seconds = None
+    assert store.search("man riding man").images == 4

@@ -75,32 +75,31 @@ def search(
     else:
         answer = place.search(str(query), limit)
     if out is not None and out.suffix.lower() == ".json":
-        write_json(out, as_json(place, answer))
+        write_json(out, _as_json(place, answer))
     elif out is not None:
         from scenegpi.store.contact_sheet import draw_hits
 
         draw_hits(place, answer, out)
     if json:
-        say_json(as_json(place, answer))
+        say_json(_as_json(place, answer))
     else:
         _print(place, answer, ranked=graph is not None)
         if out is not None:
             say(f"{out}: written")
 
 
-def as_json(store: Store, answer: Answer) -> dict[str, Any]:
-    """An answer in plain values."""
+def _as_json(store: Store, answer: Answer) -> dict[str, Any]:
+    """An answer in plain values, with the labels of the objects of each match."""
+    graphs = store.graphs(hit.image for hit in answer.hits)
     return {
         "query": str(answer.query),
         "images": answer.images,
         "notes": list(answer.notes),
-        "hits": [hit_json(store, hit) for hit in answer.hits],
+        "hits": [_hit_json(hit, graphs[hit.image].names) for hit in answer.hits],
     }
 
 
-def hit_json(store: Store, hit: Hit) -> dict[str, Any]:
-    """A hit in plain values, with the labels of the objects of its matches."""
-    names = store.graph(hit.image).names if hit.matches else []
+def _hit_json(hit: Hit, names: list[str]) -> dict[str, Any]:
     return {
         "image": hit.image,
         "key": hit.key,
@@ -135,8 +134,9 @@ def _print(store: Store, answer: Answer, ranked: bool) -> None:
     table = Table()
     for name, side in (("image", "left"), ("score", "right"), ("matches", "right"), ("best match", "left")):
         table.add_column(name, justify=side)  # type: ignore[arg-type]
+    graphs = store.graphs(hit.image for hit in answer.hits)
     for hit in answer.hits:
-        names = store.graph(hit.image).names if hit.matches else []
+        names = graphs[hit.image].names
         objects = hit.matches[0].objects if hit.matches else ()
         shown = ", ".join(f"{names[i]} {i}" for i in objects if i is not None)
         row = (hit.file or hit.key, f"{hit.score:.3f}", f"{hit.count}" if hit.matches else "", shown)

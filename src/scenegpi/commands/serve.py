@@ -43,7 +43,7 @@ def serve(
 
     missing = next((name for name in ("fastapi", "uvicorn", "duckdb", "pyarrow") if find_spec(name) is None), None)
     if missing is not None:
-        raise DataError("serve", f"needs {missing}: pip install 'scenegpi[serve]'")
+        raise DataError("serve", f"needs {missing}: pip install fastapi uvicorn duckdb pyarrow")
     import uvicorn
 
     from scenegpi.files import read_object

@@ -58,7 +58,7 @@ class Studio:
 def create_app(studio: Studio) -> FastAPI:
     """The application; its images, models and annotations are open from its start to its stop."""
     held = ExitStack()
-    library = Library(studio.path, studio.photos)
+    library = Library(studio.path, studio.photos, studio.bounds.seconds)
     held.callback(library.close)
     predictions = Predictions(studio.bounds, studio.device)
 

@@ -93,9 +93,10 @@ class Browsing:
         """Images that a query finds (docs/search.md)."""
         store = self._store()
         answer = store.search(q, limit, offset)
+        graphs = store.graphs(hit.image for hit in answer.hits)
         return schemas.SearchAnswer(
             query=str(answer.query),
-            hits=[self._hit(store, hit) for hit in answer.hits],
+            hits=[_hit(store, hit, graphs[hit.image]) for hit in answer.hits],
             total=answer.images,
             notes=list(answer.notes),
         )
@@ -110,25 +111,25 @@ class Browsing:
             raise HTTPException(404, "there is nothing to search: start the server with a store or a data set")
         return self.library.store
 
-    def _hit(self, store: Store, hit: Hit) -> schemas.HitInfo:
-        graph = store.graph(hit.image)
-        matches = []
-        for match in hit.matches:
-            ends = match.objects
-            boxes: list[Any] = [None if i is None else tuple(graph.boxes[i].tolist()) for i in ends]
-            labels = [None if i is None else graph.names[i] for i in ends]
-            matches.append(schemas.MatchInfo(objects=list(ends), labels=labels, boxes=boxes, score=match.score))
-        return schemas.HitInfo(
-            image=hit.image,
-            key=hit.key,
-            file=hit.file,
-            photo=store.photo(hit) is not None,
-            score=hit.score,
-            count=hit.count,
-            width=graph.width,
-            height=graph.height,
-            matches=matches,
-        )
+
+def _hit(store: Store, hit: Hit, graph: SceneGraph) -> schemas.HitInfo:
+    matches = []
+    for match in hit.matches:
+        ends = match.objects
+        boxes: list[Any] = [None if i is None else tuple(graph.boxes[i].tolist()) for i in ends]
+        labels = [None if i is None else graph.names[i] for i in ends]
+        matches.append(schemas.MatchInfo(objects=list(ends), labels=labels, boxes=boxes, score=match.score))
+    return schemas.HitInfo(
+        image=hit.image,
+        key=hit.key,
+        file=hit.file,
+        photo=store.photo(hit) is not None,
+        score=hit.score,
+        count=hit.count,
+        width=graph.width,
+        height=graph.height,
+        matches=matches,
+    )
 
 
 def _draw(answer: schemas.ImageGraph, graph: SceneGraph) -> None:

@@ -40,9 +40,10 @@ class Library:
     Args:
         path: a store, a data set, or a folder of photos; None for no images.
         photos: where photos are, if not where the data says.
+        seconds: that a search may take.
     """
 
-    def __init__(self, path: Path | None = None, photos: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, photos: Path | None = None, seconds: float | None = None) -> None:
         self.store: Store | None = None
         self._files: list[Path] = []
         self._root: Path | None = None
@@ -53,13 +54,13 @@ class Library:
         if path is None:
             self.kind = "nothing"
         elif is_store(path):
-            self.kind, self.store = "store", Store(path, folders)
+            self.kind, self.store = "store", Store(path, folders, seconds)
         elif path.is_dir() and (found := _photo_files(path)) and not _is_dataset(path):
             self.kind, self._root, self._files = "photos", path.resolve(), found
         else:
             dataset = open_dataset(path, images=photos)
             self._own = tempfile.TemporaryDirectory(prefix="scenegpi-")
-            self.kind, self.store = "data", Store(Path(self._own.name) / "store", folders)
+            self.kind, self.store = "data", Store(Path(self._own.name) / "store", folders, seconds)
             self.store.add(dataset, dataset.images.folders)
         self.name = "" if path is None else path.name or path.resolve().name
 

@@ -1,4 +1,4 @@
-"""Pictures of the studio for the pages, in headless Chromium: `python -m scenegpi.serve.screenshots SCENES docs/images`.
+"""Pictures of the studio for the pages: `python -m scenegpi.serve.screenshots SCENES docs/images`, in Chromium.
 
 SCENES is a folder of rendered scenes (`scenegpi data render`). It needs what `scenegpi.viz.report.screenshot` needs.
 """

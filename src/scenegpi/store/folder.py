@@ -74,7 +74,7 @@ def part_path(folder: Path, table: str, part: int) -> Path:
 def connect() -> DuckDBPyConnection:
     """A database in memory; DataError that says what to install where DuckDB is missing."""
     if find_spec("duckdb") is None or find_spec("pyarrow") is None:
-        raise DataError("store", "needs duckdb and pyarrow: pip install 'scenegpi[search]'")
+        raise DataError("store", "needs duckdb and pyarrow: pip install duckdb pyarrow")
     duckdb = import_module("duckdb")
     connection: DuckDBPyConnection = duckdb.connect(config={"memory_limit": MEMORY, "threads": 2})
     connection.execute("SET enable_progress_bar = false")

@@ -68,10 +68,11 @@ class Store:
     Args:
         folder: where it is; made when graphs are added.
         photos: folders of photos, instead of those that were noted when graphs were added.
+        seconds: that a query may take; None for any time.
     """
 
-    def __init__(self, folder: str | Path, photos: Iterable[Path | str] = ()) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, photos: Iterable[Path | str] = (), seconds: float | None = None) -> None:
+        self.folder, self.seconds = Path(folder), seconds
         self._given = tuple(photos)
         self._lock = threading.Lock()
         self._seen = -1
@@ -120,30 +121,42 @@ class Store:
 
     def graph(self, image: int) -> SceneGraph:
         """The graph of an image by its number, with boxes and scores in single precision."""
-        found = self._rows("SELECT id, file, width, height, vocabulary FROM images WHERE image = ?", [int(image)])
+        found = self.graphs([image])
         if not found:
             raise DataError(self.folder, f"no image with number {image}")
-        given, file, width, height, reference = found[0]
-        try:
-            vocabulary = Vocabulary.from_dict(self._manifest.vocabularies.get(reference))
-            columns = "label, x1, y1, x2, y2, score"
-            objects = self._rows(f"SELECT {columns} FROM objects WHERE image = ? ORDER BY object", [int(image)])
-            columns = "subject, object, predicate, predicate_score"
-            rows = self._rows(f"SELECT {columns} FROM relations WHERE image = ?", [int(image)])
-            return SceneGraph(
-                np.array([row[1:5] for row in objects], dtype=np.float64).reshape(-1, 4),
-                [row[0] for row in objects],
-                vocabulary,
-                [row[:3] for row in rows],
-                scores=np.array([row[5] for row in objects], dtype=np.float32),
-                relation_scores=np.array([row[3] for row in rows], dtype=np.float32),
-                image_id=None if given is None else json.loads(given),
-                file=file,
-                width=width,
-                height=height,
-            )
-        except ValueError as error:
-            raise DataError(self.folder, f"image {image}: {error}") from None
+        return found[int(image)]
+
+    def graphs(self, images: Iterable[int]) -> dict[int, SceneGraph]:
+        """The graphs of some images by their numbers: one pass over the tables for all."""
+        among = ", ".join(str(int(image)) for image in images)
+        if not among:
+            return {}
+        about = self._rows(f"SELECT image, id, file, width, height, vocabulary FROM images WHERE image IN ({among})")
+        columns = "image, label, x1, y1, x2, y2, score"
+        objects = _by_image(
+            self._rows(f"SELECT {columns} FROM objects WHERE image IN ({among}) ORDER BY image, object")
+        )
+        columns = "image, subject, object, predicate, predicate_score"
+        relations = _by_image(self._rows(f"SELECT {columns} FROM relations WHERE image IN ({among})"))
+        found: dict[int, SceneGraph] = {}
+        for image, given, file, width, height, reference in about:
+            rows, links = objects.get(image, []), relations.get(image, [])
+            try:
+                found[int(image)] = SceneGraph(
+                    np.array([row[1:5] for row in rows], dtype=np.float64).reshape(-1, 4),
+                    [row[0] for row in rows],
+                    Vocabulary.from_dict(self._manifest.vocabularies.get(reference)),
+                    [row[:3] for row in links],
+                    scores=np.array([row[5] for row in rows], dtype=np.float32),
+                    relation_scores=np.array([row[3] for row in links], dtype=np.float32),
+                    image_id=None if given is None else json.loads(given),
+                    file=file,
+                    width=width,
+                    height=height,
+                )
+            except ValueError as error:
+                raise DataError(self.folder, f"image {image}: {error}") from None
+        return found
 
     def key(self, image: int) -> str:
         """What an image is called; DataError where there is none of this number."""
@@ -208,10 +221,17 @@ class Store:
         with self._lock:
             self._refresh()
             assert self._connection is not None
+            timer = threading.Timer(self.seconds or 0.0, self._connection.interrupt)
+            if self.seconds is not None:
+                timer.start()
             try:
                 return self._connection.execute(text, list(values)).fetchall()
+            except duckdb.InterruptException:
+                raise DataError(self.folder, f"the query takes more than {self.seconds:g} s") from None
             except duckdb.Error as error:
                 raise DataError(self.folder, f"cannot be searched ({str(error).splitlines()[0]})") from None
+            finally:
+                timer.cancel()
 
     def _refresh(self) -> None:
         """Opens the tables, again where `store.json` has changed."""
@@ -230,3 +250,11 @@ class Store:
         counts = {(s, p, o): int(count) for s, p, o, count in triplets}
         self._words = StoreWords({label: int(count) for label, count in labels}, counts)
         self._seen = seen
+
+
+def _by_image(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
+    """Rows without their first column, by it."""
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    for image, *rest in rows:
+        found.setdefault(int(image), []).append(tuple(rest))
+    return found
