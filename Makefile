@@ -54,6 +54,9 @@ pictures: $(STAMP)
 	$(BIN)/scenegpi eval --model rendered --data $(SCENES) --split test --task sgcls --json out/pictures/eval.json
 	$(BIN)/scenegpi report out/pictures/eval.json --out out/pictures/report.html
 	$(BIN)/python -m scenegpi.viz.report.screenshot "out/pictures/report.html#scene-8-box-0" docs/images/report.png
+	$(BIN)/scenegpi index $(SCENES) --out out/pictures/store
+	$(BIN)/scenegpi search out/pictures/store "person riding *" --limit 8 --out docs/images/search.png
+	$(BIN)/python -m scenegpi.serve.screenshots $(SCENES) docs/images
 
 # The site: built without a network, complete without one. mkdocs is not part of the usual set-up.
 DOCS := .venv/docs-installed

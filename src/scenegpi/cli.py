@@ -16,6 +16,8 @@ from scenegpi.commands import data, demo, figure, models, report, train, words
 from scenegpi.commands.eval import eval_command
 from scenegpi.commands.experiment import labelling
 from scenegpi.commands.predict import EPILOG, predict
+from scenegpi.commands.search import index, search
+from scenegpi.commands.serve import serve
 
 HELP = """Scene graphs from images, by permutation-invariant structured prediction.
 
@@ -40,6 +42,9 @@ app.command("predict", epilog=EPILOG)(predict)
 app.command("train")(train.train)
 app.command("models")(models.models)
 app.command("report")(report.report)
+app.command("index")(index)
+app.command("search")(search)
+app.command("serve")(serve)
 experiment = typer.Typer(help="The experiments of the paper.", no_args_is_help=True)
 experiment.command("labelling")(labelling)
 app.add_typer(experiment, name="experiment")

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from html.parser import HTMLParser
-from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from scenegpi.models.checkpoint import save_model
 from scenegpi.viz.report.charts import curves, dot_plot, known_series, nice_range
 from scenegpi.viz.report.exhibit import Exhibit, choose, middle
 from scenegpi.viz.report.markup import Html, data_block, h, source_hash
-from scenegpi.viz.report.page import render
+from scenegpi.viz.report.page import asset, render
 from scenegpi.viz.report.source import read_source
 from training.training_cases import data_file, small_config
 from viz.report_cases import hostile_graphs, hostile_model, make_report
@@ -84,7 +83,7 @@ def page(tmp_path_factory) -> str:
 
 def test_the_policy_names_the_page_s_own_script_and_style_and_nothing_else(page):
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page).group(1)
-    style, script = (files("scenegpi.viz.report").joinpath(f"report.{kind}").read_text() for kind in ("css", "js"))
+    style, script = asset("base.css") + asset("report.css"), asset("gallery.js") + asset("report.js")
     assert f"<style>{style}</style>" in page
     assert f"<script>{script}</script>" in page
     assert f"style-src {source_hash(style)};" in policy

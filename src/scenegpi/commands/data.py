@@ -112,7 +112,9 @@ def validate(
 def convert(
     path: Source,
     target: Annotated[Path, typer.Argument(help="What to write: x.jsonl, x.json (COCO) or a folder (Visual Genome).")],
-    to: Annotated[str | None, typer.Option(help="jsonl, coco or visual-genome.", show_default=False)] = None,
+    to: Annotated[
+        str | None, typer.Option(help="jsonl, coco, visual-genome, label-studio or cypher.", show_default=False)
+    ] = None,
     force: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
     format: Format = None,
     split: Split = None,
@@ -125,7 +127,7 @@ def convert(
     sizes: Sizes = None,
     strict: Strict = False,
 ) -> None:
-    """Convert a data set from any known format to JSON lines, COCO or Visual Genome."""
+    """Convert a data set from any known format to JSON lines, COCO, Visual Genome or a graph database's files."""
     from scenegpi.data import convert as write
 
     dataset = _open(

@@ -14,6 +14,8 @@ WRITERS = {
     "jsonl": "scenegpi JSON lines (a file)",
     "visual-genome": "VG-SGG.h5 with VG-SGG-dicts.json and image_data.json (a folder)",
     "coco": "COCO JSON with rel_annotations (a file)",
+    "label-studio": "Label Studio's JSON, boxes and relations (a file)",
+    "cypher": "CSV files and load.cypher for a graph database (a folder)",
 }
 Watch = Callable[[Iterable[SceneGraph]], Iterable[SceneGraph]]
 
@@ -36,6 +38,14 @@ def convert(
     splits = dataset.split_codes().tolist()
     if to == "jsonl":
         return write_jsonl(target, graphs, splits, overwrite)
+    if to == "cypher":
+        from scenegpi.data.cypher import write_cypher
+
+        return write_cypher(target, graphs, overwrite)
+    if to == "label-studio":
+        from scenegpi.data.label_studio import write_label_studio
+
+        return write_label_studio(target, graphs, overwrite)
     from scenegpi.data.write import write_coco, write_visual_genome
 
     writer = write_coco if to == "coco" else write_visual_genome

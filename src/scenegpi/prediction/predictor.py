@@ -138,7 +138,7 @@ class Predictor:
         prediction = next(self.stream([Item(image, graph)]))
         if prediction.graph is None:
             raise GraphError(prediction.problem)
-        if prediction.names and not len(prediction.graph):
+        if boxes is not None and prediction.names and not len(prediction.graph):
             raise GraphError(f"boxes: none left: {'; '.join(prediction.left_out)}")
         for reason, count in prediction.left_out.items():
             log.warning("%d of %s left out: %s", count, counted(prediction.names.total(), "box"), reason)

@@ -114,20 +114,20 @@ def find_match(name: str, target: Vocabulary, words: WordVectors | None, thresho
 def _candidates(word: str) -> Iterator[tuple[How, str]]:
     """Names to look for instead of a plain one, the surest first."""
     yield "same", word
-    ways: dict[How, Callable[[str], Iterator[str]]] = {"form": _forms, "synonym": _synonyms, "kind": _kinds}
+    ways: dict[How, Callable[[str], Iterator[str]]] = {"form": forms, "synonym": synonyms_of, "kind": kinds_of}
     for how, way in ways.items():
         yield from ((how, other) for other in way(word))
-    head = _head(word)
-    if head != word and word not in reviewed().apart:
-        yield from (("head", other) for other in (head, *_forms(head), *_synonyms(head)))
+    last = head(word)
+    if last != word and word not in reviewed().apart:
+        yield from (("head", other) for other in (last, *forms(last), *synonyms_of(last)))
 
 
-def _head(word: str) -> str:
+def head(word: str) -> str:
     """The word that says what a thing is: of "coffee table" the last; remarks in brackets don't count."""
     return (word.partition(" (")[0].split() or [word])[-1]
 
 
-def _forms(word: str) -> Iterator[str]:
+def forms(word: str) -> Iterator[str]:
     """The same noun in the other number, of its last word."""
     start, space, last = word.rpartition(" ")
     for one, other in reviewed().irregular.items():
@@ -141,14 +141,16 @@ def _forms(word: str) -> Iterator[str]:
     yield from (f"{start}{space}{ending}" for ending in endings if len(ending) > 2)
 
 
-def _synonyms(word: str) -> Iterator[str]:
-    for form in (word, *_forms(word)):
+def synonyms_of(word: str) -> Iterator[str]:
+    """Other words for the same thing, in both numbers."""
+    for form in (word, *forms(word)):
         for other in reviewed().synonyms.get(form, ()):
-            yield from (other, *_forms(other))
+            yield from (other, *forms(other))
 
 
-def _kinds(word: str) -> Iterator[str]:
-    for form in (word, *_forms(word)):
+def kinds_of(word: str) -> Iterator[str]:
+    """What it is a kind of."""
+    for form in (word, *forms(word)):
         yield from reviewed().kinds.get(form, ())
 
 
@@ -158,7 +160,7 @@ def _nearest(name: str, word: str, labels: Sequence[str], words: WordVectors, th
     The mean is what all words share; other words of a name say whose or what for, and would lead to a bottle from a
     bottle opener.
     """
-    query = words.vector(_head(word))
+    query = words.vector(head(word))
     if not query.any():
         return Match(name, None, "none", "no name like it, and word vectors don't know it")
     middle = words.vectors.mean(axis=0)

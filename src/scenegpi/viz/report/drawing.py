@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from scenegpi.graph import SceneGraph
-from scenegpi.metrics.explain import Explained
 from scenegpi.viz.arrange import Arrangement, arrange
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import COLOURS, text_on
@@ -23,6 +22,8 @@ from scenegpi.viz.text import numbered, text_sizes
 SIDE, UNIT = 600.0, 100.0
 """Width of a drawing in its own units, and how many of them make an inch."""
 LONGEST_SIDE, QUALITY = 720, 78
+KINDS = {"right": ", in the ground truth", "plain": "", "wrong": ", not in the ground truth", "missed": ", missed"}
+"""What a triplet is to the ground truth, where there is one, and what a screen reader adds."""
 
 
 def photo_drawing(canvas: Canvas, names: list[str], colours: list[int], title: str) -> Html:
@@ -66,9 +67,9 @@ def photo_drawing(canvas: Canvas, names: list[str], colours: list[int], title: s
 
 
 def graph_drawing(
-    graph: SceneGraph, canvas: Canvas, links: list[tuple[int, int, str]], said: list[Explained], colours: list[int]
+    graph: SceneGraph, canvas: Canvas, links: list[tuple[int, int, str]], kinds: list[str], colours: list[int]
 ) -> Html:
-    """The graph as SVG: entities, and a pill for each triplet that was said or missed."""
+    """The graph as SVG: entities, and a pill for each pair of `links`; `kinds` has a key of KINDS for each link."""
     words: dict[tuple[int, int], list[str]] = {}
     members: dict[tuple[int, int], list[int]] = {}
     for k, (s, o, predicate) in enumerate(links):
@@ -79,25 +80,24 @@ def graph_drawing(
     count = len(graph) + len(words)
     panel = (SIDE / UNIT, float(np.clip(0.17 * count + 1.6, 3.6, 8.0)))
     nodes = arrange(numbered(graph.names), centres, words, panel, points=9.4 if count <= 30 else 8.0)
-    parts = [_link(nodes, k, members[pair], said) for k, pair in enumerate(nodes.links)]
+    parts = [_link(nodes, k, members[pair], kinds) for k, pair in enumerate(nodes.links)]
     for k, i in enumerate(nodes.shown):
         colour = COLOURS[colours[i]]
         lone = i not in nodes.linked
         kind = "node lone" if lone else "node"
         parts.append(_node(nodes, k, colour, lone, class_=kind, data_box=i, aria_label=f"object {nodes.texts[k]}"))
-    parts += [_pill(nodes, k, members[pair], said) for k, pair in enumerate(nodes.links)]
+    parts += [_pill(nodes, k, members[pair], kinds) for k, pair in enumerate(nodes.links)]
     note = h("figcaption", f"{nodes.left_out} boxes without a relation shown are left out") if nodes.left_out else None
     svg = h("svg", *parts, viewBox=f"0 0 {SIDE:g} {panel[1] * UNIT:g}", role="group", aria_label="The graph")
     return h("figure", svg, note, class_="graph")
 
 
-def _verdict(members: list[int], said: list[Explained]) -> str:
-    """right, wrong or missed: the best that can be said of the triplets of one pair."""
-    spoken = [said[k] for k in members if k < len(said)]
-    return "missed" if not spoken else "right" if any(each.rows for each in spoken) else "wrong"
+def _kind(members: list[int], kinds: list[str]) -> str:
+    """The best that can be said of the triplets of one pair."""
+    return min((kinds[k] for k in members), key=list(KINDS).index)
 
 
-def _link(nodes: Arrangement, k: int, members: list[int], said: list[Explained]) -> Html:
+def _link(nodes: Arrangement, k: int, members: list[int], kinds: list[str]) -> Html:
     tail, in_, out, tip = (point * UNIT for point in nodes.arrow(k))
     way = tip - out
     length = max(float(np.hypot(*way)), 1e-6)
@@ -108,7 +108,7 @@ def _link(nodes: Arrangement, k: int, members: list[int], said: list[Explained])
     path = (
         f"M{tail[0]:.1f} {tail[1]:.1f}L{in_[0]:.1f} {in_[1]:.1f}M{out[0]:.1f} {out[1]:.1f}L{head[0]:.1f} {head[1]:.1f}"
     )
-    kind = _verdict(members, said)
+    kind = _kind(members, kinds)
     return h(
         "g",
         h("path", d=path),
@@ -128,17 +128,16 @@ def _node(nodes: Arrangement, k: int, colour: str, lone: bool, **attributes: Any
     return h("g", rect, text, role="button", tabindex=-1, **attributes)
 
 
-def _pill(nodes: Arrangement, k: int, members: list[int], said: list[Explained]) -> Html:
+def _pill(nodes: Arrangement, k: int, members: list[int], kinds: list[str]) -> Html:
     at = len(nodes.shown) + k
     (x, y), (w, tall) = (nodes.at[at] * UNIT).tolist(), (nodes.sizes[at] * UNIT).tolist()
-    size, kind = nodes.points * 1.3, _verdict(members, said)
-    words = {"right": "in the ground truth", "wrong": "not in the ground truth", "missed": "missed"}[kind]
+    size, kind = nodes.points * 1.3, _kind(members, kinds)
     return h(
         "g",
         h("rect", x=x - w / 2, y=y - tall / 2, width=w, height=tall, rx=tall / 2),
         h("text", nodes.texts[at], x=x, y=y + size * 0.35, font_size=size, text_anchor="middle"),
         class_=f"pill {kind}", data_link=" ".join(map(str, members)), role="button", tabindex=-1,
-        aria_label=f"relation {nodes.texts[at]}, {words}",
+        aria_label=f"relation {nodes.texts[at]}{KINDS[kind]}",
     )  # fmt: skip
 
 

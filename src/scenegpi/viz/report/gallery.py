@@ -40,6 +40,7 @@ def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, di
         rows = truth.relations[missed].tolist()
         links += [(s, o, truth.vocabulary.predicates[p]) for s, o, p in rows]
     size = f"{len(graph)} {'box' if len(graph) == 1 else 'boxes'}"
+    kinds = ["right" if each.rows else "wrong" for each in said] + ["missed"] * (len(links) - len(said))
     name = str(truth.file or truth.image_id or f"image {number + 1}")
     total = len(truth.relations)
     head = h(
@@ -55,7 +56,7 @@ def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, di
     stage = h(
         "div",
         photo_drawing(canvas, graph.names, colours, name),
-        graph_drawing(graph, canvas, links, said, colours),
+        graph_drawing(graph, canvas, links, kinds, colours),
         class_="stage",
     )
     lists = h(

@@ -79,8 +79,8 @@ def render(
         h("section", h("h2", title), content, id=name, aria_label=title) if content else None
         for name, title, content in sections
     ]
-    style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("report.css", "report.js"))
-    template = Template(files(__package__).joinpath("report.html").read_text("utf-8"))
+    style, script = asset("base.css") + asset("report.css"), asset("gallery.js") + asset("report.js")
+    template = Template(asset("report.html"))
     policy = (
         f"default-src 'none'; img-src data:; style-src {source_hash(style)}; script-src {source_hash(script)}; "
         "base-uri 'none'; form-action 'none'"
@@ -102,6 +102,11 @@ def render(
         data=data_block("data", data),
         version=join(__version__),
     )
+
+
+def asset(name: str) -> str:
+    """A style sheet, a script or a template that ships; the studio shares base.css and gallery.js."""
+    return files(__package__).joinpath(name).read_text("utf-8")
 
 
 def _facts(source: Source, first: Result | None) -> Html:

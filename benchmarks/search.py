@@ -1,0 +1,166 @@
+"""Search: speed and memory on generated graphs, and retrieval of VRD photos by their annotated graphs.
+
+    python benchmarks/search.py speed --images 1000000 [--store FOLDER] [--json FILE]
+    python benchmarks/search.py vrd --data VRD [--model vrd-photo] [--json FILE]
+
+`speed`: each generated image has 12 objects and 10 relations, with Visual Genome's long tail (Zipf's law over 150
+labels and 50 predicates). Peak memory is that of the whole process.
+
+`vrd` (Johnson et al. 2015): the query is the annotated graph of a test image, and the answer sought is that image among
+all test photos. Photos are predicted from their pixels: annotated boxes, labels and relations found by the model
+(SGCls). A figure is over all test photos whose annotation has a relation; the graph that ranks is never that of the
+annotation, except in the row "annotations", which shows what perfect predictions would give.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scenegpi.data import open_dataset
+from scenegpi.files import write_json
+from scenegpi.graph import SceneGraph
+from scenegpi.store import Store
+from scenegpi.store.folder import is_store
+from scenegpi.vocabulary import Vocabulary
+
+OBJECTS, RELATIONS, BLOCK = 12, 10, 10_000
+LABELS = ["man", "woman", "person", "horse", "hat", "shirt", "dog", "tree", "bench", "street"]
+PREDICATES = ["on", "has", "wearing", "riding", "near", "holding", "in", "under", "behind", "sitting on"]
+WORDS = Vocabulary(
+    LABELS + [f"thing {k}" for k in range(150 - len(LABELS))],
+    PREDICATES + [f"relates {k}" for k in range(50 - len(PREDICATES))],
+    "generated",
+)
+QUERIES = {
+    "one triple": "person riding horse",
+    "three triples": "person ?a riding ?b and ?a wearing hat and ?a near ?c",
+    "three triples, apart": "woman wearing shirt and man riding horse and dog on *",
+    "without": "person ?a riding horse and without ?a wearing hat",
+    "count": "at least 3 person and dog on bench",
+    "anything": "* riding *",
+}
+REPEATS = 5
+
+
+def generated(images: int, seed: int = 0) -> Iterator[SceneGraph]:
+    """Random graphs, made in blocks."""
+    rng = np.random.default_rng(seed)
+    label_share, predicate_share = (1 / np.arange(1, n + 1) for n in (len(WORDS.objects), len(WORDS.predicates)))
+    for start in range(0, images, BLOCK):
+        n = min(BLOCK, images - start)
+        corners = np.sort(rng.uniform(0, 640, (n, OBJECTS, 2, 2)), axis=2).reshape(n, OBJECTS, 4)
+        labels = rng.choice(len(label_share), (n, OBJECTS), p=label_share / label_share.sum()).astype(np.int32)
+        ends = rng.integers(0, OBJECTS, (n, RELATIONS, 2))
+        words = rng.choice(len(predicate_share), (n, RELATIONS, 1), p=predicate_share / predicate_share.sum())
+        relations = np.concatenate([ends, words], axis=2).astype(np.int32)
+        scores = rng.uniform(0.2, 1, (n, OBJECTS)).astype(np.float32)
+        own = rng.uniform(0.1, 1, (n, RELATIONS)).astype(np.float32)
+        for k in range(n):
+            yield SceneGraph.trusted(
+                boxes=corners[k], labels=labels[k], scores=scores[k], relations=relations[k], relation_scores=own[k],
+                vocabulary=WORDS, image_id=start + k, file=f"{start + k}.jpg", width=640, height=640,
+            )  # fmt: skip
+
+
+def speed(images: int, folder: Path | None) -> dict[str, Any]:
+    """Time to index, size on disk, time of queries (median of REPEATS), peak memory."""
+    place = folder or Path(tempfile.mkdtemp()) / "store"
+    store = Store(place)
+    figures: dict[str, Any] = {"images": images}
+    if not is_store(place):
+        _, *figures["index seconds, of the CPU"] = _timed(lambda: store.add(generated(images)))
+        figures["index peak MB"] = _peak()
+    figures["disk MB"] = round(sum(path.stat().st_size for path in place.iterdir()) / 1e6)
+    figures["queries"] = {}
+    for name, text in QUERIES.items():
+        runs = [_timed(partial(store.search, text)) for _ in range(REPEATS)]
+        spent = np.median([run[1:] for run in runs], axis=0).round(3).tolist()
+        figures["queries"][name] = {"query": text, "images": runs[0][0].images, "seconds, of the CPU": spent}
+    query = store.graph(images // 2)
+    found, *spent = _timed(lambda: store.similar(query, limit=1))
+    figures["by a whole graph"] = {"seconds, of the CPU": spent, "first is itself": found[0].key == str(images // 2)}
+    figures["peak MB"] = _peak()
+    if folder is None:
+        shutil.rmtree(place.parent)
+    return figures
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """What it gives, seconds, and seconds of the CPU over all threads (on a busy machine the former are more)."""
+    begun, used = time.perf_counter(), time.process_time()
+    given = work()
+    return given, round(time.perf_counter() - begun, 3), round(time.process_time() - used, 3)
+
+
+def _peak() -> int:
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
+
+
+def vrd(data: Path, model: str) -> dict[str, Any]:
+    """Ranks of the image whose annotation is the query, for each kind of predictions."""
+    from scenegpi.prediction import Item, PredictOptions, Predictor
+
+    dataset = open_dataset(data, split="test")
+    truth = [graph for graph in dataset if len(graph.relations) and dataset.photo_path(graph)]
+    kept = PredictOptions(labels="found", top=100, min_relation=0.0, tidy=False, informative=0.0)
+    predictor = Predictor(model, options=kept)
+    items = (Item(dataset.photo_path(graph), graph.replace(relations=())) for graph in truth)
+    found = [each.graph for each in predictor.stream(items)]
+    if any(graph is None for graph in found):
+        raise SystemExit("a photo could not be predicted")
+    rows = {"annotations": truth, model: [graph for graph in found if graph is not None]}
+    out: dict[str, Any] = {"photos": len(truth)}
+    for name, graphs in rows.items():
+        with tempfile.TemporaryDirectory() as place:
+            store = Store(Path(place) / "store")
+            store.add(graphs)
+            ranks = np.array([_rank(store, graph) for graph in truth])
+        out[name] = {"median rank": float(np.median(ranks))} | {
+            f"R@{k}": round(100 * float((ranks <= k).mean()), 1) for k in (1, 5, 10)
+        }
+    out["by chance"] = {"median rank": (len(truth) + 1) / 2} | {
+        f"R@{k}": round(100 * k / len(truth), 1) for k in (1, 5, 10)
+    }
+    return out
+
+
+def _rank(store: Store, query: SceneGraph) -> int:
+    """Place of the query's own image, from 1; images of the same score before it count half."""
+    key = str(query.image_id if query.image_id is not None else query.file)
+    scores = {hit.key: hit.score for hit in store.similar(query, limit=len(store))}
+    own = scores[key]
+    ties = sum(score == own for score in scores.values()) - 1
+    return 1 + sum(score > own for score in scores.values()) + ties // 2
+
+
+def main() -> None:
+    """Parses, measures, prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["speed", "vrd"])
+    parser.add_argument("--images", type=int, default=100_000)
+    parser.add_argument("--store", type=Path)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--model", default="vrd-photo")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    if args.what == "vrd" and args.data is None:
+        parser.error("vrd needs --data")
+    figures = speed(args.images, args.store) if args.what == "speed" else vrd(args.data, args.model)
+    for name, value in figures.items():
+        print(f"{name}: {value}")
+    if args.json:
+        write_json(args.json, figures)
+
+
+if __name__ == "__main__":
+    main()

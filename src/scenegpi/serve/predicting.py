@@ -1,0 +1,301 @@
+"""POST /api/predict, /api/attention, /api/draw and GET /api/models: from a request to the one `Predictor`, and back."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, HTTPException, Response
+
+from scenegpi.data.detector_results import graph_of
+from scenegpi.data.export import EXPORTS
+from scenegpi.data.photo_files import photo_size
+from scenegpi.errors import DataError, GraphError
+from scenegpi.graph import SceneGraph
+from scenegpi.graph_json import to_dict
+from scenegpi.models.shipped import model_vocabulary, shipped_models
+from scenegpi.prediction import Item, Prediction, PredictOptions, Predictor, default_model
+from scenegpi.prediction.defaults import PHOTO
+from scenegpi.serve import schemas
+from scenegpi.serve.batching import FullError, Predictions
+from scenegpi.serve.library import Library
+from scenegpi.serve.settings import Bounds
+from scenegpi.viz.canvas import Canvas
+from scenegpi.viz.palette import COLOURS, deal_colours
+from scenegpi.viz.report.drawing import graph_drawing
+
+UPLOAD = "photo"
+Request = schemas.PredictRequest
+
+
+class Predicting:
+    """The routes, and what they share.
+
+    Args:
+        predictions: where requests wait.
+        library: whose photos may be named by number.
+        bounds: of one request.
+        model: for requests that name none; None chooses by the input.
+    """
+
+    def __init__(self, predictions: Predictions, library: Library, bounds: Bounds, model: str | None = None) -> None:
+        self.predictions, self.library, self.bounds, self.model = predictions, library, bounds, model
+
+    def router(self) -> APIRouter:
+        """The routes."""
+        router = APIRouter(tags=["predict"])
+        router.post("/api/predict", response_model=schemas.PredictAnswer, responses=_PROBLEMS)(self.predict)
+        router.post("/api/attention", response_model=schemas.AttentionAnswer, responses=_PROBLEMS)(self.attention)
+        router.post("/api/draw", response_class=Response, responses=_PROBLEMS)(self.draw)
+        router.get("/api/models", response_model=schemas.Models)(self.models)
+        return router
+
+    async def predict(self, request: Request) -> schemas.PredictAnswer:
+        """The scene graph of a photo, of boxes, or of both."""
+        with self._photo(request.photo, request.image) as photo:
+            request = await self._named(request, photo)
+            item, given = self._item(request, photo)
+            model, why = self._model(request, item, given)
+            found: Prediction = await self._wait(model, _options(request), item)
+            if found.graph is None:
+                raise HTTPException(422, _without_path(found.problem, photo))
+            return self._answer(request, found, model, why, given)
+
+    async def attention(self, request: Request) -> schemas.AttentionAnswer:
+        """What the model's objects attend to, for the same request."""
+        from scenegpi.viz.attention import attention
+
+        def run(predictor: Predictor, item: Item) -> Any:
+            graph, task = predictor.prepare(item)
+            whole = Predictor(predictor.model, options=PredictOptions.scoring(task), device=predictor.model.device)
+            return attention(whole, graph)
+
+        with self._photo(request.photo, request.image) as photo:
+            request = await self._named(request, photo)
+            item, given = self._item(request, photo)
+            model, _ = self._model(request, item, given)
+            try:
+                found = await self._wait(model, _options(request), item, run)
+            except GraphError as error:
+                raise HTTPException(422, _without_path(str(error), photo)) from None
+        return schemas.AttentionAnswer(neighbours=found.neighbours.tolist(), nodes=found.nodes.tolist())
+
+    def draw(self, request: schemas.DrawRequest) -> Response:
+        """A graph as a picture with its photo, as GraphML, or as JSON."""
+        graph = read_graph(request.graph, self.bounds.boxes)
+        if request.format == "json":
+            return Response(graph.to_json() + "\n", media_type="application/json")
+        if request.format == "graphml":
+            return Response(EXPORTS["graphml"].text(graph), media_type="application/xml")
+        from scenegpi.viz.picture import picture
+
+        with self._photo(request.photo, request.image) as photo:
+            sheet = picture(graph, photo)
+            if request.format == "svg":
+                return Response(sheet.svg(), media_type="image/svg+xml")
+            return Response(sheet.png(), media_type="image/png")
+
+    def models(self) -> schemas.Models:
+        """The models that requests may name."""
+        names = list(dict.fromkeys([*([self.model] if self.model else []), *shipped_models()]))
+        found = []
+        for name in names:
+            words = model_vocabulary(name)
+            found.append(
+                schemas.ModelInfo(
+                    name=name, photos=_uses_photos(name), objects=list(words.objects), predicates=list(words.predicates)
+                )
+            )
+        return schemas.Models(models=found)
+
+    async def _named(self, request: Request, photo: Path | None) -> Request:
+        """With names for boxes that have none while others do: those are found in the photo first."""
+        labels = request.labels
+        if not labels or not request.boxes or None not in labels:
+            return request
+        if len(labels) != len(request.boxes):
+            raise HTTPException(422, f"labels: {len(labels)} for {len(request.boxes)} boxes")
+        if photo is None:
+            raise HTTPException(422, "labels: boxes without a name need a photo")
+        bare = request.model_copy(update={"labels": None, "scores": None})
+        if all(label is None for label in labels):
+            return bare
+        item, given = self._item(bare, photo)
+        named = request.model or self.model
+        if named is not None and named in shipped_models() and not _uses_photos(named):
+            bare = bare.model_copy(update={"model": PHOTO})  # a model of boxes and labels can't name them
+        model, _ = self._model(bare, item, given)
+        found: Prediction = await self._wait(model, _options(bare), item)
+        if found.graph is None:
+            raise HTTPException(422, _without_path(found.problem, photo))
+        names = [name or own for name, own in zip(labels, found.graph.names, strict=True)]
+        return request.model_copy(update={"labels": names})
+
+    async def _wait(
+        self, model: str, options: PredictOptions, item: Item, own: Callable[[Predictor, Item], Any] | None = None
+    ) -> Any:
+        try:
+            future = self.predictions.submit(model, options, item, own)
+        except FullError:
+            raise HTTPException(429, "too many requests wait; try again", {"Retry-After": "1"}) from None
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self.bounds.seconds)
+        except (TimeoutError, CancelledError, asyncio.CancelledError):
+            raise HTTPException(503, f"not answered within {self.bounds.seconds:g} s", {"Retry-After": "5"}) from None
+
+    @contextmanager
+    def _photo(self, data: str | None, image: int | None) -> Iterator[Path | None]:
+        """A file with the photo of a request, gone afterwards; or that of an image of the library."""
+        if data is None:
+            yield None if image is None else self.library.photo(image)
+            return
+        if image is not None:
+            raise HTTPException(422, "photo: give either a photo or the number of an image")
+        try:
+            content = base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            raise HTTPException(422, "photo: not base64") from None
+        with tempfile.TemporaryDirectory(prefix="scenegpi-") as folder:
+            path = Path(folder) / UPLOAD
+            path.write_bytes(content)
+            try:
+                width, height = photo_size(path)
+            except DataError as error:
+                raise HTTPException(422, f"photo: {error.message}") from None
+            if width * height > self.bounds.pixels:
+                raise HTTPException(422, f"photo: {width:,} x {height:,} pixels, at most {self.bounds.pixels:,}")
+            yield path
+
+    def _item(self, request: Request, photo: Path | None) -> tuple[Item, SceneGraph | None]:
+        if request.boxes is None:
+            if request.labels or request.scores:
+                raise HTTPException(422, "boxes: labels and scores need boxes")
+            if photo is None:
+                raise HTTPException(422, "photo: give a photo, boxes, or both")
+            return Item(photo, None, UPLOAD), None
+        if not request.boxes:
+            raise HTTPException(422, "boxes: none; leave them out to have them found")
+        labels = None if request.labels is None else [str(label) for label in request.labels]
+        sized: dict[str, Any] = {"width": request.width, "height": request.height}
+        boxes = np.array(request.boxes, dtype=np.float64)
+        ordered = np.concatenate([np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])], 1)
+        given = graph_of(ordered, None, labels=labels, **sized)
+        if request.scores is not None:
+            if labels is None:
+                raise HTTPException(422, "scores: without labels")
+            given = given.replace(scores=np.array(request.scores))
+        return Item(photo, given, UPLOAD), given
+
+    def _model(self, request: Request, item: Item, given: SceneGraph | None) -> tuple[str, str]:
+        named = request.model or self.model
+        if named is not None:
+            if named not in shipped_models() and named != self.model:
+                raise HTTPException(422, f"model: no model {named!r:.60}; see /api/models")
+            return named, ""
+        labels = None if given is None else given.vocabulary
+        return default_model(item.photo is not None, labels, given is not None and given.scores is not None)
+
+    def _answer(
+        self, request: Request, found: Prediction, model: str, why: str, given: SceneGraph | None
+    ) -> schemas.PredictAnswer:
+        graph = found.graph
+        assert graph is not None
+        kept = list(range(len(graph)))
+        if given is not None and len(graph) < len(given):
+            kept = _kept(given, graph)
+        shown = replace_fields(graph)
+        notes = [f"{count} left out: {reason}" for reason, count in found.left_out.items()]
+        canvas = Canvas.of(graph)
+        colours = deal_colours(canvas.boxes)
+        return schemas.PredictAnswer(
+            graph=to_dict(shown),
+            kept=kept,
+            model=model,
+            why=why,
+            photo_read=found.photo_read,
+            notes=notes + ([found.why_unread] if found.why_unread else []),
+            pairs=pairs_of(graph, request.alternatives) if request.alternatives else [],
+            drawing=drawn(shown, canvas, colours) if request.drawing else None,
+            colours=[COLOURS[k] for k in colours],
+        )
+
+
+def replace_fields(graph: SceneGraph) -> SceneGraph:
+    """Without distributions, which are large."""
+    return graph.with_fields(label_dist=None, pairs=None, pair_dist=None)
+
+
+def drawn(graph: SceneGraph, canvas: Canvas, colours: list[int]) -> str:
+    """The graph as the report draws it; triplet k is relation k."""
+    links = [(s, o, graph.vocabulary.predicates[p]) for s, o, p in graph.relations.tolist()]
+    return str(graph_drawing(graph, canvas, links, ["plain"] * len(links), colours)) if len(graph) else ""
+
+
+def pairs_of(graph: SceneGraph, count: int) -> list[schemas.Pair]:
+    """Of every ordered pair, how probable it is that it is related, and its likeliest predicates."""
+    if graph.pairs is None or graph.pair_dist is None:
+        return []
+    names, out = graph.vocabulary.predicates, []
+    best = np.argsort(-graph.pair_dist[:, 1:], axis=1, kind="stable")[:, :count]
+    for (s, o), row, order in zip(graph.pairs.tolist(), graph.pair_dist.tolist(), best.tolist(), strict=True):
+        chosen = [(names[p], round(row[p + 1], 5)) for p in order]
+        out.append(schemas.Pair(subject=s, object=o, related=round(1 - row[0], 5), predicates=chosen))
+    return out
+
+
+def read_graph(data: dict[str, Any], most: int) -> SceneGraph:
+    """A graph of a request; 422 where it makes no sense."""
+    try:
+        graph = SceneGraph.from_dict(data)
+    except (GraphError, ValueError, TypeError, OverflowError) as error:
+        raise HTTPException(422, f"graph: {error}") from None
+    if len(graph) > most:
+        raise HTTPException(422, f"graph: {len(graph)} boxes, at most {most}")
+    if len(graph.relations) > 20 * most:
+        raise HTTPException(422, f"graph: {len(graph.relations)} relations, at most {20 * most}")
+    return graph
+
+
+def _kept(given: SceneGraph, graph: SceneGraph) -> list[int]:
+    """Places in `given` of the boxes of `graph`, which are some of them in their order."""
+    kept, at = [], 0
+    for box in graph.boxes.tolist():
+        while given.boxes[at].tolist() != box:
+            at += 1
+        kept.append(at)
+        at += 1
+    return kept
+
+
+def _options(request: Request) -> PredictOptions:
+    base = PredictOptions(informative=request.informative, top=request.top, min_relation=request.min_relation)
+    return replace(base, distributions=True)
+
+
+def _without_path(problem: str, photo: Path | None) -> str:
+    """A problem without where this server keeps things."""
+    return problem.replace(str(photo), UPLOAD) if photo is not None else problem
+
+
+def _uses_photos(name: str) -> bool:
+    from scenegpi.files import read_object
+    from scenegpi.models.shipped import find_model
+
+    model = read_object(find_model(name) / "config.json").get("model")
+    return isinstance(model, dict) and bool(model.get("vision"))
+
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    422: {"description": "Input that can't be used; `detail` says why in one line."},
+    429: {"description": "Too many requests wait."},
+    503: {"description": "Not answered in time."},
+}

@@ -1,0 +1,220 @@
+"""What requests and answers look like; the interface at /docs is made from these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from scenegpi.serve.settings import Bounds
+
+MOST_BOXES = Bounds.boxes
+MOST_BASE64 = Bounds.body
+Coordinate = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
+Box = tuple[Coordinate, Coordinate, Coordinate, Coordinate]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Side = Annotated[int, Field(ge=1, le=100_000)]
+Number = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class Strict(BaseModel):
+    """Unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PredictRequest(Strict):
+    """A photo, boxes, or both."""
+
+    photo: Annotated[str | None, Field(description="A picture file, base64.", max_length=MOST_BASE64)] = None
+    image: Annotated[Number | None, Field(description="Or the number of an image of this server.")] = None
+    boxes: Annotated[
+        list[Box] | None, Field(description="x1, y1, x2, y2 in pixels; none: they are found.", max_length=MOST_BOXES)
+    ] = None
+    labels: Annotated[
+        list[Name | None] | None,
+        Field(description="A name for each box, or null: found in the photo.", max_length=MOST_BOXES),
+    ] = None
+    scores: Annotated[
+        list[Share] | None, Field(description="How sure each label is; it may change then.", max_length=MOST_BOXES)
+    ] = None
+    width: Annotated[Side | None, Field(description="Of the image that the boxes refer to.")] = None
+    height: Side | None = None
+    model: Annotated[Name | None, Field(description="One of /api/models; by default one that suits.")] = None
+    informative: Annotated[Share, Field(description="How much rare predicates are preferred.")] = 0.3
+    top: Annotated[int, Field(ge=0, le=500, description="At most this many relations.")] = 20
+    min_relation: Annotated[Share, Field(description="Leave out relations that score less.")] = 0.1
+    alternatives: Annotated[int, Field(ge=0, le=10, description="Predicates listed for each pair.")] = 0
+    drawing: Annotated[bool, Field(description="Also give the graph as SVG.")] = False
+
+
+class Pair(Strict):
+    """What may relate an ordered pair of boxes: P(related), and the likeliest predicates with their probabilities."""
+
+    subject: int
+    object: int
+    related: float
+    predicates: list[tuple[str, float]]
+
+
+class PredictAnswer(Strict):
+    """The graph in the JSON form of docs/formats.md; `kept` are the given boxes that it has, by their places."""
+
+    graph: dict[str, Any]
+    kept: list[int]
+    model: str
+    why: str = ""
+    photo_read: bool
+    notes: list[str]
+    pairs: list[Pair]
+    drawing: str | None = None
+    colours: list[str]
+
+
+class AttentionAnswer(Strict):
+    """`neighbours` (N, N): what each object attends to; `nodes` (N,): what the graph vector attends to."""
+
+    neighbours: list[list[float]]
+    nodes: list[float]
+
+
+class DrawRequest(Strict):
+    """A graph to be written as a file."""
+
+    graph: Annotated[dict[str, Any], Field(description="In the JSON form of docs/formats.md.")]
+    format: Literal["png", "svg", "graphml", "json"] = "png"
+    photo: Annotated[str | None, Field(description="A picture file, base64.", max_length=MOST_BASE64)] = None
+    image: Number | None = None
+
+
+class ModelInfo(Strict):
+    """A model: `photos` says whether it uses them."""
+
+    name: str
+    photos: bool
+    objects: list[str]
+    predicates: list[str]
+
+
+class Models(Strict):
+    """Those that ship, and those that the server was started with."""
+
+    models: list[ModelInfo]
+
+
+class Health(Strict):
+    """That the server answers."""
+
+    status: Literal["ok"] = "ok"
+    version: str
+
+
+class ImageInfo(Strict):
+    """An image in a list."""
+
+    image: int
+    key: str
+    file: str | None
+    photo: bool
+
+
+class Images(Strict):
+    """Some images, and how many there are in all."""
+
+    images: list[ImageInfo]
+    total: int
+
+
+class MatchInfo(Strict):
+    """One match: the object of each thing of the query, and its label."""
+
+    objects: list[int | None]
+    labels: list[str | None]
+    boxes: list[tuple[float, float, float, float] | None]
+    score: float
+
+
+class HitInfo(ImageInfo):
+    """An image that was found."""
+
+    score: float
+    count: int
+    width: int | None
+    height: int | None
+    matches: list[MatchInfo]
+
+
+class SearchAnswer(Strict):
+    """`query` is how the line was understood."""
+
+    query: str
+    hits: list[HitInfo]
+    total: int
+    notes: list[str]
+
+
+class Suggestions(Strict):
+    """Triplets and labels of the store."""
+
+    suggestions: list[str]
+
+
+class ImageGraph(ImageInfo):
+    """An image with its graph, where it has one."""
+
+    width: int | None
+    height: int | None
+    graph: dict[str, Any] | None
+    drawing: str | None = None
+    colours: list[str] = []
+
+
+class LibraryInfo(Strict):
+    """What the server was started with."""
+
+    kind: Literal["nothing", "store", "data", "photos"]
+    name: str
+    total: int
+    search: bool
+    annotate: bool
+    model: str | None
+
+
+class Annotation(Strict):
+    """What a person says of an image. `revision` counts up, so that an older state never replaces a newer one."""
+
+    graph: Annotated[dict[str, Any], Field(description="In the JSON form of docs/formats.md.")]
+    done: bool = False
+    revision: Number = 0
+
+
+class AnnotationAnswer(Strict):
+    """What is saved of an image; `graph` is None where nothing is."""
+
+    image: int
+    key: str
+    graph: dict[str, Any] | None
+    done: bool
+    revision: int
+    objects: list[str]
+    predicates: list[str]
+
+
+class Saved(Strict):
+    """It is on the disk."""
+
+    revision: int
+    images: int
+    done: int
+    relations: int
+
+
+class Progress(Strict):
+    """Images in all, begun, and done; relations in all; the state of each begun one by its number."""
+
+    total: int
+    images: int
+    done: int
+    relations: int
+    keys: dict[str, bool]

@@ -1,0 +1,107 @@
+"""Pictures of the studio for the pages: `python -m scenegpi.serve.screenshots SCENES docs/images`, in Chromium.
+
+SCENES is a folder of rendered scenes (`scenegpi data render`). It needs what `scenegpi.viz.report.screenshot` needs.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from scenegpi.files import whole_file
+from scenegpi.serve.app import Studio, create_app
+from scenegpi.serve.settings import Access
+from scenegpi.viz.report.screenshot import open_browser
+
+SECONDS = 180.0
+
+
+def take(scenes: Path, target: Path) -> None:
+    """Writes studio-try.png, studio-browse.png and studio-annotate.png."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    access = Access.of("127.0.0.1", listening.getsockname()[1])
+    with tempfile.TemporaryDirectory() as place:
+        studio = Studio(scenes, annotations=Path(place) / "notes", model="rendered", access=access)
+        server = uvicorn.Server(uvicorn.Config(create_app(studio), log_level="warning"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        browser = open_browser(Path(place) / "profile", 1280, 1120)
+        try:
+            for name, walk in (("try", _try), ("browse", _browse), ("annotate", _annotate)):
+                browser.get("about:blank")
+                browser.get(f"{access.url}#{name}")
+                walk(browser)
+                with whole_file(target / f"studio-{name}.png") as part:
+                    part.write_bytes(browser.get_screenshot_as_png())
+        finally:
+            browser.quit()
+            server.should_exit = True
+            thread.join()
+
+
+def _try(browser: Any) -> None:
+    _until(lambda: _some(browser, "#try-strip .thumb"))[9].click()
+    _until(lambda: _some(browser, "#try-scene .attention:not([hidden])"))
+    triplet = _some(browser, "#try-scene button.triplet")[0]
+    browser.execute_script("arguments[0].click()", triplet)
+    browser.execute_script("arguments[0].dispatchEvent(new MouseEvent('click'))", _some(browser, "#try-scene .node")[0])
+    _scroll(browser, "#try-scene .scene")
+
+
+def _browse(browser: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    box = _until(lambda: _some(browser, "#query"))[0]
+    box.send_keys("person ?a riding * and without ?a wearing hat", Keys.ENTER)
+    _until(lambda: _some(browser, ".hit rect.frame"))
+    _loaded(browser)
+
+
+def _annotate(browser: Any) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    _until(lambda: _some(browser, "#annotate-strip .thumb"))[9].click()
+    _until(lambda: len(_some(browser, ".proposal")) > 5)
+    ActionChains(browser).send_keys("a", "b").perform()
+    _until(lambda: _some(browser, '.relation[aria-current="true"]'))
+    _until(lambda: browser.execute_script("return document.getElementById('saved').textContent") == "Saved")
+    _loaded(browser)
+
+
+def _some(browser: Any, selector: str) -> list[Any]:
+    found: list[Any] = browser.find_elements("css selector", selector)
+    return found
+
+
+def _scroll(browser: Any, selector: str) -> None:
+    browser.execute_script("document.querySelector(arguments[0]).scrollIntoView()", selector)
+    _loaded(browser)
+
+
+def _loaded(browser: Any) -> None:
+    """Until the pictures in view are there."""
+    whole = "return [...document.images].every((i) => i.complete || i.getBoundingClientRect().left > innerWidth)"
+    _until(lambda: browser.execute_script(whole))
+    time.sleep(1.0)
+
+
+def _until(check: Callable[[], Any]) -> Any:
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        found = check()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise SystemExit("the page did not get there")
+
+
+if __name__ == "__main__":
+    take(Path(sys.argv[1]), Path(sys.argv[2]))

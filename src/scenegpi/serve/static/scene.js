@@ -1,0 +1,88 @@
+// One picture: boxes on the photo, the graph, triplets with their alternatives, attention. Used by Try and by Browse.
+import { bar, el, markup, numbered } from "./page.js";
+
+export class Scene {
+  // `find(triplet)` is offered beside each triplet where it is given.
+  constructor(place, editor, { title = "", facts = "", find = null } = {}) {
+    this.editor = editor;
+    this.find = find;
+    this.title = el("h3", {}, title);
+    this.facts = el("p", { class: "facts" }, facts);
+    this.graph = el("div");
+    this.said = el("ol");
+    this.chances = el("div", { "aria-live": "polite" });
+    this.weights = el("div", { class: "weights", "aria-live": "polite" });
+    this.whole = el("button", { type: "button", class: "whole", "aria-pressed": "false" }, "of the whole picture");
+    this.attention = el("section", { class: "attention", hidden: true }, el("h4", {}, "Attention"), el("p", {}, this.whole), this.weights);
+    this.more = el("section", { class: "alternatives", hidden: true }, el("h4", {}, "Alternatives"), this.chances);
+    this.extra = el("section", { hidden: true });
+    this.element = el("article", { class: "scene current" },
+      el("header", {}, this.title, this.facts),
+      el("div", { class: "stage" }, el("div", {}, editor.figure, editor.tools), this.graph),
+      el("div", { class: "lists" }, el("section", { class: "said" }, el("h4", {}, "Relations, best first"), this.said), this.more, this.attention, this.extra));
+    place.replaceChildren(this.element);
+    this.ended = new AbortController();
+    this.none("");
+  }
+
+  // No graph yet, and why.
+  none(why) {
+    this.ended.abort();
+    this.graph.replaceChildren(el("p", { class: "none" }, why));
+    this.said.replaceChildren();
+    this.more.hidden = this.attention.hidden = true;
+  }
+
+  // `graph` in its JSON form, `drawing` by the server, `pairs` with alternatives.
+  show(graph, drawing, pairs = []) {
+    this.ended.abort();
+    this.ended = new AbortController();
+    const names = numbered(graph.objects.map((each) => each.label));
+    const order = graph.relations.map((_, k) => k).sort((a, b) => (graph.relations[b].score ?? 1) - (graph.relations[a].score ?? 1));
+    this.pairs = new Map(pairs.map((pair) => [`${pair.subject} ${pair.object}`, pair]));
+    this.data = { names, links: graph.relations.map((each) => [each.subject, each.object]) };
+    this.graph.replaceChildren(drawing ? markup(drawing) : el("p", { class: "none" }, "No objects."));
+    this.said.replaceChildren(...order.map((k) => this.row(graph, names, k)));
+    if (!order.length) this.said.append(el("li", { class: "none" }, "No relation is likely enough."));
+    this.attention.hidden = true;
+    this.weights.replaceChildren();
+    this.more.hidden = !pairs.length;
+    this.chances.replaceChildren(el("p", { class: "none" }, "Choose a relation to see what else it may be."));
+    gallery.wire(this.element, this.data, this.ended.signal);
+  }
+
+  row(graph, names, k) {
+    const { subject, predicate, object, score, factors } = graph.relations[k];
+    const shown = score === undefined ? null : el("span", { class: "score", title: factors ? `P(subject) ${factors[0].toFixed(2)}, P(object) ${factors[1].toFixed(2)}, P(predicate) ${factors[2].toFixed(2)}` : null }, score.toFixed(2));
+    const button = el("button", { type: "button", class: "triplet", "data-link": k },
+      el("span", { class: "words" }, names[subject], " ", el("em", {}, predicate), " ", names[object]), shown);
+    button.addEventListener("click", () => this.alternatives(names, subject, object));
+    const row = el("li", { class: "row" }, button);
+    if (this.find) {
+      const triplet = `${quoted(graph.objects[subject].label)} ${quoted(predicate)} ${quoted(graph.objects[object].label)}`;
+      const find = el("button", { type: "button", class: "find", "aria-label": `All pictures with ${triplet}` }, "find all");
+      find.addEventListener("click", () => this.find(triplet));
+      row.append(find);
+    }
+    return row;
+  }
+
+  alternatives(names, subject, object) {
+    const pair = this.pairs.get(`${subject} ${object}`);
+    if (!pair) return;
+    this.chances.replaceChildren(
+      el("p", {}, `${names[subject]} … ${names[object]}, related ${(100 * pair.related).toFixed(0)}%`),
+      el("ol", {}, ...pair.predicates.map(([name, share]) => bar(name, share))));
+  }
+
+  // Attention, once it is there; shares in thousandths, as in the report.
+  attend({ neighbours, nodes }) {
+    const thousandths = (row) => row.map((share) => Math.round(1000 * share));
+    this.data.rows = neighbours.map(thousandths);
+    this.data.nodes = thousandths(nodes);
+    this.attention.hidden = false;
+    this.weights.replaceChildren(el("p", { class: "none" }, "Click an object, or press Enter on it, to see which others it attends to."));
+  }
+}
+
+const quoted = (name) => `"${name}"`;

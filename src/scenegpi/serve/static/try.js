@@ -1,0 +1,198 @@
+// Try: a photo, boxes, the graph of the model, at once.
+import { BoxEditor } from "./boxes.js";
+import { ask, askJson, byId, el, save, say } from "./page.js";
+import { Scene } from "./scene.js";
+
+const MOST = 1600;
+const PAUSE = 120;
+
+export class Try {
+  constructor(library) {
+    this.library = library;
+    this.models = [];
+    this.turn = 0;
+    this.editor = new BoxEditor({ changed: () => this.predict() });
+    this.wire();
+    this.fill();
+  }
+
+  async fill() {
+    const { models } = await askJson("/api/models");
+    this.models = models;
+    byId("model").append(...models.map(({ name, photos }) => el("option", { value: name }, `${name}${photos ? " (uses the photo)" : ""}`)));
+    if (this.library.model) byId("model").value = this.library.model;
+    this.name();
+    if (!this.library.total) return;
+    const { images } = await askJson("/api/images?limit=40");
+    const thumbs = images.filter((each) => each.photo).map((each) => {
+      const thumb = el("button", { type: "button", class: "thumb", "aria-label": each.file || each.key },
+        el("img", { src: `/api/images/${each.image}/photo?size=thumb`, alt: "", loading: "lazy" }));
+      thumb.addEventListener("click", () => this.fromLibrary(each.image, thumb));
+      return thumb;
+    });
+    byId("try-strip").replaceChildren(...thumbs);
+    gallery.roving(thumbs);
+  }
+
+  wire() {
+    byId("file").addEventListener("change", (event) => { if (event.target.files[0]) this.fromFile(event.target.files[0]); });
+    const drop = byId("drop");
+    const over = (on) => (event) => { event.preventDefault(); drop.classList.toggle("over", on); };
+    ["dragenter", "dragover"].forEach((kind) => byId("try").addEventListener(kind, over(true)));
+    byId("try").addEventListener("dragleave", over(false));
+    byId("try").addEventListener("drop", (event) => {
+      over(false)(event);
+      const file = [...event.dataTransfer.files].find((each) => each.type.startsWith("image/"));
+      if (file) this.fromFile(file); else say("That is not a picture file.");
+    });
+    byId("model").addEventListener("change", () => { this.name(); this.predict(); });
+    byId("informative").addEventListener("input", (event) => {
+      byId("informative-value").textContent = Number(event.target.value).toFixed(2);
+      this.predict();
+    });
+    byId("top").addEventListener("change", () => this.predict());
+  }
+
+  // The labels that can be chosen from: the model's, or those of all.
+  name() {
+    const chosen = this.models.filter(({ name }) => !byId("model").value || name === byId("model").value);
+    this.editor.setNames([...new Set(chosen.flatMap(({ objects }) => objects))].sort());
+  }
+
+  async fromFile(file) {
+    say("");
+    const url = URL.createObjectURL(file);
+    const picture = new Image();
+    picture.src = url;
+    try {
+      await picture.decode();
+    } catch {
+      say(`${file.name} cannot be read as an image.`);
+      return;
+    }
+    const { naturalWidth: width, naturalHeight: height } = picture;
+    const scale = Math.min(1, MOST / Math.max(width, height));
+    const canvas = el("canvas", { width: Math.round(width * scale), height: Math.round(height * scale) });
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    const photo = canvas.toDataURL("image/jpeg", 0.92).split(",")[1];
+    this.start({ photo }, { width, height, url }, [], file.name);
+  }
+
+  async fromLibrary(number, thumb) {
+    say("");
+    gallery.all(".thumb", byId("try-strip")).forEach((other) => other.setAttribute("aria-current", String(other === thumb)));
+    const { width, height, graph, file, key } = await askJson(`/api/images/${number}`);
+    const boxes = (graph?.objects || []).map(({ box }) => ({ box, label: null, typed: false, colour: null }));
+    this.start({ image: number }, { width, height, url: `/api/images/${number}/photo` }, boxes, file || key);
+  }
+
+  start(source, image, boxes, title) {
+    this.source = source;
+    this.title = title;
+    this.editor.choice = -1;
+    this.scene = new Scene(byId("try-scene"), this.editor, { title });
+    byId("drop").classList.add("small");
+    this.downloads();
+    this.editor.show(image, boxes);
+    this.editor.choose(-1);
+    this.predict();
+  }
+
+  request() {
+    const { width, height } = this.editor.image;
+    const { boxes } = this.editor;
+    const body = { ...this.source, alternatives: 5, drawing: true, informative: Number(byId("informative").value), top: Number(byId("top").value) || 20 };
+    if (byId("model").value) body.model = byId("model").value;
+    if (!boxes.length) return body;
+    const labels = boxes.map(({ label, typed }) => (typed ? label : null));
+    Object.assign(body, { boxes: boxes.map(({ box }) => box), width, height });
+    if (labels.some((label) => label !== null)) body.labels = labels;
+    return body;
+  }
+
+  // The newest state is asked for; an answer that comes late is dropped.
+  predict() {
+    if (!this.scene) return;
+    const turn = ++this.turn;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.answer(turn), PAUSE);
+  }
+
+  async answer(turn) {
+    const body = this.request();
+    this.scene.element.classList.add("waiting");
+    try {
+      const found = await askJson("/api/predict", { method: "POST", body });
+      if (turn !== this.turn) return;
+      say("");
+      this.take(found);
+      this.attend(turn);
+    } catch (problem) {
+      if (turn !== this.turn) return;
+      say(problem.message);
+      this.graph = null;
+      this.scene.none(this.editor.boxes.length ? "" : "No boxes were found for this photo. Draw them: drag on the photo, or press “Add box”.");
+    } finally {
+      if (turn === this.turn) this.scene.element.classList.remove("waiting");
+    }
+  }
+
+  take({ graph, kept, colours, drawing, pairs, model, notes, photo_read: read }) {
+    const { image, boxes } = this.editor;
+    const scale = boxes.length ? 1 : image.width / (graph.image.width || image.width);
+    const next = boxes.length ? boxes.map((each) => ({ ...each, colour: "#3D3D3D" })) : [];
+    graph.objects.forEach((each, k) => {
+      const at = boxes.length ? kept[k] : k;
+      const before = boxes[at] || { typed: false };
+      next[at] = { ...before, box: before.box || each.box.map((value) => value * scale), label: before.typed ? before.label : each.label, colour: colours[k] };
+    });
+    this.graph = graph;
+    this.graph.image = { ...graph.image, file: this.title };
+    const partly = kept.length < next.length;
+    this.editor.show(image, next);
+    if (this.editor.choice >= 0 && document.activeElement !== this.editor.input) this.editor.choose(this.editor.choice, false);
+    this.scene.facts.textContent = [`model ${model}`, read ? "read the photo" : "", ...notes].filter(Boolean).join(" · ");
+    if (partly) this.renumber(kept);
+    this.scene.show(graph, drawing, pairs);
+    if (partly) this.renumber(kept, true);
+    this.scene.extra.hidden = false;
+  }
+
+  // Where boxes were left out, the graph counts only those that were kept: parts of the photo follow its numbers.
+  renumber(kept, back = false) {
+    gallery.all("[data-box]", this.editor.drawing).forEach((part) => {
+      if (back) { part.dataset.box = part.dataset.place; return; }
+      part.dataset.place = part.dataset.box;
+      part.dataset.box = kept.indexOf(Number(part.dataset.box));
+    });
+  }
+
+  async attend(turn) {
+    if (!this.graph || this.graph.objects.length < 2) return;
+    try {
+      const found = await askJson("/api/attention", { method: "POST", body: this.request() });
+      if (turn === this.turn && found.nodes.length === this.graph.objects.length) this.scene.attend(found);
+    } catch { /* a model without attention */ }
+  }
+
+  downloads() {
+    const buttons = ["json", "png", "graphml"].map((format) => {
+      const button = el("button", { type: "button", class: "button" }, { json: "JSON", png: "PNG", graphml: "GraphML" }[format]);
+      button.addEventListener("click", () => this.download(format));
+      return button;
+    });
+    this.scene.extra.replaceChildren(el("h4", {}, "Download"), el("div", { class: "downloads" }, ...buttons));
+    this.scene.extra.hidden = true;
+  }
+
+  async download(format) {
+    if (!this.graph) return;
+    const body = { graph: this.graph, format, ...(format === "png" ? this.source : {}) };
+    try {
+      const response = await ask("/api/draw", { method: "POST", body });
+      save(await response.blob(), `${this.title.replace(/\.\w+$/, "") || "graph"}.${format}`);
+    } catch (problem) {
+      say(problem.message);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+"""A contact sheet of what a search found: each photo with the objects of its best match."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scenegpi.errors import DataError
+from scenegpi.store.store import Answer, Hit, Store
+from scenegpi.viz.canvas import Canvas
+from scenegpi.viz.palette import INK, MUTED
+from scenegpi.viz.panels import colours_of, draw_boxes, draw_canvas
+from scenegpi.viz.picture import fitted, picture_file
+from scenegpi.viz.sheet import Panel, Sheet
+from scenegpi.viz.text import shortened
+
+COLUMNS, CELL, EDGE, HEAD, FOOT = 4, (3.1, 2.5), 0.22, 0.62, 0.36
+
+
+def draw_hits(store: Store, answer: Answer, target: str | Path) -> Path:
+    """Writes the sheet, PNG or SVG; DataError where nothing was found."""
+    target = picture_file(target)
+    if not answer.hits:
+        raise DataError(target, "nothing was found, so there is nothing to draw")
+    columns = min(COLUMNS, len(answer.hits))
+    rows = -(-len(answer.hits) // columns)
+    width = max(columns * (CELL[0] + EDGE) + EDGE, 2 * CELL[0])
+    sheet = Sheet(width, HEAD + rows * (CELL[1] + FOOT + EDGE))
+    sheet.text((EDGE, 0.22), shortened(str(answer.query), int(14 * width)), 12, INK, bold=True)
+    sheet.text((EDGE, 0.44), f"{answer.images:,} images, the first {len(answer.hits)}", 9.5, MUTED)
+    for k, hit in enumerate(answer.hits):
+        left, top = EDGE + k % columns * (CELL[0] + EDGE), HEAD + k // columns * (CELL[1] + FOOT + EDGE)
+        _draw_hit(sheet, left, top, store, hit)
+    sheet.save(target)
+    return target
+
+
+def _draw_hit(sheet: Sheet, left: float, top: float, store: Store, hit: Hit) -> None:
+    graph = store.graph(hit.image)
+    shown = list(dict.fromkeys(i for i in hit.matches[0].objects if i is not None)) if hit.matches else []
+    try:
+        canvas = Canvas.of(graph, store.photo(hit))
+    except DataError:  # a photo that can't be read
+        canvas = Canvas.of(graph)
+    size = fitted(canvas.width, canvas.height, CELL)
+    panel: Panel = sheet.panel(
+        left + (CELL[0] - size[0]) / 2, top + (CELL[1] - size[1]) / 2, *size, size=(canvas.width, canvas.height)
+    )
+    draw_canvas(panel, canvas)
+    part = Canvas(canvas.width, canvas.height, canvas.boxes[shown], canvas.pixels)
+    draw_boxes(panel, part, [graph.names[i] for i in shown], colours_of(range(len(shown))), points=8.5)
+    sheet.text((left, top + CELL[1] + 0.16), shortened(hit.file or hit.key, 30), 8.5, INK)
+    sheet.text((left + CELL[0], top + CELL[1] + 0.16), f"{hit.score:.2f}", 8.5, MUTED, anchor="right")

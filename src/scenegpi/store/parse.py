@@ -1,0 +1,241 @@
+"""A line of text -> a query, by the words of a store.
+
+    person riding horse                       a relation; "riding horse" is of anything
+    ?a wearing hat and ?a riding ?b           shared variables; * is anything
+    person ?a on bench and without ?a wearing hat
+    at least 3 person and no dog              counts: of things, or of subjects ("2 person riding horse")
+    a man in a hat riding a horse on a beach  free text: a later part belongs to what it most often goes with here
+    "traffic light" "next to" car             in quotes: exactly this name
+
+A clause is things and predicates in turn. Things are the longest known labels; words before one that are not known
+(adjectives) are passed over. A clause that begins with a predicate is about the subject of the clause before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from scenegpi.store.query import Clause, Comparison, Count, Query, QueryError, Thing, Word
+from scenegpi.store.words import StoreWords
+
+MOST_CHARACTERS, MOST_CLAUSES, LONGEST_NAME, MOST_COUNT = 1000, 12, 5, 1000
+TOKEN = re.compile(r'"([^"]*)"|(\?\w*)|(\*)|([,;])|([^\s,;"?*]+)')
+FILLERS = frozenset(
+    ["a", "an", "the", "some", "there", "is", "are", "was", "were", "be", "being", "who", "which", "that", "while"]
+)
+NUMBERS = {
+    word: n
+    for n, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
+}
+COMPARISONS: dict[tuple[str, str], Comparison] = {("at", "least"): ">=", ("at", "most"): "<="}
+Token = tuple[str, str]
+
+
+def parse_query(text: str, words: StoreWords) -> Query:
+    """The query that a line asks; QueryError with one line where it can't be understood."""
+    if len(text) > MOST_CHARACTERS:
+        raise QueryError(f"query: {len(text):,} characters, at most {MOST_CHARACTERS:,}")
+    reader = _Reader(words)
+    for negated, tokens in _clauses(_tokens(text)):
+        reader.clause(tokens, negated)
+    if not reader.clauses:
+        raise QueryError("query: nothing to search for; for example: person riding horse")
+    if len(reader.clauses) > MOST_CLAUSES:
+        raise QueryError(f"query: {len(reader.clauses)} clauses, at most {MOST_CLAUSES}")
+    return Query(tuple(reader.things), tuple(reader.clauses))
+
+
+def _tokens(text: str) -> list[Token]:
+    """(kind, text): "exact", "variable", "any", "stop" or "word"."""
+    kinds = ("exact", "variable", "any", "stop", "word")
+    found = []
+    for match in TOKEN.finditer(text):
+        kind = kinds[(match.lastindex or 1) - 1]
+        value = match.group(match.lastindex or 1)
+        if kind == "word":
+            value = value.lower().strip(".!:()")
+        if value or kind == "exact":
+            found.append((kind, value))
+    if text.count('"') % 2:
+        raise QueryError("query: a quotation mark is not closed")
+    return found
+
+
+def _clauses(tokens: list[Token]) -> list[tuple[bool, list[Token]]]:
+    """(whether it is negated, its tokens), split at "and", commas, "without" and "no"."""
+    found: list[tuple[bool, list[Token]]] = []
+    negated = False
+    now: list[Token] = []
+    for token in [*tokens, ("stop", ";")]:
+        word = token[1] if token[0] == "word" else None
+        if token[0] == "stop" or word in ("and", "without", "no", "not"):
+            if now:
+                found.append((negated, now))
+                negated, now = False, []
+            negated = negated or word in ("without", "no", "not")
+        elif word not in FILLERS:
+            now.append(token)
+    if negated:
+        raise QueryError("query: 'without' what?")
+    return found
+
+
+class _Reader:
+    """Things and clauses so far."""
+
+    def __init__(self, words: StoreWords) -> None:
+        self.words = words
+        self.things: list[Thing] = []
+        self.clauses: list[Clause] = []
+        self.variables: dict[str, int] = {}
+        self.subject: int | None = None
+
+    def clause(self, tokens: list[Token], negated: bool) -> None:
+        count, tokens = _count(tokens)
+        at, here = 0, []
+        if self._predicate_end(tokens, 0) and not self._label_end(tokens, 0) and len(tokens) > 1 and not count:
+            here = [self._new(Thing()) if self.subject is None else self.subject]
+        else:
+            at, thing = self._thing(tokens, 0)
+            here = [thing]
+            if not negated:
+                self.subject = thing
+        first = len(self.clauses)
+        while at < len(tokens):
+            at, predicate = self._predicate(tokens, at)
+            at, thing = self._thing(tokens, at)
+            self.clauses.append(Clause(self._attached(here, predicate, thing), predicate, thing, negated))
+            here.append(thing)
+        known = any(here[0] in (clause.subject, clause.object) for clause in self.clauses if clause.matched)
+        if len(self.clauses) == first and not (known and not negated and not count):  # "?b is horse" only names it
+            self.clauses.append(Clause(here[0], without=negated))
+        if negated and len(self.clauses) > first + 1:
+            raise QueryError("query: 'without' takes one thing or one relation")
+        if count:
+            if len(self.clauses) > first + 1:
+                raise QueryError("query: a counted clause takes one thing or one relation")
+            self.clauses[first] = replace(self.clauses[first], count=count)
+
+    def _thing(self, tokens: list[Token], at: int) -> tuple[int, int]:
+        """Where a thing ends, and its number."""
+        if at >= len(tokens):
+            raise QueryError(f"query: what comes after {_said(tokens) or 'the number'!r}?")
+        name, word = None, None
+        while at < len(tokens) and (name is None or word is None):
+            kind, text = tokens[at]
+            if kind == "variable" and name is None:
+                name, at = text[1:], at + 1
+            elif kind == "any" and word is None and name is None:
+                return at + 1, self._new(Thing())
+            elif word is None and (name is None or self._label_end(tokens, at)):
+                at, word = self._label(tokens, at)
+            else:
+                break
+        return at, self._named(name, word)
+
+    def _label(self, tokens: list[Token], at: int) -> tuple[int, Word]:
+        """The longest label from here on, after words that are unknown; or those words, where no label follows."""
+        start = at
+        while at < len(tokens) and tokens[at][0] in ("word", "exact"):
+            end = self._label_end(tokens, at)
+            if end:
+                return end, _word(tokens[at:end])
+            if tokens[at][1].isdigit():
+                raise QueryError("query: a number goes at the beginning of a clause, and counts what follows it")
+            if at > start and self._predicate_end(tokens, at):
+                break
+            at += 1
+        if at == start:
+            raise QueryError(f"query: expected a thing before {_said(tokens[at:])!r}")
+        return at, _word(tokens[start:at])
+
+    def _predicate(self, tokens: list[Token], at: int) -> tuple[int, Word | None]:
+        if tokens[at][0] == "any":
+            return at + 1, None
+        end = self._predicate_end(tokens, at)
+        if not end:  # unknown here: what stands before the next thing
+            end = at
+            while end < len(tokens) and tokens[end][0] in ("word", "exact") and not self._label_end(tokens, end):
+                end += 1
+            if end == len(tokens):  # the thing is unknown, too
+                end -= 1
+            if end == at:
+                raise QueryError(f"query: no predicate of this store is like the beginning of {_said(tokens[at:])!r}")
+        return end, _word(tokens[at:end])
+
+    def _label_end(self, tokens: list[Token], at: int) -> int:
+        return self._end(tokens, at, self.words.objects)
+
+    def _predicate_end(self, tokens: list[Token], at: int) -> int:
+        return self._end(tokens, at, self.words.relations)
+
+    def _end(self, tokens: list[Token], at: int, known: Callable[[Word], tuple[str, ...]]) -> int:
+        """Where the longest known name from here on ends; 0 if there is none."""
+        if at < len(tokens) and tokens[at][0] == "exact":
+            return at + 1 if known(Word(tokens[at][1], True)) else 0
+        most = at
+        while most < len(tokens) and most - at < LONGEST_NAME and tokens[most][0] == "word":
+            most += 1
+        return next((end for end in range(most, at, -1) if known(_word(tokens[at:end]))), 0)
+
+    def _attached(self, here: list[int], predicate: Word | None, thing: int) -> int:
+        """Which earlier thing of its clause a relation is about: that with which it occurs most, else the nearest."""
+        if len(here) == 1 or predicate is None:
+            return here[-1]
+        predicates = self.words.relations(predicate)
+
+        def often(number: int) -> int:
+            return self.words.often(self._labels(number), predicates, self._labels(thing))
+
+        return max(reversed(here), key=often)
+
+    def _labels(self, number: int) -> tuple[str, ...]:
+        word = self.things[number].word
+        return tuple(self.words.labels) if word is None else self.words.objects(word)
+
+    def _named(self, name: str | None, word: Word | None) -> int:
+        if not name:
+            return self._new(Thing(word))
+        if name not in self.variables:
+            self.variables[name] = self._new(Thing(word, name))
+            return self.variables[name]
+        number = self.variables[name]
+        before = self.things[number].word
+        if word is not None and before is not None and word != before:
+            raise QueryError(f"query: ?{name} is both {before} and {word}")
+        self.things[number] = Thing(before or word, name)
+        return number
+
+    def _new(self, thing: Thing) -> int:
+        self.things.append(thing)
+        return len(self.things) - 1
+
+
+def _count(tokens: list[Token]) -> tuple[Count | None, list[Token]]:
+    """A number at the beginning, with or without "at least", "at most", "exactly"; and the rest."""
+    plain = [text if kind == "word" else "" for kind, text in tokens]
+    comparison: Comparison = ">="
+    at = 0
+    if tuple(plain[:2]) in COMPARISONS:
+        comparison, at = COMPARISONS[plain[0], plain[1]], 2
+    elif plain[:1] == ["exactly"]:
+        comparison, at = "=", 1
+    number = plain[at] if at < len(plain) else ""
+    if not (number.isascii() and number.isdigit()) and number not in NUMBERS:
+        if at:
+            raise QueryError(f"query: {_said(tokens[:at])!r} how many?")
+        return None, tokens
+    value = NUMBERS[number] if number in NUMBERS else int(number[:9])
+    if value > MOST_COUNT:
+        raise QueryError(f"query: {number:.20}, at most {MOST_COUNT:,}")
+    return Count(comparison, value), tokens[at + 1 :]
+
+
+def _word(tokens: list[Token]) -> Word:
+    return Word(_said(tokens), exact=len(tokens) == 1 and tokens[0][0] == "exact")
+
+
+def _said(tokens: list[Token]) -> str:
+    return " ".join(text for _, text in tokens)

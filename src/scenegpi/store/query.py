@@ -1,0 +1,103 @@
+"""What is searched for: things, relations between them, how many, and what must not be there.
+
+    person ?1 riding horse and ?1 wearing hat and without dog and at least 3 tree
+
+A thing has a number; the same number is the same object in the image. Two things may be one object, as in SPARQL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scenegpi.errors import SceneGPIError
+
+Comparison = Literal[">=", "<=", "="]
+SAID = {">=": "at least", "<=": "at most", "=": "exactly"}
+
+
+class QueryError(SceneGPIError, ValueError):
+    """A query that can't be understood; one line that says where."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A name as it was typed; in quotes it is meant exactly, otherwise with its synonyms and kinds."""
+
+    text: str
+    exact: bool = False
+
+    def __str__(self) -> str:
+        return f'"{self.text}"' if self.exact else self.text
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object that is looked for: `word` is None where it may be anything, `name` what a person called it (?a)."""
+
+    word: Word | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many different subjects (or things) there are."""
+
+    comparison: Comparison
+    number: int
+
+    def __str__(self) -> str:
+        return f"{SAID[self.comparison]} {self.number}"
+
+    def fits(self, number: int) -> bool:
+        """Whether a number is as wanted."""
+        return {">=": number >= self.number, "<=": number <= self.number, "=": number == self.number}[self.comparison]
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A relation between two things (numbers of them), or with `object` None a thing that is there.
+
+    `predicate` None is any. With `without` it must not be there; with `count` there must be so many subjects.
+    """
+
+    subject: int
+    predicate: Word | None = None
+    object: int | None = None
+    without: bool = False
+    count: Count | None = None
+
+    @property
+    def matched(self) -> bool:
+        """Whether there has to be a match: of "at most 2" and "without" there need not."""
+        return not self.without and (self.count is None or (self.count.comparison != "<=" and self.count.number > 0))
+
+
+@dataclass(frozen=True)
+class Query:
+    """Things and clauses about them; all must hold in one image."""
+
+    things: tuple[Thing, ...]
+    clauses: tuple[Clause, ...]
+
+    def __str__(self) -> str:
+        shown: set[int] = set()
+        uses = [end for clause in self.clauses for end in (clause.subject, clause.object) if end is not None]
+
+        def thing(number: int) -> str:
+            each = self.things[number]
+            name = f"?{each.name or number + 1}" if uses.count(number) > 1 or each.name else ""
+            first = number not in shown
+            shown.add(number)
+            word = str(each.word) if each.word and (first or not name) else ""
+            return " ".join(part for part in (word, name) if part) or "*"
+
+        parts = []
+        for clause in self.clauses:
+            words = ["without"] if clause.without else []
+            words += [str(clause.count)] if clause.count else []
+            words.append(thing(clause.subject))
+            if clause.object is not None:
+                words += [str(clause.predicate or "*"), thing(clause.object)]
+            parts.append(" ".join(words))
+        return " and ".join(parts)

@@ -1,0 +1,151 @@
+"""A query -> SQL over the tables of a store.
+
+Each clause that must match is a row of `relations` (or of `objects`), joined by image and by the things they share.
+The score of a match is the product of P(label) of its objects, each once, and P(predicate) of its relations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from scenegpi.store.query import Clause, Query
+from scenegpi.store.words import StoreWords
+
+
+@dataclass
+class Matches:
+    """`text` selects image, n0, n1, ... (the objects) and score of every match; `values` are its parameters.
+
+    `columns` names for each thing of the query its column, where it has one.
+    """
+
+    text: str
+    values: list[Any]
+    columns: dict[int, str]
+
+
+@dataclass
+class _Builder:
+    query: Query
+    words: StoreWords
+    places: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """thing -> the columns with its object's number and score"""
+    conditions: list[str] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    factors: list[str] = field(default_factory=list)
+
+    def label(self, column: str, thing: int) -> tuple[list[str], list[Any]]:
+        """A condition on the label of a thing."""
+        word = self.query.things[thing].word
+        return ([], []) if word is None else _among(column, self.words.objects(word))
+
+    def row(self, alias: str, clause: Clause) -> tuple[list[str], list[Any]]:
+        """Conditions on a row that a clause is about: labels and predicate."""
+        if clause.object is None:
+            return self.label(f"{alias}.label", clause.subject)
+        conditions, values = self.label(f"{alias}.subject_label", clause.subject)
+        if clause.predicate is not None:
+            more, names = _among(f"{alias}.predicate", self.words.relations(clause.predicate))
+            conditions, values = conditions + more, values + names
+        more, names = self.label(f"{alias}.object_label", clause.object)
+        return conditions + more, values + names
+
+    def bound(self, alias: str, clause: Clause) -> list[str]:
+        """Conditions that the things of a row are those that earlier rows found."""
+        return [
+            f"{alias}.{column} = {self.places[thing][0]}"
+            for thing, column in _ends(clause).items()
+            if thing in self.places
+        ]
+
+
+def matches(query: Query, words: StoreWords, images: list[int] | None = None) -> Matches:
+    """All matches of a query; of these images only, where they are given."""
+    build = _Builder(query, words)
+    sources: list[str] = []
+    joined = [clause for clause in query.clauses if clause.matched and clause.object is not None]
+    joined += [clause for clause in query.clauses if clause.matched and clause.object is None]
+    for clause in joined:
+        if clause.object is None and clause.subject in build.places:
+            continue  # its label is a condition already
+        alias = f"r{len(sources)}"
+        conditions, values = build.row(alias, clause)
+        build.conditions += conditions + build.bound(alias, clause)
+        build.values += values
+        if sources:
+            build.conditions.append(f"{alias}.image = r0.image")
+        sources.append(f"{_table(clause)} {alias}")
+        if clause.subject == clause.object:
+            build.conditions.append(f"{alias}.subject = {alias}.object")
+        for thing, column in _ends(clause).items():
+            if thing in build.places:
+                continue
+            score = f"{alias}.score" if clause.object is None else f"{alias}.{column}_score"
+            build.places[thing] = f"{alias}.{column}", score
+            build.factors.append(score)
+        if clause.object is not None:
+            build.factors.append(f"{alias}.predicate_score")
+    if not sources:
+        sources.append("images r0")
+    for clause in query.clauses:
+        if clause.without or clause.count is not None:
+            _restrict(build, clause)
+    if images is not None:
+        build.conditions.append(f"r0.image IN ({', '.join(str(int(image)) for image in images)})")
+    columns = {thing: f"n{thing}" for thing in build.places}
+    chosen = ", ".join(["r0.image AS image", *(f"{place[0]} AS n{thing}" for thing, place in build.places.items())])
+    score = " * ".join(f"{factor}::DOUBLE" for factor in build.factors) or "1.0::DOUBLE"
+    where = " AND ".join(build.conditions) or "true"
+    text = f"SELECT {chosen}, max({score}) AS score FROM {', '.join(sources)} WHERE {where} GROUP BY ALL"
+    return Matches(text, build.values, columns)
+
+
+def ranking(found: Matches, limit: int, offset: int) -> str:
+    """Images by their best match, then by how many they have: image, score, matches, and the number of all images."""
+    return (
+        f"SELECT image, max(score) AS score, count(*) AS matches, count(*) OVER () AS images FROM ({found.text}) "
+        f"GROUP BY image ORDER BY score DESC, matches DESC, image LIMIT {int(limit)} OFFSET {int(offset)}"
+    )
+
+
+def _restrict(build: _Builder, clause: Clause) -> None:
+    """What must not be there, or so many times: for the things that other clauses have found."""
+    conditions, values = build.row("x", clause)
+    others = {end for other in build.query.clauses if other is not clause for end in (other.subject, other.object)}
+    conditions += [
+        f"x.{column} = {build.places[thing][0]}"
+        for thing, column in _ends(clause).items()
+        if thing in build.places and thing in others and (clause.count is None or thing != clause.subject)
+    ]
+    if clause.subject == clause.object:
+        conditions.append("x.subject = x.object")
+    where = " AND ".join(["x.image = r0.image", *conditions])
+    if clause.count is None:
+        build.conditions.append(f"NOT EXISTS (SELECT 1 FROM {_table(clause)} x WHERE {where})")
+    else:
+        number = f"(SELECT count(DISTINCT x.{_subject(clause)}) FROM {_table(clause)} x WHERE {where})"
+        right = f"{number} {clause.count.comparison} {int(clause.count.number)}"
+        build.conditions.append(f"NOT ({right})" if clause.without else right)
+    build.values += values
+
+
+def _table(clause: Clause) -> str:
+    return "objects" if clause.object is None else "relations"
+
+
+def _subject(clause: Clause) -> str:
+    return "object" if clause.object is None else "subject"
+
+
+def _ends(clause: Clause) -> dict[int, str]:
+    """Thing -> the column of a row that holds its object's number."""
+    if clause.object is None:
+        return {clause.subject: "object"}
+    return {clause.object: "object", clause.subject: "subject"}
+
+
+def _among(column: str, names: tuple[str, ...]) -> tuple[list[str], list[Any]]:
+    if not names:
+        return ["false"], []
+    return [f"{column} IN ({', '.join('?' * len(names))})"], list(names)

@@ -1,0 +1,169 @@
+"""Graphs -> the tables of a store, batch by batch (docs/search.md lists the columns).
+
+images     image (number), key, id (as JSON), file, width, height, vocabulary
+objects    image, object (0..), label, x1, y1, x2, y2, score
+relations  image, subject, predicate, object, subject_label, object_label, subject_score, object_score, predicate_score
+triplets   subject_label, predicate, object_label, count      a summary of relations
+labels     label, count                                       a summary of objects
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from scenegpi.graph import SceneGraph
+from scenegpi.vocabulary import Vocabulary
+
+BATCH = 20_000
+"""Images in a row group."""
+NAME = pa.dictionary(pa.int32(), pa.string())
+INT, REAL, TEXT = pa.int32(), pa.float32(), pa.string()
+_COLUMNS = {
+    "images": {"image": pa.int64(), "key": TEXT, "id": TEXT, "file": TEXT, "width": INT, "height": INT}
+    | {"vocabulary": TEXT},
+    "objects": {"image": pa.int64(), "object": INT, "label": NAME}
+    | dict.fromkeys(("x1", "y1", "x2", "y2", "score"), REAL),
+    "relations": {"image": pa.int64(), "subject": INT, "predicate": NAME, "object": INT}
+    | {"subject_label": NAME, "object_label": NAME}
+    | dict.fromkeys(("subject_score", "object_score", "predicate_score"), REAL),
+}
+SCHEMAS = {table: pa.schema(list(columns.items())) for table, columns in _COLUMNS.items()}
+SUMMARIES = {
+    "triplets": ("relations", "subject_label, predicate, object_label"),
+    "labels": ("objects", "label"),
+}
+"""Of which table, and the columns by which its rows are counted."""
+TABLES = (*SCHEMAS, *SUMMARIES)
+
+
+def key_of(graph: SceneGraph, number: int) -> str:
+    """What an image is called in a store: its id, else its file, else its number there."""
+    if graph.image_id is not None:
+        return str(graph.image_id)
+    return graph.file or f"image {number}"
+
+
+class PartWriter:
+    """Writes the tables of one part; a context manager.
+
+    Args:
+        paths: where each table goes.
+        first: number of the first image.
+    """
+
+    def __init__(self, paths: dict[str, Path], first: int) -> None:
+        self.paths, self.first, self.next = paths, first, first
+        self.vocabularies: dict[str, Vocabulary] = {}
+        self._waiting: list[SceneGraph] = []
+        self._files = ExitStack()
+        self._writers: dict[str, pq.ParquetWriter] = {}
+
+    def __enter__(self) -> PartWriter:
+        for name, schema in SCHEMAS.items():
+            writer = pq.ParquetWriter(self.paths[name], schema, compression="zstd")
+            self._writers[name] = self._files.enter_context(writer)
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None:
+            self._flush()
+        self._files.close()
+
+    def add(self, graphs: Iterable[SceneGraph]) -> None:
+        """Graphs are held until there are BATCH of them."""
+        for graph in graphs:
+            self._waiting.append(graph)
+            if len(self._waiting) >= BATCH:
+                self._flush()
+
+    def _flush(self) -> None:
+        graphs, self._waiting = self._waiting, []
+        if not graphs:
+            return
+        numbers = np.arange(self.next, self.next + len(graphs), dtype=np.int64)
+        self.next += len(graphs)
+        for graph in graphs:
+            self.vocabularies.setdefault(graph.vocabulary.reference, graph.vocabulary)
+        for name, table in zip(SCHEMAS, _tables(graphs, numbers), strict=True):
+            self._writers[name].write_table(table)
+
+
+def _tables(graphs: list[SceneGraph], numbers: NDArray[np.int64]) -> tuple[pa.Table, pa.Table, pa.Table]:
+    images = pa.table(
+        {
+            "image": numbers,
+            "key": [key_of(graph, number) for graph, number in zip(graphs, numbers.tolist(), strict=True)],
+            "id": [None if graph.image_id is None else json.dumps(graph.image_id) for graph in graphs],
+            "file": [graph.file for graph in graphs],
+            "width": [graph.width for graph in graphs],
+            "height": [graph.height for graph in graphs],
+            "vocabulary": [graph.vocabulary.reference for graph in graphs],
+        },
+        SCHEMAS["images"],
+    )
+    sizes = np.array([len(graph) for graph in graphs])
+    labels, names = _coded(graphs, "labels", "objects")
+    scores = np.concatenate([_ones(graph.scores, len(graph)) for graph in graphs])
+    boxes = np.concatenate([graph.boxes for graph in graphs]).astype(np.float32)
+    objects = pa.table(
+        {
+            "image": np.repeat(numbers, sizes),
+            "object": np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes),
+            "label": _names(labels, names),
+            **{side: boxes[:, k] for k, side in enumerate(("x1", "y1", "x2", "y2"))},
+            "score": scores,
+        },
+        SCHEMAS["objects"],
+    )
+    counts = np.array([len(graph.relations) for graph in graphs])
+    rows = np.concatenate([graph.relations for graph in graphs])
+    start = np.repeat(np.cumsum(sizes) - sizes, counts)
+    subjects, others = rows[:, 0] + start, rows[:, 1] + start  # places in `labels`
+    predicates, words = _coded(graphs, "relations", "predicates")
+    relations = pa.table(
+        {
+            "image": np.repeat(numbers, counts),
+            "subject": rows[:, 0],
+            "predicate": _names(predicates, words),
+            "object": rows[:, 1],
+            "subject_label": _names(labels[subjects], names),
+            "object_label": _names(labels[others], names),
+            "subject_score": scores[subjects],
+            "object_score": scores[others],
+            "predicate_score": np.concatenate([_ones(graph.relation_scores, len(graph.relations)) for graph in graphs]),
+        },
+        SCHEMAS["relations"],
+    )
+    return images, objects, relations
+
+
+def _ones(scores: NDArray[np.floating] | None, count: int) -> NDArray[np.float32]:
+    return np.ones(count, dtype=np.float32) if scores is None else scores.astype(np.float32)
+
+
+def _coded(graphs: list[SceneGraph], field: str, words: str) -> tuple[NDArray[np.int32], list[str]]:
+    """Labels or predicates of all graphs as numbers into one list of names, whatever their vocabularies."""
+    codes: dict[str, int] = {}
+    tables: dict[Vocabulary, NDArray[np.int32]] = {}
+    parts = []
+    for graph in graphs:
+        table = tables.get(graph.vocabulary)
+        if table is None:
+            numbers = [codes.setdefault(name, len(codes)) for name in getattr(graph.vocabulary, words)]
+            table = tables[graph.vocabulary] = np.array(numbers, dtype=np.int32)
+        values = getattr(graph, field)
+        parts.append(table[values if values.ndim == 1 else values[:, 2]])
+    return np.concatenate(parts), list(codes)
+
+
+def _names(codes: NDArray[np.int32], names: list[str]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(names, pa.string()))

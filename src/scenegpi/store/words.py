@@ -1,0 +1,76 @@
+"""The words of a store: labels, predicates and triplets with how often each occurs, and what a typed word covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+from scenegpi.store.query import Query, Word
+from scenegpi.words.covered import broader_labels, covered_labels, covered_predicates
+
+Triple = tuple[str, str, str]
+
+
+class StoreWords:
+    """Counts of labels, and of (subject label, predicate, object label)."""
+
+    def __init__(self, labels: Mapping[str, int], triplets: Mapping[Triple, int]) -> None:
+        self.labels, self.triplets = dict(labels), dict(triplets)
+        self.predicates: dict[str, int] = {}
+        for (_, predicate, _), count in self.triplets.items():
+            self.predicates[predicate] = self.predicates.get(predicate, 0) + count
+        self._covered: dict[tuple[str, Word], tuple[str, ...]] = {}
+
+    def objects(self, word: Word) -> tuple[str, ...]:
+        """The labels that a word covers, or the one that it is a kind of; none where no label is like it."""
+        return self._of("labels", word) or self._broader(word)
+
+    def relations(self, word: Word) -> tuple[str, ...]:
+        """The predicates that a word covers."""
+        return self._of("predicates", word)
+
+    def _broader(self, word: Word) -> tuple[str, ...]:
+        return () if word.exact else tuple(broader_labels(word.text, self.labels)[:1])
+
+    def _of(self, kind: str, word: Word) -> tuple[str, ...]:
+        if (kind, word) not in self._covered:
+            names: Iterable[str] = getattr(self, kind)
+            if word.exact:
+                found = [name for name in names if name == word.text]
+            else:
+                found = covered_labels(word.text, names) if kind == "labels" else covered_predicates(word.text, names)
+            self._covered[kind, word] = tuple(sorted(found))
+        return self._covered[kind, word]
+
+    def often(self, subjects: Iterable[str], predicates: Iterable[str], objects: Iterable[str]) -> int:
+        """How many relations are of these labels and predicates."""
+        s, p, o = set(subjects), set(predicates), set(objects)
+        return sum(n for (a, b, c), n in self.triplets.items() if b in p and a in s and c in o)
+
+    def notes(self, query: Query) -> list[str]:
+        """What of a query is not in this store, a line each, with the nearest names."""
+        found = []
+        for thing in query.things:
+            if thing.word is not None and not self._of("labels", thing.word):
+                wider = self._broader(thing.word)
+                said = f"no label {thing.word.text!r:.60} in this store, searched for {' '.join(wider)!r}"
+                found.append(said if wider else _unknown("label", thing.word, self.labels))
+        for clause in query.clauses:
+            if clause.predicate is not None and not self.relations(clause.predicate):
+                found.append(_unknown("predicate", clause.predicate, self.predicates))
+        return list(dict.fromkeys(found))
+
+    def suggestions(self, text: str, limit: int = 10) -> list[str]:
+        """Triplets and labels that begin, or have a word that begins, as the text does; the most frequent first."""
+        start = " ".join(text.lower().split())
+        triplets = {" ".join(triple): count for triple, count in self.triplets.items()}
+        every = triplets | self.labels
+        near = [name for name in every if name.startswith(start)]
+        near += [name for name in every if f" {start}" in name and not name.startswith(start)] if start else []
+        return sorted(near, key=lambda name: (not name.startswith(start), -every[name], name))[:limit]
+
+
+def _unknown(kind: str, word: Word, names: Iterable[str]) -> str:
+    near = get_close_matches(word.text, list(names), n=3, cutoff=0.6)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"no {kind} of this store matches {word.text!r:.60}{hint}"

@@ -1,0 +1,102 @@
+"""Which names of a store or a data set a person's word covers: "person" covers man and woman, "ride" covers riding.
+
+An object's word covers its other number, its synonyms, names that are a kind of it, and longer names that end in it
+("table": coffee table). A predicate's word covers the same verb in another form and a few synonyms; a preposition also
+covers verbs that go with it ("on": sitting on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from scenegpi.words.label_map_rules import forms, head, kinds_of, plain, reviewed, synonyms_of
+
+ARTICLES = frozenset({"a", "an", "the"})
+PREPOSITIONS = (
+    *("on", "in", "at", "under", "behind", "above", "below", "over", "near", "by", "beside", "against", "along"),
+    *("across", "inside", "with", "to", "from", "next to", "in front of", "on top of"),
+)
+_IRREGULAR = {"has": "have", "had": "have", "having": "have", "is": "be", "are": "be", "lying": "lie", "lay": "lie"}
+_IRREGULAR |= {"laying": "lie", "lies": "lie", "worn": "wear", "held": "hold", "ridden": "rid", "sat": "sit"}
+_SAME = (
+    ("next to", "beside", "adjacent to", "by"),
+    ("under", "below", "beneath", "underneath"),
+    ("above", "over"),
+    ("in front of", "in the front of"),
+    ("on top of", "on the top of"),
+    ("in", "inside", "inside of"),
+)
+
+
+def covered_labels(word: str, labels: Iterable[str]) -> list[str]:
+    """The labels that a word covers, in their order."""
+    wanted = _same_thing(plain(word))
+    return [label for label in labels if _covers(wanted, plain(label))]
+
+
+def broader_labels(word: str, labels: Iterable[str]) -> list[str]:
+    """The labels that a word is a kind of ("man": person), nearest first: what is left where no label is covered."""
+    names = {plain(label): label for label in labels}
+    seen = dict.fromkeys((plain(word), *forms(plain(word)), *synonyms_of(plain(word)), *kinds_of(plain(word))))
+    for name in list(seen):
+        seen |= dict.fromkeys(kinds_of(name))
+    return [names[name] for name in seen if name in names]
+
+
+def covered_predicates(word: str, predicates: Iterable[str]) -> list[str]:
+    """The predicates that a word or a phrase covers, in their order."""
+    wanted = _meanings(predicate_stem(word))
+    return [name for name in predicates if _covers_predicate(wanted, predicate_stem(name))]
+
+
+@lru_cache(maxsize=4096)
+def predicate_stem(text: str) -> tuple[str, ...]:
+    """A predicate without articles and endings: "riding on the" -> ("rid", "on")."""
+    return tuple(_stem(word) for word in plain(text).split() if word not in ARTICLES)
+
+
+def _stem(word: str) -> str:
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if word.endswith("ing") and len(word) > 4:
+        word = word[:-3]
+        if len(word) > 2 and word[-1] == word[-2] and word[-1] not in "sl":
+            word = word[:-1]
+    elif word.endswith("ies") and len(word) > 4:
+        word = word[:-3] + "y"
+    elif word.endswith("s") and not word.endswith("ss") and len(word) > 3:
+        word = word[:-1]
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+@lru_cache(maxsize=1024)
+def _same_thing(word: str) -> frozenset[str]:
+    return frozenset((word, *forms(word), *synonyms_of(word)))
+
+
+def _covers(wanted: frozenset[str], label: str) -> bool:
+    if label in wanted:
+        return True
+    seen, open_ = {label}, [label]
+    while open_:  # a kind of a kind
+        for kind in kinds_of(open_.pop()):
+            if kind in wanted:
+                return True
+            if kind not in seen:
+                seen.add(kind)
+                open_.append(kind)
+    last = head(label)
+    return last != label and label not in reviewed().apart and (last in wanted or _covers(wanted, last))
+
+
+@lru_cache(maxsize=1024)
+def _meanings(stem: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
+    groups = (tuple(map(predicate_stem, group)) for group in _SAME)
+    return frozenset((stem, *(other for group in groups if stem in group for other in group)))
+
+
+def _covers_predicate(wanted: frozenset[tuple[str, ...]], stem: tuple[str, ...]) -> bool:
+    places = {predicate_stem(phrase) for phrase in PREPOSITIONS}
+    ends = () if stem[:1] in places else (stem[k:] for k in range(1, len(stem)))
+    return stem in wanted or any(end in wanted and end in places for end in ends)

@@ -1,0 +1,126 @@
+"""Search by trying everything, and the same query in SPARQL and Cypher: what the store's answers must equal."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from urllib.parse import quote
+
+from scenegpi.store.query import Clause, Query
+
+
+def rows_of(graph, clause: Clause, query: Query, words, bound):
+    """(subject, object, P(predicate)) of rows that a clause is about, given what is bound; objects alone: None."""
+    names = graph.names
+
+    def fits(i, thing):
+        word = query.things[thing].word
+        return (word is None or names[i] in words.objects(word)) and bound.get(thing, i) == i
+
+    if clause.object is None:
+        return [(i, None, 1.0) for i in range(len(graph)) if fits(i, clause.subject)]
+    found = []
+    for k, (s, o, p) in enumerate(graph.relations.tolist()):
+        name = graph.vocabulary.predicates[p]
+        if clause.predicate is not None and name not in words.relations(clause.predicate):
+            continue
+        if clause.subject == clause.object and s != o:
+            continue
+        if fits(s, clause.subject) and fits(o, clause.object):
+            found.append((s, o, 1.0 if graph.relation_scores is None else float(graph.relation_scores[k])))
+    return found
+
+
+def brute(graph, query: Query, words) -> dict[tuple, float]:
+    """Bindings of the things that must match -> best score; empty where the image is not found."""
+    matched = [clause for clause in query.clauses if clause.matched]
+    things = sorted({end for c in matched for end in (c.subject, c.object) if end is not None})
+    used = [
+        {end for other in query.clauses if other is not c for end in (other.subject, other.object)}
+        for c in query.clauses
+    ]
+    found: dict[tuple, float] = {}
+    for numbers in product(range(len(graph)), repeat=len(things)):
+        bound = dict(zip(things, numbers, strict=True))
+        options = [rows_of(graph, clause, query, words, bound) for clause in matched]
+        if not all(options):
+            continue
+        fine = True
+        for clause, others in zip(query.clauses, used, strict=True):
+            if clause.count is not None:
+                shared = {t: n for t, n in bound.items() if t in others and t != clause.subject}
+                number = len({row[0] for row in rows_of(graph, clause, query, words, shared)})
+                fine &= clause.count.fits(number) != clause.without
+            elif clause.without:
+                shared = {t: n for t, n in bound.items() if t in others}
+                fine &= not rows_of(graph, clause, query, words, shared)
+        if fine:
+            scores = 1.0 if graph.scores is None else prod(float(graph.scores[n]) for n in numbers)
+            found[numbers] = scores * prod(max(row[2] for row in some) for some in options)
+    return found
+
+
+def sparql(query: Query, words) -> str:
+    """Clauses without counts, over the N-Triples export: images and the objects of the things."""
+
+    def pattern(clause, tag):
+        ends = [clause.subject] if clause.object is None else [clause.subject, clause.object]
+        text = ""
+        for end in ends:
+            text += f"?image <urn:scenegpi:term:contains> ?n{end} . "
+            word = query.things[end].word
+            if word is not None:
+                text += f"VALUES ?l{tag}{end} {{ {' '.join(f'<urn:scenegpi:label:{quote(n, safe=str())}>' for n in words.objects(word))} }} "
+                text += f"?n{end} a ?l{tag}{end} . "
+        if clause.object is not None:
+            r = f"?r{tag}"
+            text += f"{r} <urn:scenegpi:term:subject> ?n{clause.subject} ; <urn:scenegpi:term:object> ?n{clause.object} ; <urn:scenegpi:term:predicate> ?p{tag} . "
+            if clause.predicate is not None:
+                names = words.relations(clause.predicate)
+                text += f"VALUES ?p{tag} {{ {' '.join(f'<urn:scenegpi:predicate:{quote(n, safe=str())}>' for n in names)} }} "
+        return text
+
+    body = "".join(pattern(c, k) for k, c in enumerate(query.clauses) if c.matched)
+    for k, clause in enumerate(query.clauses):
+        if clause.without:
+            body += f"FILTER NOT EXISTS {{ {pattern(clause, k)} }} "
+    things = sorted({end for c in query.clauses if c.matched for end in (c.subject, c.object) if end is not None})
+    return f"SELECT DISTINCT ?image {' '.join(f'?n{t}' for t in things)} WHERE {{ ?image a <urn:scenegpi:term:Image> . {body} }}"
+
+
+def cypher(query: Query, words) -> str:
+    """The same for the graph database."""
+
+    def names(values):
+        return "[" + ", ".join("'" + v.replace("\\", "\\\\").replace("'", "\\'") + "'" for v in values) + "]"
+
+    def pattern(clause, tag):
+        ends = [clause.subject] if clause.object is None else [clause.subject, clause.object]
+        conditions = []
+        for end in ends:
+            word = query.things[end].word
+            if word is not None:
+                conditions.append(f"n{end}.label IN {names(words.objects(word))}")
+        if clause.object is None:
+            return f"(image)-[:CONTAINS]->(n{clause.subject}:Object)", conditions
+        if clause.predicate is not None:
+            conditions.append(f"r{tag}.predicate IN {names(words.relations(clause.predicate))}")
+        return (
+            f"(image)-[:CONTAINS]->(n{clause.subject}:Object)-[r{tag}:RELATION]->(n{clause.object}:Object)",
+            conditions,
+        )
+
+    text, where = "MATCH (image:Image) ", []
+    for k, clause in enumerate(query.clauses):
+        if clause.matched:
+            path, conditions = pattern(clause, k)
+            text += f"MATCH {path} "
+            where += conditions
+    for k, clause in enumerate(query.clauses):
+        if clause.without:
+            path, conditions = pattern(clause, k)
+            inner = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+            where.append(f"NOT EXISTS {{ MATCH {path}{inner} }}")
+    things = sorted({end for c in query.clauses if c.matched for end in (c.subject, c.object) if end is not None})
+    given = ", ".join(["image.key", *(f"n{t}.number" for t in things)])
+    return f"{text}{'WHERE ' + ' AND '.join(where) if where else ''} RETURN DISTINCT {given}"

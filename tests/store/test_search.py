@@ -1,0 +1,165 @@
+"""A store's answers equal a loop over everything, SPARQL over the N-Triples export, and Cypher over the other one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenegpi import SceneGraph, Vocabulary
+from scenegpi.data.export import to_ntriples
+from scenegpi.store import Store, parse_query
+from scenegpi.store.query import Clause, Count, Query, Thing, Word
+from store.brute import brute, cypher, sparql
+
+VOCABULARY = Vocabulary(["man", "woman", "horse", "hat", "o'dog"], ["riding", "wearing", "on", "sitting on"])
+
+
+def random_graph(rng, number) -> SceneGraph:
+    n = int(rng.integers(0, 5))
+    r = int(rng.integers(0, 7)) if n else 0
+    corners = np.sort(rng.uniform(0, 100, (n, 2, 2)), axis=1).reshape(n, 4)
+    relations = np.column_stack([rng.integers(0, max(n, 1), (r, 2)), rng.integers(0, 4, r)])
+    scores = {"scores": rng.uniform(size=n), "relation_scores": rng.uniform(size=r)} if number % 3 else {}
+    return SceneGraph(
+        corners, rng.integers(0, 5, n), VOCABULARY, relations, image_id=number, width=100, height=100, **scores
+    )
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    rng = np.random.default_rng(0)
+    return [random_graph(rng, k) for k in range(60)]
+
+
+@pytest.fixture(scope="module")
+def store(graphs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores") / "a store's"
+    store = Store(folder)
+    store.add(graphs[:25])
+    store.add(graphs[20:])  # twenty to twenty-four are replaced by themselves
+    return store
+
+
+words_ = st.sampled_from([None, "man", "person", "horse", "hats", "unicorn"]).map(lambda w: w and Word(w))
+predicates_ = st.sampled_from([None, "ride", "wear", "on", "sitting on"]).map(lambda w: w and Word(w))
+
+
+@st.composite
+def queries(draw, counts=True):
+    things = tuple(draw(st.lists(words_.map(Thing), min_size=1, max_size=3)))
+    ends = st.integers(0, len(things) - 1)
+    clauses = []
+    for _ in range(draw(st.integers(1, 3))):
+        other = draw(st.one_of(st.none(), ends))
+        count = (
+            draw(st.one_of(st.none(), st.builds(Count, st.sampled_from([">=", "<=", "="]), st.integers(0, 3))))
+            if counts
+            else None
+        )
+        clauses.append(
+            Clause(draw(ends), draw(predicates_) if other is not None else None, other, draw(st.booleans()), count)
+        )
+    return Query(things, tuple(clauses))
+
+
+def expected(graphs, query, words):
+    return {str(graph.image_id): found for graph in graphs if (found := brute(graph, query, words))}
+
+
+@settings(max_examples=150)
+@given(queries())
+def test_answers_equal_a_loop_over_everything(graphs, store, query):
+    wanted = expected(graphs, query, store.words)
+    answer = store.search(query, limit=1000)
+    assert {hit.key for hit in answer.hits} == set(wanted)
+    assert answer.images == len(wanted)
+    for hit in answer.hits:
+        assert hit.count == len(wanted[hit.key])
+        assert math.isclose(hit.score, max(wanted[hit.key].values()), rel_tol=1e-6)
+        for match in hit.matches:
+            numbers = tuple(number for number in match.objects if number is not None)
+            assert math.isclose(match.score, wanted[hit.key][numbers], rel_tol=1e-6)
+    assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)
+
+
+@pytest.fixture(scope="module")
+def rdf(graphs):
+    pyoxigraph = pytest.importorskip("pyoxigraph")
+    found = pyoxigraph.Store()
+    found.load("".join(map(to_ntriples, graphs)).encode(), format=pyoxigraph.RdfFormat.N_TRIPLES)
+    return found
+
+
+@settings(max_examples=60)
+@given(queries(counts=False))
+def test_answers_equal_sparql_over_the_rdf_export(graphs, store, rdf, query):
+    wanted = expected(graphs, query, store.words)
+    rows = {tuple(str(value.value) for value in row) for row in rdf.query(sparql(query, store.words))}
+    found: dict[str, set] = {}
+    for image, *objects in rows:
+        found.setdefault(image.rpartition(":")[2], set()).add(tuple(int(o.rpartition(":")[2]) for o in objects))
+    assert found == {key: set(each) for key, each in wanted.items()}
+
+
+@pytest.fixture(scope="module")
+def database(graphs, tmp_path_factory):
+    kuzu = pytest.importorskip("kuzu")
+    from scenegpi.data import convert, open_dataset, write_jsonl
+
+    folder = tmp_path_factory.mktemp("cypher")
+    write_jsonl(folder / "graphs.jsonl", graphs)
+    assert convert(open_dataset(folder / "graphs.jsonl"), folder / "files", "cypher") == len(graphs)
+    connection = kuzu.Connection(kuzu.Database(str(folder / "database")))
+    for statement in (folder / "files" / "load.cypher").read_text().splitlines():
+        connection.execute(statement.replace("FROM '", f"FROM '{folder / 'files'}/"))
+    return connection
+
+
+@settings(max_examples=60)
+@given(queries(counts=False))
+def test_answers_equal_cypher_over_its_export(graphs, store, database, query):
+    wanted = expected(graphs, query, store.words)
+    rows = database.execute(cypher(query, store.words)).get_all()
+    found: dict[str, set] = {}
+    for image, *objects in rows:
+        found.setdefault(image, set()).add(tuple(map(int, objects)))
+    assert found == {key: set(each) for key, each in wanted.items()}
+
+
+def test_a_store_gives_graphs_back(graphs, store):
+    by_key = {hit.key: hit for hit in store.images(1000)}
+    assert set(by_key) == {str(graph.image_id) for graph in graphs}
+    for graph in graphs:
+        found = store.graph(by_key[str(graph.image_id)].image)
+        assert found.names == graph.names
+        assert np.allclose(found.boxes, graph.boxes, atol=1e-4)
+        assert sorted(map(tuple, found.relations.tolist())) == sorted(map(tuple, graph.relations.tolist()))
+        assert np.allclose(sorted(found.triplet_scores()), sorted(graph.triplet_scores()), atol=1e-6)
+
+
+@settings(max_examples=100)
+@given(queries())
+def test_a_query_written_out_reads_back(store, query):
+    """What a query says of itself finds the same images."""
+    known = all(thing.word is None or thing.word.text != "unicorn" for thing in query.things)
+    if not known or any(
+        clause.object is None and query.things[clause.subject].word is None for clause in query.clauses
+    ):
+        return  # a lone * is no sentence
+    again = parse_query(str(query), store.words)
+    first, second = store.search(query, limit=100), store.search(again, limit=100)
+    assert {hit.key for hit in first.hits} == {hit.key for hit in second.hits}, str(query)
+
+
+def test_a_whole_graph_finds_its_own_image(graphs, store):
+    for graph in graphs:
+        if len(graph.relations) < 3 or graph.scores is not None:
+            continue
+        ranked = store.similar(graph, limit=60)
+        scores = {hit.key: hit.score for hit in ranked}
+        assert len(ranked) == len(graphs)
+        assert scores[str(graph.image_id)] == pytest.approx(max(scores.values()))
