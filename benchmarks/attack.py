@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import random
+import resource
 import shutil
 import sys
 import tempfile
@@ -107,7 +108,9 @@ def main() -> None:
     options = parser.parse_args()
     start = time.perf_counter()
     findings = attack_files(options.runs, options.seed, options.data, options.keep, options.workers)
-    show(findings, f"{options.runs:,} files, seed {options.seed}, {time.perf_counter() - start:.0f} s")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = f"{time.perf_counter() - start:.0f} s, {used.ru_utime + used.ru_stime:.0f} CPU s"
+    show(findings, f"{options.runs:,} files, seed {options.seed}, {spent}")
     sys.exit(1 if findings.faults else 0)
 
 

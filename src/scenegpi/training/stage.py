@@ -83,7 +83,9 @@ def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: 
             validation_loader(mine) if images.validation else None,
             ckpt_path=str(state) if state.exists() else None,
         )
-    except SystemExit:  # Lightning's answer to Ctrl+C
+    except SystemExit as stop:
+        if stop.code != 1:  # Lightning's answer to Ctrl+C; SIGTERM has another code
+            raise
         raise KeyboardInterrupt from None
     if trainer.is_global_zero:
         finish(stage, writer, images.validation)
