@@ -1,7 +1,5 @@
 """Kills at random moments: `scenegpi train` and `scenegpi predict` are stopped, go on, and end as if never disturbed.
 
-    python benchmarks/attack_kills.py [--runs 20] [--seed 0]
-
 A training run (drawn scenes, a small vision stage, baseline, context, calibration) and a prediction run (the photos of
 those scenes by that model) are done once without a disturbance. Then each is started anew, again and again, and
 stopped by SIGKILL, SIGTERM or SIGINT up to KILLS times, at moments drawn from the time that the whole took; after each
@@ -14,7 +12,6 @@ on imports.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import os
@@ -34,7 +31,7 @@ from typing import Any
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 KILLS = 4
-SECONDS = 600
+SECONDS = 1800
 NEVER = 1e9
 CONFIG = """
 half = true
@@ -149,11 +146,14 @@ def _child(words: list[str], log: str) -> None:
 
 @dataclass
 class Killed:
-    """What came of the disturbed runs: stops by signal, runs by outcome, and what is wrong, one line each."""
+    """What came of the disturbed runs: stops by command and signal, runs by outcome; what is wrong, one line each."""
 
     kills: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:24} {count:5}" for name, count in sorted((self.kills + self.outcomes).items()))
 
 
 @dataclass(frozen=True)
@@ -260,23 +260,3 @@ def _without_seconds(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_seconds(each) for each in value]
     return (value.shape, value.numpy().tobytes()) if hasattr(value, "numpy") else value
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
-    options = parser.parse_args()
-    start = time.perf_counter()
-    found = attack_runs(options.runs, options.seed, options.jobs)
-    print(f"{options.runs} disturbed runs of each command, seed {options.seed}, {time.perf_counter() - start:.0f} s")
-    for name, count in sorted((found.kills + found.outcomes).items()):
-        print(f"{name:30} {count:5}")
-    for fault in found.faults[:50]:
-        print(fault)
-    sys.exit(1 if found.faults else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -98,7 +98,7 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     data = data_file(folder, 50)
     settings = {"data": {"validation": 22}, "optim": {"batch": 7}}
-    config = small_config(data, baseline={"epochs": 2}, context={"epochs": 2}, **settings)
+    config = small_config(data, baseline={"epochs": 2}, context={"epochs": 2}, half=True, **settings)
     still = small_config(data, "baseline", baseline=STILL, **settings)
     wanted = [(str(folder / name), plain(config), *kill) for name, kill in KILLS.items()]
     wanted.append((str(folder / "stopped"), plain(still), "before the end is noted", 0))
@@ -141,6 +141,15 @@ def test_a_second_process_is_refused(tmp_path, monkeypatch):
     train(config, tmp_path / "run")
     assert len(caught) == 2
     assert load_model(tmp_path / "run" / "model")
+
+
+def test_a_run_that_was_killed_before_it_had_settings_is_started_again(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / ".config.json.abc.part").write_text("{")
+    (run / LOCK).write_text("1\n")
+    train(small_config(data_file(tmp_path), "baseline"), run)
+    assert not [path for path in run.rglob(".*")]
 
 
 def test_there_must_be_something_to_resume(tmp_path):

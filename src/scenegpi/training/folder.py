@@ -124,6 +124,8 @@ class RunFolder(L.Callback):
 
 
 def check_empty(folder: Path) -> None:
-    """DataError if there is something in the folder of a new run."""
+    """DataError if there is something in the folder of a new run, other than half of the settings of a killed one."""
+    for left in folder.glob(f".{CONFIG}.*.part"):
+        left.unlink(missing_ok=True)
     if any(each.name != LOCK for each in folder.iterdir()):
         raise DataError(folder, "exists already (--resume goes on with a run, or choose another folder)")

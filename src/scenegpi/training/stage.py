@@ -24,7 +24,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.metrics import RecallState
 from scenegpi.models.build import SceneModel, build_model, prepare_model
 from scenegpi.models.calibration import Calibrations, fit_calibrations
-from scenegpi.models.checkpoint import load_model, save_model
+from scenegpi.models.checkpoint import load_model, round_to_half, save_model
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
 from scenegpi.training.batches import TrainingImages, as_they_are, train_loader
@@ -100,6 +100,9 @@ def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: 
 def finish(stage: Stage, writer: RunFolder, validation: Sequence[SceneGraph]) -> None:
     """Calibrates the model that was kept, counts its validation figures anew, and writes it for the last time."""
     config, model = stage.config, writer.kept
+    half = config.half and stage.model == config.model
+    if half:  # before it is calibrated: killed after it was written, this is done again with what was written
+        round_to_half(model)
     calibration = config.calibration if stage.model == config.model else None
     if calibration is None and validation:
         calibration = fit_calibrations(model, validation, config.task)
@@ -111,7 +114,6 @@ def finish(stage: Stage, writer: RunFolder, validation: Sequence[SceneGraph]) ->
             state = RecallState(recall_plan(config, model))
             state.update(scored(model, validation, config.scored_task), validation)
             entry["figures"] = recall_figures(state)
-    half = config.half and stage.model == config.model
     save_model(model, stage.folder / MODEL, writer.metrics, writer.record, overwrite=True, half=half)
 
 
