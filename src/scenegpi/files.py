@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -157,13 +158,19 @@ def writing(target: Path) -> Iterator[None]:
     """Turns what the system says about a full disk, a missing folder or permissions into one line."""
     try:
         yield
-    except OSError as error:
-        if error.errno is None and "errno = " in str(error):  # h5py hides the number in its text
-            number = int(str(error).split("errno = ")[1].split(",")[0])
+    except Exception as error:
+        hidden = _HIDDEN_NUMBER.search(str(error))
+        if hidden and getattr(error, "errno", None) is None:
+            number = int(hidden[1] or hidden[2])
             error = OSError(number, os.strerror(number))
+        if not isinstance(error, OSError):
+            raise
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         hint = "; nothing was written" if full else ""
         raise DataError(target, f"cannot be written ({reason(error)}){hint}") from None
+
+
+_HIDDEN_NUMBER = re.compile(r"errno = (\d+),|\(os error (\d+)\)")  # in the texts of h5py and of safetensors
 
 
 @contextmanager
@@ -249,8 +256,9 @@ def folder_lock(folder: Path) -> Iterator[None]:
                 pass
             os.close(handle)
     try:
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{os.getpid()}\n".encode())
+        with writing(path):
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{os.getpid()}\n".encode())
         yield
     finally:
         path.unlink(missing_ok=True)
