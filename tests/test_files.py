@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from scenegpi.errors import DataError
-from scenegpi.files import LOCK, folder_lock, tidy
+from scenegpi.files import tidy
+from scenegpi.locks import LOCK, folder_lock
 
 HOLD = """
 import sys, time

@@ -12,7 +12,7 @@ import torch
 
 from models.model_cases import small_model
 from scenegpi.errors import DataError
-from scenegpi.files import LOCK, folder_lock
+from scenegpi.locks import LOCK, folder_lock
 from scenegpi.models import save_model
 from scenegpi.training import resume, train
 from scenegpi.training.state import StateFile
@@ -30,9 +30,9 @@ def small_files(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
 
-@pytest.mark.parametrize("write", [0, 1, 4, 5, 9, 12])
+@pytest.mark.parametrize("write", [0, 1, 4, 5, 9, 11])
 def test_a_run_meets_a_full_disk(tmp_path, monkeypatch, write):
-    """After `write` files; the first is config.json, the fifth the log, the sixth the state, the last finished.json."""
+    """After `write` files; config.json is the first, then a model, the log, the state; the last is finished.json."""
     torch.set_num_threads(1)
     data, run, plain, count = data_file(tmp_path), tmp_path / "run", os.fsync, 0
 
@@ -58,7 +58,7 @@ def test_a_run_meets_a_full_disk(tmp_path, monkeypatch, write):
 
 
 def test_the_writers_of_torch_and_safetensors_say_so_too(tmp_path):
-    model, state = small_model(), {"weights": torch.zeros(10_000)}
+    model, state = small_model("baseline"), {"weights": torch.zeros(10_000)}
     with small_files(2000), pytest.raises(DataError, match=r"model: cannot be written \(File too large\)"):
         save_model(model, tmp_path / "model")
     with small_files(2000), pytest.raises(DataError, match=r"last.ckpt: cannot be written \(File too large\)"):

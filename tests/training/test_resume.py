@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from scenegpi.errors import DataError
-from scenegpi.files import LOCK
+from scenegpi.locks import LOCK
 from scenegpi.models import load_model
 from scenegpi.options import plain
 from scenegpi.training import resume, train
@@ -149,7 +149,7 @@ def test_a_run_that_was_killed_before_it_had_settings_is_started_again(tmp_path)
     (run / ".config.json.abc.part").write_text("{")
     (run / LOCK).write_text("1\n")
     train(small_config(data_file(tmp_path), "baseline"), run)
-    assert not [path for path in run.rglob(".*")]
+    assert not list(run.rglob(".*"))
 
 
 def test_there_must_be_something_to_resume(tmp_path):

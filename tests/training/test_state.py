@@ -63,7 +63,10 @@ CHANGES = {
     "no weights": (drop("state_dict"), "state_dict: missing"),
     "a weight missing": (drop("state_dict", LABEL), f"state_dict.{LABEL}: missing"),
     "a weight too many": (put(torch.ones(2), "state_dict", "x"), "state_dict.x: not a weight of this run"),
-    "a wide weight": (put(torch.ones(5, 9), "current_model_state", LABEL), f"{LABEL}: expected (5, 8) of torch.float32"),
+    "a wide weight": (
+        put(torch.ones(5, 9), "current_model_state", LABEL),
+        f"{LABEL}: expected (5, 8) of torch.float32",
+    ),
     "a whole weight": (put(torch.ones(5, 8).long(), "state_dict", LABEL), "found (5, 8) of torch.int64"),
     "a weight of text": (put("x", "state_dict", LABEL), f"{LABEL}: expected (5, 8) of torch.float32, found str"),
     "not finite": (put(torch.full((5, 8), torch.nan), "state_dict", LABEL), "holds a number that is not finite"),
@@ -71,7 +74,10 @@ CHANGES = {
     "odd mean": (put({"x": 1}, "averaging_state"), "cannot be resumed from"),
     "no log": (drop("callbacks", "RunFolder"), "callbacks.RunFolder: expected a table"),
     "rows of text": (put([{"epoch": "1"}], "callbacks", "RunFolder", "rows"), "callbacks.RunFolder.rows: expected"),
-    "odd figures": (put({"validation": 3}, "callbacks", "RunFolder", "metrics"), "metrics.validation: expected figures"),
+    "odd figures": (
+        put({"validation": 3}, "callbacks", "RunFolder", "metrics"),
+        "metrics.validation: expected figures",
+    ),
     "no optimizer": (put([], "optimizer_states"), "optimizer_states: expected 1, found 0"),
     "no moments": (put({}, *ADAM, "state"), "optimizer_states.state: empty"),
     "no schedule": (put([], "lr_schedulers"), "lr_schedulers: expected 1, found 0"),

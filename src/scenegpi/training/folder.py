@@ -24,7 +24,8 @@ from typing import Any
 import lightning as L
 
 from scenegpi.errors import DataError
-from scenegpi.files import LOCK, whole_file
+from scenegpi.files import whole_file
+from scenegpi.locks import LOCK
 from scenegpi.models.build import SceneModel
 from scenegpi.models.checkpoint import load_model, save_model
 from scenegpi.training.callbacks import RunningMean
