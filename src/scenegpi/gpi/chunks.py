@@ -26,7 +26,7 @@ _Chunk = tuple[Tensor, Tensor, EdgeFeatures, Tensor, int]
 """i ``(m,)``, j ``(m,)``, edge features, i counted from the chunk's first node, number of the chunk's nodes."""
 
 _Function = Callable[..., list[Tensor]]
-"""A chunk, its features made -> at most two tensors, a row for each of its edges, or the first for each of its nodes."""
+"""A chunk, its features made -> at most two tensors, a row for each edge, or the first for each of its nodes."""
 
 
 @dataclass(frozen=True)
