@@ -4,7 +4,8 @@
 
 Times are milliseconds an image of a batch of 20, two steps; with one thread CPU time, which a busy machine disturbs
 less, otherwise wall time. Variants take turns, and each turn measures this machine's matrix product too; medians are
-shown; "compiled" is what `torch.compile` makes of ours, its compilation not counted. The fraction is the least number of multiply-adds, divided by the time, over the rate of that product.
+shown. "Compiled" is what `torch.compile` makes of ours; its compilation is not counted. The fraction is the least
+number of multiply-adds, divided by the time, over the rate of that product.
 """
 
 import json
