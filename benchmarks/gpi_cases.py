@@ -107,7 +107,8 @@ def variant(name: str, images: Images) -> tuple[Recurrent, Callable[[], Steps]]:
         run = torch.compile(model) if name == COMPILED else model
 
         def ours() -> Steps:
-            out = run(images.nodes, images.edge_index, images.pairs, images.batch, node_static=images.static)
+            flat = images.nodes, images.edge_index, images.pairs, images.batch
+            out = run(*flat, node_static=images.static, num_graphs=len(images.sizes))
             return out.nodes, out.edges
 
         return model, ours
