@@ -6,7 +6,7 @@ backward pass, which computes it again.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -56,7 +56,8 @@ class EdgeChunks:
         while cuts[-1] < num_nodes:
             cuts.append(max(bisect_right(ends, ends[cuts[-1]] + most) - 1, cuts[-1] + 1))
         sizes = [ends[b] - ends[a] for a, b in pairwise(cuts)]
-        pieces = zip(i.split(sizes), j.split(sizes), edges.split(sizes), pairwise(cuts), strict=True)
+        features: Sequence[EdgeFeatures] = edges.split(sizes)
+        pieces = zip(i.split(sizes), j.split(sizes), features, pairwise(cuts), strict=True)
         return cls([(i, j, z, i - a, b - a) for i, j, z, (a, b) in pieces], order)
 
     def run(self, part: _Function, nodes: bool = False) -> list[Tensor]:

@@ -69,14 +69,15 @@ class Recurrent(nn.Module):
         exist at once where no gradient is wanted.
         """
         layer, nodes, edges = self.layer, [node_logits], [edge_logits]
-        lazy = len(edge_logits) > _ROWS and not (torch.is_grad_enabled() or torch.compiler.is_compiling())
+        # In this order: a program that is traced must not depend on the number of edges.
+        lazy = not (torch.compiler.is_compiling() or torch.is_grad_enabled()) and len(edge_logits) > _ROWS
         if callable(edge_static) and not lazy:
             edge_static = edge_static(_every(edge_logits))
         for _ in range(self.steps):
             out = layer(
                 self._features(nodes[-1], node_static),
                 edge_index,
-                self._lazy(edges[-1], edge_static) if lazy else self._features(edges[-1], edge_static),
+                self._edge_features(edges[-1], edge_static, lazy),
                 batch,
                 x_class=None if layer.x_table is None else nodes[-1].argmax(1),
                 edge_class=None if layer.edge_table is None else edges[-1].argmax(1),
@@ -90,7 +91,10 @@ class Recurrent(nn.Module):
     def _features(self, logits: Tensor, static: Tensor | None) -> Tensor:
         return self._read(logits) if static is None else torch.cat([self._read(logits), static], 1)
 
-    def _lazy(self, logits: Tensor, static: EdgeStatic | None) -> LazyFeatures:
+    def _edge_features(self, logits: Tensor, static: EdgeStatic | None, lazy: bool) -> Tensor | LazyFeatures:
+        if not lazy and not callable(static):
+            return self._features(logits, static)
+
         def make(rows: Tensor) -> Tensor:
             part = None if static is None else static(rows) if callable(static) else static.index_select(0, rows)
             return self._features(logits.index_select(0, rows), part)

@@ -77,9 +77,10 @@ class SGP(nn.Module):
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""
         nodes, pairs, entity = self._first_stage(batch)
-        static, start = self._static(batch, pairs), pairs.logits
+        read, start = self._static(batch, pairs), pairs.logits
+        static: Tensor | Callable[[Tensor], Tensor] = read
         if self.training:  # what is dropped is dropped in all steps
-            static = static(torch.arange(len(start), device=start.device))
+            static = read(torch.arange(len(start), device=start.device))
         entity = dropout(entity, self.context.input_dropout, self.training)
         out = self.recurrent(
             nodes,
