@@ -17,7 +17,7 @@ from scenegpi.gpi.layer import GPILayer, GPIOutput
 __all__ = ["Recurrent", "RecurrentOutput"]
 
 Feedback = Literal["log_softmax", "softmax", "none"]
-EdgeStatic = Tensor | Callable[[Tensor], Tensor]
+EdgeStatic = Tensor | Callable[[Tensor | None], Tensor]
 # Where no gradient is wanted, features of more edges than this are made as they are read.
 _ROWS = 1 << 16
 
@@ -65,14 +65,14 @@ class Recurrent(nn.Module):
     ) -> RecurrentOutput:
         """node_logits ``(N, C)``, edge_index ``(2, E)``, edge_logits ``(E, R)``, static ``(N, a)`` and ``(E, b)``.
 
-        ``edge_static`` may be a function of row numbers ``(m,) -> (m, b)``: the rows of a large graph then never all
-        exist at once where no gradient is wanted.
+        ``edge_static`` may be a function of row numbers ``(m,) -> (m, b)``, of None for all rows: those of a large
+        graph then never all exist at once where no gradient is wanted.
         """
         layer, nodes, edges = self.layer, [node_logits], [edge_logits]
         # In this order: a program that is traced must not depend on the number of edges.
         lazy = not (torch.compiler.is_compiling() or torch.is_grad_enabled()) and len(edge_logits) > _ROWS
         if callable(edge_static) and not lazy:
-            edge_static = edge_static(_every(edge_logits))
+            edge_static = edge_static(None)
         for _ in range(self.steps):
             out = layer(
                 self._features(nodes[-1], node_static),
@@ -99,13 +99,9 @@ class Recurrent(nn.Module):
             part = None if static is None else static(rows) if callable(static) else static.index_select(0, rows)
             return self._features(logits.index_select(0, rows), part)
 
-        return LazyFeatures(make, _every(logits))
+        return LazyFeatures(make, torch.arange(len(logits), device=logits.device))
 
     def _read(self, logits: Tensor) -> Tensor:
         if callable(self.feedback):
             return self.feedback(logits)
         return logits if self.feedback == "none" else getattr(torch, self.feedback)(logits, 1)
-
-
-def _every(rows: Tensor) -> Tensor:
-    return torch.arange(rows.shape[0], device=rows.device)

@@ -78,9 +78,7 @@ class SGP(nn.Module):
         """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""
         nodes, pairs, entity = self._first_stage(batch)
         read, start = self._static(batch, pairs), pairs.logits
-        static: Tensor | Callable[[Tensor], Tensor] = read
-        if self.training:  # what is dropped is dropped in all steps
-            static = read(torch.arange(len(start), device=start.device))
+        static = read(None) if self.training else read  # what is dropped is dropped in all steps
         entity = dropout(entity, self.context.input_dropout, self.training)
         out = self.recurrent(
             nodes,
@@ -96,14 +94,14 @@ class SGP(nn.Module):
             edges[-1] = self._read_again(batch, out.nodes[-1]) + (edges[-1] - start)
         return SceneLogits([nodes, *out.nodes], [start, *edges])
 
-    def _static(self, batch: SceneBatch, pairs: PairOutput) -> Callable[[Tensor], Tensor]:
-        """What z_ij holds besides the distribution: edges (m,) -> (m, ...)."""
+    def _static(self, batch: SceneBatch, pairs: PairOutput) -> Callable[[Tensor | None], Tensor]:
+        """What z_ij holds besides the distribution: edges (m,), None for all -> (m, ...)."""
         p, training, backward = self.context.input_dropout, self.training, reverse_edges(batch)
 
-        def static(edges: Tensor) -> Tensor:
-            reverse = scaled_log(pairs.logits.index_select(0, backward.index_select(0, edges)))
+        def static(edges: Tensor | None) -> Tensor:
+            reverse = scaled_log(pairs.logits.index_select(0, _rows(backward, edges)))
             # What is known of duplicates is not dropped: it decides who speaks first.
-            geometry, twin = pairs.geometry.index_select(0, edges).split([PAIR_INPUTS - COLUMNS, COLUMNS], 1)
+            geometry, twin = _rows(pairs.geometry, edges).split([PAIR_INPUTS - COLUMNS, COLUMNS], 1)
             return torch.cat([dropout(reverse, p, training), dropout(geometry, p, training), twin], 1)
 
         return static
@@ -135,6 +133,10 @@ class Read(nn.Module):
 def scaled_log(logits: Tensor) -> Tensor:
     """1 - log p / log FLOOR, at least 0: 1 for what is certain, 0 for what is no likelier than FLOOR; (M, K)."""
     return (1 - logits.log_softmax(1) / log(FLOOR)).clamp_min(0)
+
+
+def _rows(values: Tensor, rows: Tensor | None) -> Tensor:
+    return values if rows is None else values.index_select(0, rows)
 
 
 def reverse_edges(batch: SceneBatch) -> Tensor:
