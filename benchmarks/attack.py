@@ -1,10 +1,13 @@
-"""Hostile input against everything that reads: nothing may fault, crash, hang or take all memory.
+"""Hostile input against everything that reads, and kills at random moments.
 
-    python benchmarks/attack.py [--runs 5000] [--seed 0] [--data ../shared/data/vg150] [--keep FOLDER]
+    python benchmarks/attack.py [--runs 5000] [--kills 0] [--seed 0] [--data ../shared/data/vg150] [--keep FOLDER]
+
+Nothing may fault, crash, hang or take all memory; nothing may be lost or doubled.
 
 Small good files of every kind (attack_corpus.py) are damaged, by bytes and by structure (attack_mutations.py), or made
 to claim or hold millions of something (attack_floods.py), and read by worker processes with a limit on memory and time
-(attack_worker.py, which also says what the outcomes mean).
+(attack_worker.py, which also says what the outcomes mean). With `--kills N`, N runs each of `scenegpi train` and
+`scenegpi predict` are stopped again and again, go on, and are compared with an undisturbed run (attack_kills.py).
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import random
+import resource
 import shutil
 import sys
 import tempfile
@@ -24,6 +28,7 @@ from functools import partial
 from pathlib import Path
 
 from attack_corpus import Case, corpus
+from attack_kills import attack_runs
 from attack_mutations import damage
 from attack_worker import BAD, GOOD, Watcher
 
@@ -100,6 +105,7 @@ def show(findings: Findings, title: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=5000)
+    parser.add_argument("--kills", type=int, default=0, help="disturbed runs of train and of predict")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--data", type=Path, help="a data set whose first images are damaged (default: the sample)")
@@ -107,8 +113,15 @@ def main() -> None:
     options = parser.parse_args()
     start = time.perf_counter()
     findings = attack_files(options.runs, options.seed, options.data, options.keep, options.workers)
-    show(findings, f"{options.runs:,} files, seed {options.seed}, {time.perf_counter() - start:.0f} s")
-    sys.exit(1 if findings.faults else 0)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = f"{time.perf_counter() - start:.0f} s, {used.ru_utime + used.ru_stime:.0f} CPU s"
+    show(findings, f"{options.runs:,} files, seed {options.seed}, {spent}")
+    faults = findings.faults
+    if options.kills:
+        killed = attack_runs(options.kills, options.seed)
+        print(killed, *killed.faults[:50], sep="\n")
+        faults = faults + killed.faults
+    sys.exit(1 if faults else 0)
 
 
 if __name__ == "__main__":

@@ -104,9 +104,11 @@ def variant(name: str, images: Images) -> tuple[Recurrent, Callable[[], Steps]]:
     """A model and a call that gives flat logits of every step. Names: see ``VARIANTS``."""
     model = make_model(name == "ours, dense words", 4096 if name == "ours, chunked" else None)
     if name.startswith("ours"):
+        run = torch.compile(model) if name == COMPILED else model
 
         def ours() -> Steps:
-            out = model(images.nodes, images.edge_index, images.pairs, images.batch, node_static=images.static)
+            flat = images.nodes, images.edge_index, images.pairs, images.batch
+            out = run(*flat, node_static=images.static, num_graphs=len(images.sizes))
             return out.nodes, out.edges
 
         return model, ours
@@ -139,7 +141,8 @@ def variant(name: str, images: Images) -> tuple[Recurrent, Callable[[], Steps]]:
     return model, padded_call
 
 
-VARIANTS = ("ours", "ours, dense words", "ours, chunked", "per image", "padded")
+COMPILED = "ours, compiled"
+VARIANTS = ("ours", COMPILED, "ours, dense words", "ours, chunked", "per image", "padded")
 
 
 def multiply_adds(sizes: Sequence[int], dense_words: bool) -> tuple[float, float]:

@@ -1,10 +1,11 @@
 """How fast the GPI layers are, at the sizes of the paper's linguistic scene-graph predictor.
 
-    python benchmarks/gpi_speed.py [--quick] [--case 12 --case mix ...] [--threads 1] [--json FILE]
+    python benchmarks/gpi_speed.py [--quick] [--case 12 --case mix ...] [--variant ...] [--threads 1] [--json FILE]
 
 Times are milliseconds an image of a batch of 20, two steps; with one thread CPU time, which a busy machine disturbs
 less, otherwise wall time. Variants take turns, and each turn measures this machine's matrix product too; medians are
-shown. The fraction is the least number of multiply-adds, divided by the time, over the rate of that product.
+shown. "Compiled" is what `torch.compile` makes of ours; its compilation is not counted. The fraction is the least
+number of multiply-adds, divided by the time, over the rate of that product.
 """
 
 import json
@@ -21,7 +22,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gpi_cases import MIX, VARIANTS, Images, Steps, multiply_adds, peak_memory, variant
+from gpi_cases import COMPILED, MIX, VARIANTS, Images, Steps, multiply_adds, peak_memory, variant
 
 CASES = {"12": (12,) * 20, "30": (30,) * 20, "60": (60,) * 20, "mix": MIX}
 PATIENCE = 20.0  # seconds of measuring after which a variant takes no further turn
@@ -32,6 +33,10 @@ TARGETS = (
 
 def main(
     case: Annotated[list[str] | None, typer.Option(help="12, 30, 60 or mix; all if not given")] = None,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option("--variant", help=f"beside ours: some of {', '.join(VARIANTS[1:])}; all if not given"),
+    ] = None,
     quick: Annotated[bool, typer.Option(help="n = 12 and the mix, one turn, no memory")] = False,
     memory: Annotated[bool, typer.Option(help="measure peak memory, each variant in its own process")] = True,
     large: Annotated[bool, typer.Option(help="one graph of 1,000 entities, forward")] = True,
@@ -47,7 +52,7 @@ def main(
     names = ["12", "mix"] if quick else list(CASES)
     results = {}
     for name in case or names:
-        rows = measure(CASES[name], 1 if quick else turns, clock)
+        rows = measure(CASES[name], 1 if quick else turns, clock, ["ours", *(variants or VARIANTS[1:])])
         if memory and not quick:
             for key, row in rows.items():
                 row["memory_mb"] = in_own_process(key, CASES[name], True, threads)[0]
@@ -69,16 +74,21 @@ def main(
         console.print(f"wrote {json_file}")
 
 
-def measure(sizes: Sequence[int], turns: int, clock: Callable[[], float]) -> dict[str, dict[str, float]]:
+def measure(
+    sizes: Sequence[int], turns: int, clock: Callable[[], float], variants: Sequence[str]
+) -> dict[str, dict[str, float]]:
     """Every variant's times, ratios to ours and fractions of the matrix product's rate, and its distance from ours."""
     small, images = Images((4, 4)), Images(sizes)
     calls = {}
-    for name in VARIANTS:
+    for name in variants:
         calls[name] = variant(name, images)
         # Ours is measured in the steady state of a training loop; the others have none but the allocator's.
-        for batch, (_, call) in ((small, variant(name, small)), (images, calls[name]))[: 1 + name.startswith("ours")]:
-            batch.loss(call()).backward()
-    samples: dict[str, list[dict[str, float]]] = {name: [] for name in VARIANTS}
+        batch, (_, call) = (images, calls[name]) if name.startswith("ours") else (small, variant(name, small))
+        batch.loss(call()).backward()
+        if name == COMPILED:  # once more for the forward pass alone
+            with torch.no_grad():
+                call()
+    samples: dict[str, list[dict[str, float]]] = {name: [] for name in variants}
     reference = None
     for turn in range(turns):
         for name, (model, call) in calls.items():

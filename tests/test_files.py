@@ -10,12 +10,13 @@ import sys
 import pytest
 
 from scenegpi.errors import DataError
-from scenegpi.files import LOCK, folder_lock, tidy
+from scenegpi.files import tidy
+from scenegpi.locks import LOCK, folder_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from scenegpi.files import folder_lock
+from scenegpi.locks import folder_lock
 with folder_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

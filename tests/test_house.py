@@ -11,7 +11,7 @@ import scenegpi
 
 SOURCE = Path(scenegpi.__file__).parent
 ROOMS = [
-    {"lazy", "errors", "threads", "progress", "files", "npz", "boxes", "pairs", "options"},
+    {"lazy", "errors", "threads", "progress", "files", "locks", "npz", "boxes", "pairs", "options"},
     {"vocabulary", "checks", "graph", "graph_json"},
     {"gpi"},
     {"metrics"},

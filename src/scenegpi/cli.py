@@ -69,16 +69,20 @@ def options(
 
 
 def main() -> None:
-    """Entry point: runs a command; an error becomes one line and an exit code."""
-    _behave()
+    """Entry point: runs a command; an error becomes one line and an exit code, a signal 128 and its number."""
+    stops = _behave()
     try:
         try:
             app()
         finally:
             sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     except Exception as error:
         if os.environ.get("SCENEGPI_DEBUG"):
             raise
+        if stops:  # libraries in C and Rust turn what a signal raises in them into errors of their own
+            sys.exit(128 + stops[0])
         from scenegpi.errors import SceneGPIError, printable
 
         expected = isinstance(error, SceneGPIError)
@@ -92,11 +96,26 @@ def main() -> None:
         sys.exit(2 if expected else 3)
 
 
-def _behave() -> None:
-    """As a program in a pipe should: quiet when the reader leaves, tidy when stopped, never lost for a character."""
+def _behave() -> list[int]:
+    """As a program in a pipe should: quiet when the reader leaves, tidy when stopped, never lost for a character.
+
+    Gives the list of the signals that asked the program to stop, which grows as they come.
+    """
+    stops: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        """By an exception, so that half-written files are removed."""
+        stops.append(number)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + number)
+
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception: half-written files are removed
+    signal.signal(signal.SIGTERM, stop)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell may have said to ignore it
+        signal.signal(signal.SIGINT, stop)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    return stops

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -16,7 +17,9 @@ from typing import Any, BinaryIO
 from scenegpi.errors import DataError, GraphError
 
 MAX_BYTES = 2**30
-LOCK = ".lock"
+MAX_FIGURES = 2**26
+MAX_BITS = 1000
+"""Of a whole number among figures; a float holds 1,023."""
 FREE_BYTES = 2**27
 MAX_RATIO = 12
 """The values of a JSON text may take FREE_BYTES in memory, or MAX_RATIO times the text, whichever is more."""
@@ -138,6 +141,28 @@ def read_object(path: Path, unique: bool = False) -> dict[str, Any]:
     return data
 
 
+def read_figures(path: Path) -> dict[str, Any]:
+    """A JSON object of at most MAX_FIGURES bytes; DataError that names a whole number which no float can hold."""
+    data = read_json(path, MAX_FIGURES)
+    if not isinstance(data, dict):
+        raise DataError(path, f"expected a JSON object, found {type(data).__name__}")
+    keys: list[Any] = [""]
+    levels = [iter(data.items())]
+    while levels:
+        entry = next(levels[-1], None)
+        if entry is None:
+            levels.pop()
+            keys.pop()
+            continue
+        keys[-1], value = entry
+        if isinstance(value, dict | list):
+            levels.append(iter(value.items() if isinstance(value, dict) else enumerate(value)))
+            keys.append("")
+        elif isinstance(value, int) and value.bit_length() > MAX_BITS:
+            raise DataError(path, f"{'.'.join(map(str, keys))}: a whole number of {len(str(value)):,} digits")
+    return data
+
+
 def read_names(path: Path) -> list[str]:
     """A JSON list of strings (class names)."""
     data = read_json(path)
@@ -147,9 +172,14 @@ def read_names(path: Path) -> list[str]:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Plain values as JSON, whole or not at all."""
+    """Plain values as JSON, whole or not at all; DataError where a text, such as a path, is not UTF-8."""
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     with whole_file(path) as part:
-        part.write_text(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+        try:
+            part.write_bytes(text.encode())
+        except UnicodeEncodeError as error:
+            line = text[: error.end].rpartition("\n")[2].strip()
+            raise DataError(path, f"cannot be written: a text in it is not UTF-8 ({line:.200})") from None
 
 
 @contextmanager
@@ -157,13 +187,19 @@ def writing(target: Path) -> Iterator[None]:
     """Turns what the system says about a full disk, a missing folder or permissions into one line."""
     try:
         yield
-    except OSError as error:
-        if error.errno is None and "errno = " in str(error):  # h5py hides the number in its text
-            number = int(str(error).split("errno = ")[1].split(",")[0])
+    except Exception as error:
+        hidden = _HIDDEN_NUMBER.search(str(error))
+        if hidden and getattr(error, "errno", None) is None:
+            number = int(hidden[1] or hidden[2])
             error = OSError(number, os.strerror(number))
+        if not isinstance(error, OSError):
+            raise
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         hint = "; nothing was written" if full else ""
         raise DataError(target, f"cannot be written ({reason(error)}){hint}") from None
+
+
+_HIDDEN_NUMBER = re.compile(r"errno = (\d+),|\(os error (\d+)\)")  # in the texts of h5py and of safetensors
 
 
 @contextmanager
@@ -217,44 +253,6 @@ def whole_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
                 part.replace(target)
         finally:
             shutil.rmtree(part, ignore_errors=True)
-
-
-@contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
-    """Only one process at a time works in a folder: DataError that names the other one where there is one.
-
-    The system holds the lock, so it ends with its process, however that ends. Where the system has none, nothing is
-    locked.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / LOCK
-        while True:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW, 0o666)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = os.read(handle, 20).decode("ascii", "replace").strip()
-                os.close(handle)
-                raise DataError(folder, f"in use by process {holder or 'unknown'}") from None
-            try:  # whoever held the lock before may have taken the file away since it was opened
-                if path.stat().st_ino == os.fstat(handle).st_ino:
-                    break
-            except FileNotFoundError:
-                pass
-            os.close(handle)
-    try:
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{os.getpid()}\n".encode())
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(handle)
 
 
 def tidy(folder: Path) -> None:

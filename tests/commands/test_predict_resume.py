@@ -16,7 +16,7 @@ import pytest
 from commands.predict_cases import fine, lines, predictions, refused, scene, sources
 from scenegpi.commands.predict_output import LINES, PredictionLog
 from scenegpi.data import DataError
-from scenegpi.files import folder_lock
+from scenegpi.locks import folder_lock
 
 
 def test_a_second_run_just_works(tmp_path):
@@ -80,11 +80,12 @@ def test_what_a_kill_left_half_written_is_tidied(tmp_path):
     assert sorted(path.name for path in out.iterdir()) == ["1.dot", LINES, "run.json"]
 
 
-def test_a_malformed_vocabulary_in_a_resumed_line_is_one_line(tmp_path):
+@pytest.mark.parametrize("objects", [["a", 3], "man", 7, [""], ["a", "a"], ["\ud800"]])
+def test_a_malformed_vocabulary_in_a_resumed_line_is_one_line(tmp_path, objects):
     boxes, out = lines(tmp_path / "boxes.jsonl", scene(1)), tmp_path / "out"
     fine("--boxes", boxes, "--out", out, "--formats", "none")
     data = json.loads((out / LINES).read_text())
-    data["vocabulary"]["objects"] = ["a", 3]
+    data["vocabulary"]["objects"] = objects
     (out / LINES).write_text(json.dumps(data) + "\n")
     message = refused("--boxes", boxes, "--out", out, "--formats", "none", "--resume")
     assert LINES in message

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from attack import attack_files
 from attack_corpus import corpus
+from attack_kills import attack_runs
 from attack_mutations import damage, injure
 from attack_worker import GOOD, examine
 from conftest import SHARED
@@ -83,3 +84,9 @@ def test_any_bytes_are_a_data_set_or_a_data_error(tmp_path_factory, name, data):
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes(data)
     assert examine("data", path) in GOOD
+
+
+def test_kills_at_random_moments():
+    found = attack_runs(2, seed=3)
+    assert found.faults == []
+    assert found.outcomes == {"train: same bytes": 2, "predict: same bytes": 2}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import struct
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,3 +198,36 @@ def test_damaged_tiffs_are_quiet(tmp_path, pictures, capfd):
         except DataError:
             continue
     assert capfd.readouterr().err == ""
+
+
+def with_tag(path: Path, old: int, new: int, value: int) -> Path:
+    """A TIFF whose entry `old` becomes one of tag `new`, of one number."""
+    data = bytearray(path.read_bytes())
+    (start,) = struct.unpack_from("<I", data, 4)
+    (entries,) = struct.unpack_from("<H", data, start)
+    at = next(
+        place
+        for place in range(start + 2, start + 2 + 12 * entries, 12)
+        if struct.unpack_from("<H", data, place) == (old,)
+    )
+    struct.pack_into("<HHII", data, at, new, 3, 1, value)
+    path.write_bytes(data)
+    return path
+
+
+def test_a_tag_that_is_given_twice_is_read_as_pillow_reads_it(tmp_path, monkeypatch):
+    """A second width of 1 once hid how large a picture is."""
+    Image.new("RGB", (48, 36)).save(tmp_path / "a.tif")
+    path = with_tag(tmp_path / "a.tif", 259, 256, 1)
+    assert photo_size(path) == open_photo(path).shape[1::-1]
+    monkeypatch.setitem(photo_files.MAX_PIXELS, "TIFF", 48 * 36 - 1)
+    assert "48 x 36 pixels" in refusal(path)
+
+
+def test_what_pillow_logs_of_a_tiff_is_not_printed(tmp_path):
+    Image.new("RGB", (4, 4)).save(tmp_path / "a.tif")
+    path = with_tag(tmp_path / "a.tif", 277, 277, 2048)
+    script = "import sys; from scenegpi.data.images import photo_size; photo_size(sys.argv[1])"
+    found = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True)
+    assert found.stderr.startswith("Traceback")
+    assert "cannot be read as an image (Invalid value for samples per pixel)" in found.stderr

@@ -12,8 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
-from models.model_cases import small_model
+from models.model_cases import random_graphs, small_model
 from scenegpi.cli import app
+from scenegpi.data import write_jsonl
 from scenegpi.errors import DataError
 from scenegpi.models import load_model, save_model
 from scenegpi.models.build import MAX_LABELS, MAX_PREDICATES
@@ -89,3 +90,37 @@ def test_a_pipe_is_refused_not_waited_for(tmp_path):
                 load_model(folder)
             caught = found.value
         assert "is not a regular file" in str(caught)
+
+
+COMMANDS = {
+    "models": ["models", "MODEL", "--json"],
+    "predict": ["predict", "--boxes", "DATA", "--model", "MODEL", "--out", "OUT"],
+    "eval": ["eval", "--data", "DATA", "--model", "MODEL", "--task", "predcls", "--json", "OUT.json"],
+    "report": ["report", "MODEL", "--out", "OUT.html"],
+    "train": ["train", "--data", "DATA", "--start", "MODEL", "--out", "OUT"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_whose_name_is_not_utf8_is_used_or_refused(command, tmp_path):
+    folder = save_model(small_model("baseline"), tmp_path / "m", {"validation": {"figures": {"R@50": 0.5}}})
+    folder = folder.rename(tmp_path / os.fsdecode(b"m\xff"))
+    caught = called(command, tmp_path, folder).exception
+    assert caught is None or (isinstance(caught, DataError) and "UTF-8" in str(caught) and str(caught).isprintable())
+
+
+@pytest.mark.parametrize("command", ["models", "report"])
+def test_a_figure_that_no_float_holds(command, tmp_path):
+    folder = save_model(small_model("baseline"), tmp_path / "m")
+    (folder / "metrics.json").write_text(json.dumps({"validation": {"figures": {"R@50": 10**400}}}))
+    caught = called(command, tmp_path, folder).exception
+    assert isinstance(caught, DataError)
+    assert str(caught) == f"{folder / 'metrics.json'}: validation.figures.R@50: a whole number of 401 digits"
+
+
+def called(command, tmp_path, folder):
+    data = tmp_path / "data.jsonl"
+    write_jsonl(data, random_graphs((2, 3)))
+    names = {"MODEL": folder, "DATA": data, "OUT": tmp_path / "out", "OUT.json": tmp_path / "out.json"}
+    names["OUT.html"] = tmp_path / "out.html"
+    return CliRunner().invoke(app, [str(names.get(word, word)) for word in COMMANDS[command]])

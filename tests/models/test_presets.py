@@ -63,11 +63,12 @@ def test_chunks_of_pairs_give_what_the_whole_gives(name, monkeypatch):
     graphs = random_graphs((9, 4, 6))
     whole = list(predict_graphs(model, graphs))
     monkeypatch.setattr("scenegpi.models.baseline.CHUNK", 7)
-    monkeypatch.setattr("scenegpi.models.sgp._MOST_EDGES", 16)
+    monkeypatch.setattr("scenegpi.gpi.chunks._CACHE_EDGES", 16)
+    monkeypatch.setattr("scenegpi.gpi.recurrent._ROWS", 20)
     for budget in (1, 40, 10_000):
         monkeypatch.setattr("scenegpi.prediction.predictor.PAIRS", budget)
         for a, b in zip(whole, predict_graphs(model, graphs), strict=True):
-            assert np.abs(a.pair_dist - b.pair_dist).max() <= 1e-5
+            assert np.abs(a.pair_dist - b.pair_dist).max() <= 1e-6
 
 
 @pytest.mark.parametrize("name", NAMES)

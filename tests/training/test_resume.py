@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from scenegpi.errors import DataError
-from scenegpi.files import LOCK
+from scenegpi.locks import LOCK
 from scenegpi.models import load_model
 from scenegpi.options import plain
 from scenegpi.training import resume, train
@@ -25,11 +25,11 @@ import json, os, signal, sys, torch
 torch.set_num_threads(1)
 from pathlib import Path
 from scenegpi.options import override
-from scenegpi.training import TrainConfig, folder, stage, train
+from scenegpi.training import TrainConfig, folder, stage, state, train
 
 MOMENTS = {
     "while the model is written": (folder, "save_model"),
-    "before the state is written": (folder.WholeFiles, "save_checkpoint"),
+    "before the state is written": (state.StateFile, "save_checkpoint"),
     "while it is calibrated": (stage, "save_model"),
     "before the end is noted": (stage, "write_json"),
 }
@@ -98,7 +98,7 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     data = data_file(folder, 50)
     settings = {"data": {"validation": 22}, "optim": {"batch": 7}}
-    config = small_config(data, baseline={"epochs": 2}, context={"epochs": 2}, **settings)
+    config = small_config(data, baseline={"epochs": 2}, context={"epochs": 2}, half=True, **settings)
     still = small_config(data, "baseline", baseline=STILL, **settings)
     wanted = [(str(folder / name), plain(config), *kill) for name, kill in KILLS.items()]
     wanted.append((str(folder / "stopped"), plain(still), "before the end is noted", 0))
@@ -141,6 +141,15 @@ def test_a_second_process_is_refused(tmp_path, monkeypatch):
     train(config, tmp_path / "run")
     assert len(caught) == 2
     assert load_model(tmp_path / "run" / "model")
+
+
+def test_a_run_that_was_killed_before_it_had_settings_is_started_again(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / ".config.json.abc.part").write_text("{")
+    (run / LOCK).write_text("1\n")
+    train(small_config(data_file(tmp_path), "baseline"), run)
+    assert not list(run.rglob(".*"))
 
 
 def test_there_must_be_something_to_resume(tmp_path):

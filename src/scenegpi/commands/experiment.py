@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -103,41 +105,39 @@ def _print_models(plan: Plan, console: Console) -> None:
 
 
 def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+    """Runs the cells that are not there yet, each with a bar of its own and a line when it is done."""
     from scenegpi.labelling.cells import Cell
     from scenegpi.labelling.experiment import run
     from scenegpi.labelling.training import Check
+    from scenegpi.progress import progress
 
-    columns = (
-        TextColumn("cells"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
     ran: list[Cell] = []
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("", total=len(plan.cells))
+    bar = ExitStack()
+    done = 0
+    advance: Callable[..., None] | None = None
 
-        def name(cell: Cell) -> str:
-            return f"{cell.model}, n = {cell.task.nodes}, {cell.samples:,} samples, seed {cell.seed}"
+    def name(cell: Cell) -> str:
+        return f"{cell.model}, n = {cell.task.nodes}, {cell.samples:,} samples, seed {cell.seed}"
 
-        def on_start(cell: Cell) -> None:
-            ran.append(cell)
-            progress.update(bar, description=name(cell))
+    def on_start(cell: Cell) -> None:
+        nonlocal done, advance
+        ran.append(cell)
+        done, advance = 0, bar.enter_context(progress(f"{name(cell)}: steps", cell.recipe.steps))
 
-        def on_check(cell: Cell, check: Check) -> None:
-            progress.update(bar, description=f"{name(cell)}: step {check.step:,}, validation {check.accuracy:.1%}")
+    def on_check(cell: Cell, check: Check) -> None:
+        nonlocal done
+        assert advance is not None
+        advance(check.step - done)
+        done = check.step
 
-        def on_done(cell: Cell, result: dict[str, Any]) -> None:
-            if ran and ran[-1] is cell:
-                spent = f"{result['steps']:,} steps, {result['wall_seconds']:.0f} s"
-                progress.console.print(f"{name(cell)}: {result['accuracy']:.2%} ({spent}, {result['stopped']})")
-            progress.advance(bar)
+    def on_done(cell: Cell, result: dict[str, Any]) -> None:
+        bar.close()
+        if ran and ran[-1] is cell:
+            spent = f"{result['steps']:,} steps, {result['wall_seconds']:.0f} s"
+            console.print(f"{name(cell)}: {result['accuracy']:.2%} ({spent}, {result['stopped']})")
 
+    with bar:
         results = run(plan.cells, folder, on_start, on_check, on_done)
-        progress.update(bar, description="")
     if len(ran) < len(results):
         console.print(f"{counted(len(results) - len(ran), 'cell')} finished before, read from {folder}")
     return results

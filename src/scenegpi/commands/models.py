@@ -65,9 +65,9 @@ def _table(found: dict[str, dict[str, Any]]) -> None:
 
 
 def _metrics(folder: Path) -> dict[str, Any]:
-    from scenegpi.files import read_object
+    from scenegpi.files import read_figures
 
-    return read_object(folder / "metrics.json")
+    return read_figures(folder / "metrics.json")
 
 
 def _card(folder: Path) -> str:

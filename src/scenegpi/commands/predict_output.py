@@ -18,9 +18,10 @@ from scenegpi.data import DataError, Dataset, open_dataset
 from scenegpi.data.export import EXPORTS, to_ntriples, write_export
 from scenegpi.data.write import write_coco
 from scenegpi.errors import GraphError
-from scenegpi.files import folder_lock, no_link, parse_json, read_object, tidy, whole_file, write_json, writing
+from scenegpi.files import no_link, parse_json, read_object, tidy, whole_file, write_json, writing
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
+from scenegpi.locks import folder_lock
 from scenegpi.vocabulary import Vocabulary
 
 LINES, RUN, SKIPPED = "predictions.jsonl", "run.json", "skipped.txt"

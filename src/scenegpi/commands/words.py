@@ -37,9 +37,8 @@ def train(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Learn GloVe vectors from captions."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
     from scenegpi.errors import DataError
+    from scenegpi.progress import progress
     from scenegpi.words.cooccurrence import count_cooccurrences
     from scenegpi.words.glove import GloveOptions, train_glove
     from scenegpi.words.vectors import WordVectors
@@ -50,14 +49,15 @@ def train(
     counts = count_cooccurrences(captions, window, min_count)
     say(f"{captions}: {len(counts.words):,} words, {len(counts.rows):,} pairs of words that occur together")
     options = GloveOptions(dim=dim, epochs=epochs, zeros=zeros, vectors="sum" if sum_vectors else "word", seed=seed)
-    columns = (
-        TextColumn("epoch"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} loss {task.fields[loss]:.4f}"),
-    )
-    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        task = progress.add_task("", total=epochs, loss=float("nan"))
-        vectors = train_glove(counts, options, lambda epoch, loss: progress.update(task, completed=epoch, loss=loss))
+    losses: list[float] = []
+    with progress("epochs", epochs) as advance:
+
+        def after(epoch: int, loss: float) -> None:
+            losses.append(loss)
+            advance()
+
+        vectors = train_glove(counts, options, after)
+    say(f"loss {losses[0]:.4f} in the first epoch, {losses[-1]:.4f} in the last")
     words = WordVectors(counts.words, vectors, f"GloVe, {dim} dimensions, from {captions.name}")
     words.save(out, half)
     known = [word for word in SHOWN if word in words]

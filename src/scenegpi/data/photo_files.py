@@ -257,17 +257,25 @@ def _check_gif(handle: BinaryIO) -> None:
 
 
 def _tiff(handle: BinaryIO) -> PhotoFile:
-    """Pillow turns these upright itself; what it will read and unpack is added up before."""
+    """Pillow turns these upright itself; what it will read is added up before, what it will unpack by its own tags.
+
+    A damaged directory may give a tag twice, or in an odd type: two readers then read two numbers.
+    """
     try:
-        tags = tiff_tags(handle)
+        tiff_tags(handle)
     except (struct.error, ValueError, OverflowError) as error:
         raise _BrokenError(f"broken TIFF: {error}") from None
-    width, height = tags.get(256, 0), tags.get(257, 0)
-    if tags.get(259, 1) not in TIFF_COMPRESSIONS:
-        raise _BrokenError(f"TIFF compression {tags[259]}, which this reader does not take")
-    across, down = tags.get(322, width), tags.get(323, min(tags.get(278, height), height))
-    photo = _finished("TIFF", handle)
-    photo.held = across * down * tags.get(277, 1) * max(tags.get(258, 1), 8) // 8
-    noted = photo.image.tag_v2.get(ORIENTATION)  # type: ignore[attr-defined]  # as Pillow reads it
-    photo.size = (height, width) if noted in (5, 6, 7, 8) else (width, height)
+    with _silence():
+        photo = _finished("TIFF", handle)
+
+    def tag(number: int, default: int) -> int:
+        value = photo.image.tag_v2.get(number, default)  # type: ignore[attr-defined]
+        return int(value[0] if isinstance(value, tuple) else value)
+
+    if tag(259, 1) not in TIFF_COMPRESSIONS:
+        raise _BrokenError(f"TIFF compression {tag(259, 1)}, which this reader does not take")
+    width, height = tag(256, 0), tag(257, 0)
+    across, down = tag(322, width), tag(323, min(tag(278, height), height))
+    photo.held = across * down * tag(277, 1) * max(tag(258, 1), 8) // 8
+    photo.size = (height, width) if tag(ORIENTATION, 1) in (5, 6, 7, 8) else (width, height)
     return photo

@@ -6,7 +6,7 @@ backward pass, which computes it again.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,18 +14,19 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from scenegpi.gpi.features import TableFeatures
+from scenegpi.gpi.features import EdgeFeatures
 
 __all__ = ["EdgeChunks"]
 
 # Values of so many edges stay in a CPU's cache; those of many more are written to fresh memory, several times slower.
 _CACHE_EDGES = 2048
+_DEVICE_EDGES = 1 << 16
 
-_Chunk = tuple[Tensor, Tensor, TableFeatures, Tensor, int]
+_Chunk = tuple[Tensor, Tensor, EdgeFeatures, Tensor, int]
 """i ``(m,)``, j ``(m,)``, edge features, i counted from the chunk's first node, number of the chunk's nodes."""
 
 _Function = Callable[..., list[Tensor]]
-"""A chunk -> at most two tensors with one row for each of its edges, or the first for each of its nodes."""
+"""A chunk, its features made -> at most two tensors, a row for each edge, or the first for each of its nodes."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,13 @@ class EdgeChunks:
     order: Tensor | None = None
 
     @classmethod
-    def cut(cls, i: Tensor, j: Tensor, edges: TableFeatures, num_nodes: int, most: int | None) -> "EdgeChunks":
+    def cut(cls, i: Tensor, j: Tensor, edges: EdgeFeatures, num_nodes: int, most: int | None) -> "EdgeChunks":
         """i, j ``(E,)`` -> chunks of at most ``most`` edges, but always whole neighbourhoods; None: one chunk.
 
         A program that is traced (torch.compile, export) walks all edges at once.
         """
-        if most is None and not torch.is_grad_enabled() and i.device.type == "cpu":
-            most = _CACHE_EDGES
+        if most is None and not torch.is_grad_enabled():
+            most = _CACHE_EDGES if i.device.type == "cpu" else _DEVICE_EDGES
         if most is None or torch.compiler.is_compiling() or i.shape[0] <= most:
             return cls([(i, j, edges, i, num_nodes)])
         order = None
@@ -55,15 +56,16 @@ class EdgeChunks:
         while cuts[-1] < num_nodes:
             cuts.append(max(bisect_right(ends, ends[cuts[-1]] + most) - 1, cuts[-1] + 1))
         sizes = [ends[b] - ends[a] for a, b in pairwise(cuts)]
-        pieces = zip(i.split(sizes), j.split(sizes), edges.split(sizes), pairwise(cuts), strict=True)
+        features: Sequence[EdgeFeatures] = edges.split(sizes)
+        pieces = zip(i.split(sizes), j.split(sizes), features, pairwise(cuts), strict=True)
         return cls([(i, j, z, i - a, b - a) for i, j, z, (a, b) in pieces], order)
 
     def run(self, part: _Function, nodes: bool = False) -> list[Tensor]:
         """``part(*chunk)`` of all chunks in a row, edges in the caller's order; ``nodes``: the first is of nodes."""
         if len(self.chunks) == 1:
-            return part(*self.chunks[0])
+            return _called(part, *self.chunks[0])
         if torch.is_grad_enabled():
-            pieces = [checkpoint(part, *chunk, use_reentrant=False) for chunk in self.chunks]
+            pieces = [checkpoint(_called, part, *chunk, use_reentrant=False) for chunk in self.chunks]
             whole = [torch.cat(rows) for rows in zip(*pieces, strict=True)]
         else:
             whole = self._filled(part, nodes)
@@ -76,7 +78,7 @@ class EdgeChunks:
         whole: list[Tensor] = []
         done = [0, 0]
         for chunk in self.chunks:
-            pieces = part(*chunk)
+            pieces = _called(part, *chunk)
             if not whole:
                 whole = [rows.new_empty(total[k], rows.shape[1]) for k, rows in enumerate(pieces)]
             for k, rows in enumerate(pieces):
@@ -86,3 +88,7 @@ class EdgeChunks:
 
     def _in_callers_order(self, values: Tensor) -> Tensor:
         return values if self.order is None else torch.empty_like(values).index_copy_(0, self.order, values)
+
+
+def _called(part: _Function, i: Tensor, j: Tensor, edges: EdgeFeatures, index: Tensor, count: int) -> list[Tensor]:
+    return part(i, j, edges.made(), index, count)

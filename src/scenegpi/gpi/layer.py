@@ -13,6 +13,7 @@ Direction. An edge is a column of ``edge_index``; its node i is the one that agg
 subject aggregates: ``flow="target_to_source"``, so that i is the subject, j the object, z_ij their relation.
 """
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 
 from scenegpi.gpi.aggregate import Aggregation, aggregate, score_width
 from scenegpi.gpi.chunks import EdgeChunks
-from scenegpi.gpi.features import TableFeatures
+from scenegpi.gpi.features import EdgeFeatures, LazyFeatures, TableFeatures
 from scenegpi.gpi.flat import FlatGraph
 from scenegpi.gpi.networks import MLP, Activation, Dense
 from scenegpi.gpi.split import Part, on_edges, on_nodes
@@ -130,7 +131,7 @@ class GPILayer(nn.Module):
         self,
         x: Any,
         edge_index: Tensor | None = None,
-        edge_attr: Tensor | None = None,
+        edge_attr: Tensor | LazyFeatures | None = None,
         batch: Tensor | None = None,
         *,
         x_class: Tensor | None = None,
@@ -142,6 +143,7 @@ class GPILayer(nn.Module):
 
         Or one object with these attributes: a :class:`FlatGraph`, a PyG ``Data`` or ``Batch``. Without ``batch`` all
         nodes are one graph; ``num_graphs`` is only needed where ``batch`` can't tell it: last graphs empty, export.
+        Where no gradient is wanted, the edges of a large graph may come as :class:`LazyFeatures`.
         """
         if not isinstance(x, Tensor):
             return self(**FlatGraph.of(x).tensors(), num_graphs=num_graphs, return_attention=return_attention)
@@ -149,17 +151,17 @@ class GPILayer(nn.Module):
             raise TypeError("edge_index is missing: give (x, edge_index, ...) or one graph object")
         if edge_attr is None:
             edge_attr = x.new_zeros(edge_index.shape[1], 0)
-        self._check(x, edge_index, edge_attr)
+        self._check(x, edge_index, edge_attr if isinstance(edge_attr, Tensor) else edge_attr.none().dense)
         if batch is None:
             batch, num_graphs = edge_index.new_zeros(x.shape[0]), 1
         elif num_graphs is None:
             num_graphs = int(batch.max()) + 1 if batch.numel() else 0
         if self.dropout and self.training:
-            x, edge_attr = torch.dropout(x, self.dropout, True), torch.dropout(edge_attr, self.dropout, True)
+            x = torch.dropout(x, self.dropout, True)
         z = TableFeatures.of(x, x_class, self.x_table, "x_class")
-        z_edge = TableFeatures.of(edge_attr, edge_class, self.edge_table, "edge_class")
+        walked, z_edge = self._edges(edge_attr, edge_class)
         i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
-        chunks = EdgeChunks.cut(i, j, z_edge, x.shape[0], self.chunk_edges)
+        chunks = EdgeChunks.cut(i, j, walked, x.shape[0], self.chunk_edges)
 
         s, edge_weights = self._neighbourhood(z, z_edge, chunks, return_attention)
         near = [z, TableFeatures(s)]
@@ -181,6 +183,16 @@ class GPILayer(nn.Module):
         for name, value, rows, width in (("x", x, "N", self.node_dim), ("edge_attr", edge_attr, "E", self.edge_dim)):
             if value.dim() != 2 or value.shape[1] != width:
                 raise ValueError(f"{name} must be ({rows}, {width}), not {tuple(value.shape)}")
+
+    def _edges(self, edge_attr: Tensor | LazyFeatures, edge_class: Tensor | None) -> tuple[EdgeFeatures, TableFeatures]:
+        """z_ij of all edges as it is walked; and as networks learn its parts, perhaps of no edge."""
+        if isinstance(edge_attr, LazyFeatures):
+            lazy = replace(edge_attr, classes=edge_class, table=self.edge_table)
+            return lazy, lazy.none()
+        if self.dropout and self.training:
+            edge_attr = torch.dropout(edge_attr, self.dropout, True)
+        z_edge = TableFeatures.of(edge_attr, edge_class, self.edge_table, "edge_class")
+        return z_edge, z_edge
 
     def _neighbourhood(
         self, z: TableFeatures, z_edge: TableFeatures, chunks: EdgeChunks, return_weights: bool

@@ -11,12 +11,14 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from scenegpi.gpi.features import LazyFeatures
 from scenegpi.gpi.layer import GPILayer, GPIOutput
 
 __all__ = ["Recurrent", "RecurrentOutput"]
 
 Feedback = Literal["log_softmax", "softmax", "none"]
-# Rows read at a time where no gradient is wanted: the features of a large graph are written straight into their place.
+EdgeStatic = Tensor | Callable[[Tensor | None], Tensor]
+# Where no gradient is wanted, features of more edges than this are made as they are read.
 _ROWS = 1 << 16
 
 
@@ -57,17 +59,25 @@ class Recurrent(nn.Module):
         batch: Tensor | None = None,
         *,
         node_static: Tensor | None = None,
-        edge_static: Tensor | None = None,
+        edge_static: EdgeStatic | None = None,
         num_graphs: int | None = None,
         return_attention: bool = False,
     ) -> RecurrentOutput:
-        """node_logits ``(N, C)``, edge_index ``(2, E)``, edge_logits ``(E, R)``, static ``(N, a)`` and ``(E, b)``."""
+        """node_logits ``(N, C)``, edge_index ``(2, E)``, edge_logits ``(E, R)``, static ``(N, a)`` and ``(E, b)``.
+
+        ``edge_static`` may be a function of row numbers ``(m,) -> (m, b)``, of None for all rows: those of a large
+        graph then never all exist at once where no gradient is wanted.
+        """
         layer, nodes, edges = self.layer, [node_logits], [edge_logits]
+        # In this order: a program that is traced must not depend on the number of edges.
+        lazy = not (torch.compiler.is_compiling() or torch.is_grad_enabled()) and len(edge_logits) > _ROWS
+        if callable(edge_static) and not lazy:
+            edge_static = edge_static(None)
         for _ in range(self.steps):
             out = layer(
                 self._features(nodes[-1], node_static),
                 edge_index,
-                self._features(edges[-1], edge_static),
+                self._edge_features(edges[-1], edge_static, lazy),
                 batch,
                 x_class=None if layer.x_table is None else nodes[-1].argmax(1),
                 edge_class=None if layer.edge_table is None else edges[-1].argmax(1),
@@ -79,15 +89,17 @@ class Recurrent(nn.Module):
         return RecurrentOutput(nodes[1:], edges[1:], out)
 
     def _features(self, logits: Tensor, static: Tensor | None) -> Tensor:
-        if static is None:
-            return self._read(logits)
-        if torch.compiler.is_compiling() or torch.is_grad_enabled() or len(logits) <= _ROWS:
-            return torch.cat([self._read(logits), static], 1)
-        features = logits.new_empty(len(logits), logits.shape[1] + static.shape[1])
-        features[:, logits.shape[1] :] = static
-        for into, rows in zip(features.split(_ROWS), logits.split(_ROWS), strict=True):
-            into[:, : logits.shape[1]] = self._read(rows)
-        return features
+        return self._read(logits) if static is None else torch.cat([self._read(logits), static], 1)
+
+    def _edge_features(self, logits: Tensor, static: EdgeStatic | None, lazy: bool) -> Tensor | LazyFeatures:
+        if not lazy and not callable(static):
+            return self._features(logits, static)
+
+        def make(rows: Tensor) -> Tensor:
+            part = None if static is None else static(rows) if callable(static) else static.index_select(0, rows)
+            return self._features(logits.index_select(0, rows), part)
+
+        return LazyFeatures(make, torch.arange(len(logits), device=logits.device))
 
     def _read(self, logits: Tensor) -> Tensor:
         if callable(self.feedback):

@@ -73,6 +73,13 @@ def save_model(
     return folder
 
 
+def round_to_half(model: SceneModel) -> None:
+    """Rounds, in place, the matrices that `save_model` stores in half precision."""
+    for each in model.parameters():
+        if each.dim() > 1:
+            each.data = each.data.half().float()
+
+
 def load_model(source: str | Path, device: str | torch.device = "cpu") -> SceneModel:
     """The model of a folder, or one that ships in the package by its name; DataError with one line otherwise."""
     folder = find_model(source)

@@ -15,6 +15,7 @@ and what the layer changed of the pairs comes on top: :math:`y_{ij} = f_{ij}(y^{
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import log
 
@@ -33,8 +34,6 @@ from scenegpi.pairs import edge_number
 FLOOR = 1e-3
 RHO_LAYERS = 2
 _OPEN_GATE = 4.0
-_MOST_EDGES = 1 << 16
-"""Larger graphs walk their edges in chunks of this many, so that memory is bounded."""
 
 
 class SGP(nn.Module):
@@ -78,11 +77,9 @@ class SGP(nn.Module):
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""
         nodes, pairs, entity = self._first_stage(batch)
-        static, start = self._static(batch, pairs), pairs.logits
-        del pairs  # of a large graph, its geometry is the larger part
+        read, start = self._static(batch, pairs), pairs.logits
+        static = read(None) if self.training else read  # what is dropped is dropped in all steps
         entity = dropout(entity, self.context.input_dropout, self.training)
-        layer = self.recurrent.layer
-        layer.chunk_edges = _MOST_EDGES if not self.training and batch.num_edges > _MOST_EDGES else None
         out = self.recurrent(
             nodes,
             batch.edge_index,
@@ -97,13 +94,17 @@ class SGP(nn.Module):
             edges[-1] = self._read_again(batch, out.nodes[-1]) + (edges[-1] - start)
         return SceneLogits([nodes, *out.nodes], [start, *edges])
 
-    def _static(self, batch: SceneBatch, pairs: PairOutput) -> Tensor:
-        """What z_ij holds besides the distribution, (E, ...)."""
-        p, training = self.context.input_dropout, self.training
-        reverse = dropout(scaled_log(pairs.logits)[reverse_edges(batch)], p, training)
-        # What is known of duplicates is not dropped: it decides who speaks first.
-        geometry, twin = pairs.geometry[:, :-COLUMNS], pairs.geometry[:, -COLUMNS:]
-        return torch.cat([reverse, dropout(geometry, p, training), twin], 1)
+    def _static(self, batch: SceneBatch, pairs: PairOutput) -> Callable[[Tensor | None], Tensor]:
+        """What z_ij holds besides the distribution: edges (m,), None for all -> (m, ...)."""
+        p, training, backward = self.context.input_dropout, self.training, reverse_edges(batch)
+
+        def static(edges: Tensor | None) -> Tensor:
+            reverse = scaled_log(pairs.logits.index_select(0, _rows(backward, edges)))
+            # What is known of duplicates is not dropped: it decides who speaks first.
+            geometry, twin = _rows(pairs.geometry, edges).split([PAIR_INPUTS - COLUMNS, COLUMNS], 1)
+            return torch.cat([dropout(reverse, p, training), dropout(geometry, p, training), twin], 1)
+
+        return static
 
     def _read_again(self, batch: SceneBatch, nodes: Tensor) -> Tensor:
         """What the baseline says of the pairs, (E, 1 + P), given the labels of nodes (N, C); certain ones stay."""
@@ -132,6 +133,10 @@ class Read(nn.Module):
 def scaled_log(logits: Tensor) -> Tensor:
     """1 - log p / log FLOOR, at least 0: 1 for what is certain, 0 for what is no likelier than FLOOR; (M, K)."""
     return (1 - logits.log_softmax(1) / log(FLOOR)).clamp_min(0)
+
+
+def _rows(values: Tensor, rows: Tensor | None) -> Tensor:
+    return values if rows is None else values.index_select(0, rows)
 
 
 def reverse_edges(batch: SceneBatch) -> Tensor:

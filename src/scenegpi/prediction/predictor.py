@@ -41,6 +41,8 @@ from scenegpi.vocabulary import Vocabulary
 
 FEW_PAIRS = 2048
 """Up to this many pairs one thread is faster than two."""
+CHUNK = 1 << 16
+"""Pairs whose logits become distributions at once."""
 log = logging.getLogger("scenegpi")
 
 
@@ -184,12 +186,15 @@ class Predictor:
             if training:  # a run that validates goes on training
                 model.eval()
             with one_thread(batch.num_edges <= FEW_PAIRS):
-                out = model(batch.to(model.device))
-                nodes, edges = calibration.nodes(out.nodes[-1]), calibration.edges(out.edges[-1])
+                found = model(batch.to(model.device))
+                nodes, edges = calibration.nodes(found.nodes[-1]), found.edges[-1].float()
+                del found  # of a large graph, the steps before the last are the larger part
+                for rows in edges.split(CHUNK):
+                    rows[:] = calibration.edges(rows)
         finally:
             if training:
                 model.train()
-        return nodes.float().cpu().numpy(), edges.float().cpu().numpy()
+        return nodes.float().cpu().numpy(), edges.cpu().numpy()
 
     def _answers(self, waiting: list[Prediction], ready: list[SceneGraph], task: Task | None) -> Iterator[Prediction]:
         """Predicts the graphs of one batch and gives them to the predictions that have no problem."""

@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from scenegpi.models.build import SceneModel
 from scenegpi.models.prior import CountPrior
 
+CHUNK = 1 << 16
+"""Pairs that are weighted at once."""
+
 
 class RelationCounts(NamedTuple):
     """`shares` (P,) of the predicates; `as_subject`, `as_object` (C, P), whether a label ever had that role."""
@@ -42,10 +45,13 @@ class RelationCounts(NamedTuple):
         """edges (E, 1 + P), column 0 "no relation" -> P_t of the same shape."""
         if not power or not len(edges):
             return np.asarray(edges, dtype=np.float32)
-        weighed = edges[:, 1:] / self.shares**power
-        total = np.maximum(weighed.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        weighed = weighed / total * edges[:, 1:].sum(axis=1, keepdims=True)
-        return np.concatenate([edges[:, :1], weighed], axis=1, dtype=np.float32)
+        out = np.array(edges, dtype=np.float32)
+        for start in range(0, len(out), CHUNK):
+            part = out[start : start + CHUNK, 1:]
+            weighed = part / self.shares**power
+            total = np.maximum(weighed.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+            part[:] = weighed / total * part.sum(axis=1, keepdims=True)
+        return out
 
     def absurd(
         self, subjects: NDArray[np.integer], objects: NDArray[np.integer], predicates: NDArray[np.integer]
@@ -56,9 +62,11 @@ class RelationCounts(NamedTuple):
 
 def mutual_repeats(pairs: NDArray[np.integer], predicates: NDArray[np.integer]) -> NDArray[np.bool_]:
     """(R,) relations (i, j, r), best first, that say again what a better one, (j, i, r), has said."""
-    seen: set[tuple[int, int, int]] = set()
-    out = np.zeros(len(pairs), dtype=bool)
-    for k, ((i, j), r) in enumerate(zip(pairs.tolist(), predicates.tolist(), strict=True)):
-        out[k] = (j, i, r) in seen
-        seen.add((i, j, r))
-    return out
+    if not len(pairs):
+        return np.zeros(0, dtype=bool)
+    width, depth = int(pairs.max()) + 1, int(predicates.max()) + 1
+    i, j = pairs.astype(np.int64).T
+    said, first = np.unique((i * width + j) * depth + predicates, return_index=True)
+    mirrored = (j * width + i) * depth + predicates
+    place = np.minimum(np.searchsorted(said, mirrored), len(said) - 1)
+    return np.asarray((said[place] == mirrored) & (first[place] < np.arange(len(pairs))))

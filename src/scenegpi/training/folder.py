@@ -22,33 +22,18 @@ from pathlib import Path
 from typing import Any
 
 import lightning as L
-import torch
-from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
 
 from scenegpi.errors import DataError
-from scenegpi.files import LOCK, check_file, whole_file
+from scenegpi.files import whole_file
+from scenegpi.locks import LOCK
 from scenegpi.models.build import SceneModel
 from scenegpi.models.checkpoint import load_model, save_model
 from scenegpi.training.callbacks import RunningMean
 from scenegpi.training.module import MONITOR, SceneModule, recall_figures
+from scenegpi.training.state import check_optimizer
 
 CONFIG, LOG, MODEL, STATE, FINISHED = "config.json", "log.csv", "model", "last.ckpt", "finished.json"
 SCENES, BASELINE = "scenes", "baseline"
-
-
-class WholeFiles(TorchCheckpointIO):
-    """State files are written whole, and read without running what is in them."""
-
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None) -> None:
-        with whole_file(Path(path)) as part:
-            torch.save(checkpoint, part)
-
-    def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = True) -> dict[str, Any]:
-        check_file(Path(path))
-        try:
-            return torch.load(path, map_location=map_location or "cpu", weights_only=True)
-        except Exception as error:  # what torch raises depends on where the file is broken
-            raise DataError(path, f"is no state to resume from ({type(error).__name__})") from None
 
 
 class RunFolder(L.Callback):
@@ -72,6 +57,7 @@ class RunFolder(L.Callback):
         self.metrics: dict[str, Any] = {}
         self._kept: SceneModel | None = None
         self.started = time.perf_counter()
+        self.stepped = False
 
     @property
     def kept(self) -> SceneModel:
@@ -83,6 +69,13 @@ class RunFolder(L.Callback):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.rows, self.best, self.metrics = (state_dict[name] for name in ("rows", "best", "metrics"))
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        for optimizer in trainer.optimizers if self.rows else ():  # of a run that goes on
+            check_optimizer(self.folder / STATE, optimizer)
+
+    def on_train_batch_end(self, *args: Any) -> None:
+        self.stepped = True
 
     def on_train_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.started = time.perf_counter()
@@ -124,6 +117,8 @@ class RunFolder(L.Callback):
 
 
 def check_empty(folder: Path) -> None:
-    """DataError if there is something in the folder of a new run."""
+    """DataError if there is something in the folder of a new run, other than half of the settings of a killed one."""
+    for left in folder.glob(f".{CONFIG}.*.part"):
+        left.unlink(missing_ok=True)
     if any(each.name != LOCK for each in folder.iterdir()):
         raise DataError(folder, "exists already (--resume goes on with a run, or choose another folder)")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.errors import DataError, OptionError, SceneGPIError
-from scenegpi.files import LOCK, folder_lock, read_object, tidy, write_json
+from scenegpi.files import read_object, tidy, write_json
+from scenegpi.locks import LOCK, folder_lock
 from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
 from scenegpi.progress import progress as show_progress

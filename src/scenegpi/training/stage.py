@@ -17,25 +17,26 @@ from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.data import DataLoader
 
-from scenegpi.errors import DataError, OptionError
+from scenegpi.errors import DataError, OptionError, SceneGPIError
 from scenegpi.features.batch import grouped
 from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import RecallState
 from scenegpi.models.build import SceneModel, build_model, prepare_model
 from scenegpi.models.calibration import Calibrations, fit_calibrations
-from scenegpi.models.checkpoint import load_model, save_model
+from scenegpi.models.checkpoint import load_model, round_to_half, save_model
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
 from scenegpi.training.batches import TrainingImages, as_they_are, train_loader
 from scenegpi.training.callbacks import Bar, Patience, RunningMean
 from scenegpi.training.config import StageConfig, TrainConfig
 from scenegpi.training.data_split import Images, open_words
-from scenegpi.training.folder import FINISHED, MODEL, STATE, RunFolder, WholeFiles
+from scenegpi.training.folder import FINISHED, MODEL, STATE, RunFolder
 from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.losses import predicate_balance
 from scenegpi.training.module import MONITOR, SceneModule, recall_figures, recall_plan, scored
 from scenegpi.training.simulate import label_shares
+from scenegpi.training.state import StateFile
 from scenegpi.vision.model import VisionModel
 
 CLIP = 5.0
@@ -69,7 +70,7 @@ def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: 
     if not images.validation and settings.optim.keep == "best":
         raise OptionError("optim.keep: the best epoch is chosen by validation images, and there are none")
     module = make_module(stage, images)
-    trainer, writer = make_trainer(stage, record, progress)
+    trainer, writer = make_trainer(stage, module, record, progress)
     shares = label_shares(images.train, len(images.vocabulary.objects))
     training = TrainingImages(images.train, stage.config, settings, shares, stage.resampler)
     loader = train_loader(training, trainer.global_rank, trainer.world_size)
@@ -83,8 +84,17 @@ def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: 
             validation_loader(mine) if images.validation else None,
             ckpt_path=str(state) if state.exists() else None,
         )
-    except SystemExit:  # Lightning's answer to Ctrl+C
+    except SystemExit as stop:
+        if stop.code != 1:  # Lightning's answer to Ctrl+C; SIGTERM has another code
+            raise
         raise KeyboardInterrupt from None
+    except SceneGPIError:
+        raise
+    except Exception as error:
+        if writer.stepped or not state.exists():
+            raise
+        said = " ".join(str(error).split())
+        raise DataError(state, f"cannot be resumed from ({type(error).__name__}: {said:.200})") from error
     if trainer.is_global_zero:
         finish(stage, writer, images.validation)
         kept = writer.rows[-1].get(MONITOR) if settings.optim.keep == "last" else writer.best
@@ -98,6 +108,9 @@ def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: 
 def finish(stage: Stage, writer: RunFolder, validation: Sequence[SceneGraph]) -> None:
     """Calibrates the model that was kept, counts its validation figures anew, and writes it for the last time."""
     config, model = stage.config, writer.kept
+    half = config.half and stage.model == config.model
+    if half:  # before it is calibrated: killed after it was written, this is done again with what was written
+        round_to_half(model)
     calibration = config.calibration if stage.model == config.model else None
     if calibration is None and validation and model.probabilities:
         calibration = fit_calibrations(model, validation, config.task)
@@ -109,7 +122,6 @@ def finish(stage: Stage, writer: RunFolder, validation: Sequence[SceneGraph]) ->
             state = RecallState(recall_plan(config, model))
             state.update(scored(model, validation, config.scored_task), validation)
             entry["figures"] = recall_figures(state)
-    half = config.half and stage.model == config.model
     save_model(model, stage.folder / MODEL, writer.metrics, writer.record, overwrite=True, half=half)
 
 
@@ -145,7 +157,9 @@ def take_baseline(model: SceneModel, source: Path | str) -> None:
         model.trained_on = other.trained_on if model.trained_on is None else model.trained_on | other.trained_on
 
 
-def make_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -> tuple[L.Trainer, RunFolder]:
+def make_trainer(
+    stage: Stage, module: SceneModule, record: dict[str, Any], progress: bool = False
+) -> tuple[L.Trainer, RunFolder]:
     """Lightning's Trainer with a running mean, early stopping, the stage's folder, and TensorBoard where there is one.
 
     `record` says how the model is made, for its card.
@@ -172,7 +186,7 @@ def make_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -
         gradient_clip_val=CLIP,
         callbacks=callbacks,
         logger=board,
-        plugins=[WholeFiles()],
+        plugins=[StateFile(module.state_dict(), mean is not None)],
         enable_checkpointing=False,
         enable_model_summary=False,
         enable_progress_bar=False,

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from scenegpi.errors import DataError, OptionError
-from scenegpi.files import read_object, whole_file, write_json
+from scenegpi.files import read_figures, whole_file, write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
 from scenegpi.training.config import TrainConfig
@@ -106,7 +106,7 @@ def load_stage(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> Vis
 def stage_figures(folder: Path) -> dict[str, Any] | None:
     """The figures of the stage; None if it is not done."""
     path = folder / STAGE / FIGURES
-    return read_object(path) if path.is_file() else None
+    return read_figures(path) if path.is_file() else None
 
 
 def wait_for_stage(folder: Path, seconds: float = 24 * 3600.0) -> None:

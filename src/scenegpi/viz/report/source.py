@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.errors import DataError, MetricError
-from scenegpi.files import check_file, read_object
+from scenegpi.files import check_file, read_figures
 from scenegpi.metrics.protocol import TASK_NAMES, Protocol
 from scenegpi.metrics.result import Result
 
@@ -61,7 +61,7 @@ def read_source(run: str | Path) -> Source:
 def _run(path: Path) -> Source:
     model = path / "model"
     results = _card_results(model) if model.is_dir() else {}
-    config = read_object(path / "config.json") if (path / "config.json").is_file() else {}
+    config = read_figures(path / "config.json") if (path / "config.json").is_file() else {}
     log = _log(path / "log.csv") if (path / "log.csv").is_file() else []
     there = model.is_dir()
     return Source(
@@ -72,7 +72,7 @@ def _run(path: Path) -> Source:
 
 def _evaluation(path: Path) -> Source:
     check_file(path, MOST_BYTES)
-    data = read_object(path)
+    data = read_figures(path)
     try:
         result = Result.from_dict(data)
     except MetricError as error:
@@ -114,7 +114,7 @@ def _float(text: Any) -> float:
 def _predicates(folder: Path) -> frozenset[str]:
     if not (folder / "vocabulary.json").is_file():
         return frozenset()
-    names = read_object(folder / "vocabulary.json").get("predicates")
+    names = read_figures(folder / "vocabulary.json").get("predicates")
     return frozenset(map(str, names)) if isinstance(names, list) else frozenset()
 
 
@@ -123,7 +123,7 @@ def _card_results(folder: Path) -> dict[str, Result]:
     if not (folder / "metrics.json").is_file():
         return {}
     found: dict[str, Result] = {}
-    for name, entry in read_object(folder / "metrics.json").items():
+    for name, entry in read_figures(folder / "metrics.json").items():
         if isinstance(entry, Mapping) and isinstance(entry.get("figures"), Mapping):
             found[str(name)] = _card_result(str(name), entry)
     return found
