@@ -82,7 +82,8 @@ class SGP(nn.Module):
         del pairs  # of a large graph, its geometry is the larger part
         entity = dropout(entity, self.context.input_dropout, self.training)
         layer = self.recurrent.layer
-        layer.chunk_edges = _MOST_EDGES if not self.training and batch.num_edges > _MOST_EDGES else None
+        whole = self.training or torch.compiler.is_compiling() or batch.num_edges <= _MOST_EDGES
+        layer.chunk_edges = None if whole else _MOST_EDGES
         out = self.recurrent(
             nodes,
             batch.edge_index,
