@@ -6,7 +6,7 @@ Nodes are the boxes of all images in a row; edges are all ordered pairs i != j o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,6 +79,24 @@ class SceneArrays:
     def edge_index(self) -> NDArray[np.int64]:
         """(2, E): subject and object of each pair."""
         return complete_pairs(self.counts)
+
+    def pieces(self, pairs: int) -> Iterator[SceneArrays]:
+        """The same images in a row of smaller batches, each of at most `pairs` pairs or a single image."""
+        first = 0
+        while first < len(self.counts):
+            most = self.edge_ptr[first] + pairs
+            last = max(int(np.searchsorted(self.edge_ptr, most, side="right")) - 1, first + 1)
+            at, on = (slice(ptr[first], ptr[last]) for ptr in (self.ptr, self.edge_ptr))
+            yield SceneArrays(
+                self.vocabulary,
+                self.boxes[at],
+                self.sizes[first:last],
+                self.labels[at],
+                self.label_dist[at],
+                self.counts[first:last],
+                None if self.pair_dist is None else self.pair_dist[on],
+            )
+            first = last
 
 
 def image_size(graph: SceneGraph) -> tuple[float, float]:

@@ -40,6 +40,8 @@ def onnx_bytes(
     import onnx
     import onnx_ir as ir
 
+    from scenegpi.onnx.simplify import simplify
+
     with torch.no_grad(), _quiet():
         program = torch.onnx.export(
             module.eval(),
@@ -55,6 +57,7 @@ def onnx_bytes(
     assert program is not None
     for value, shape in zip(program.model.graph.outputs, outputs.values(), strict=True):
         value.shape = ir.Shape(shape)
+    simplify(program.model.graph)
     for node in program.model.graph:  # where in our source a node comes from is no business of a reader
         node.metadata_props.clear()
         node.doc_string = None

@@ -16,6 +16,8 @@ from scenegpi.onnx.format import LAYOUT
 from scenegpi.vocabulary import Vocabulary
 
 MAX_FILE = 1 << 30
+FEW_PAIRS = 1 << 11
+"""Of one call: what is computed of them stays in a CPU's cache, which is faster than more at a time."""
 
 
 class OnnxModel:
@@ -50,6 +52,15 @@ class OnnxModel:
         self, scenes: SceneArrays, task: Literal["predcls", "sgcls"]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation"."""
+        found = [self._run(piece, task) for piece in scenes.pieces(FEW_PAIRS)]
+        if len(found) == 1:
+            return found[0]
+        nodes, edges = zip(*found, strict=True)
+        return np.concatenate(nodes), np.concatenate(edges)
+
+    def _run(
+        self, scenes: SceneArrays, task: Literal["predcls", "sgcls"]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         given: dict[str, Any] = {
             "boxes": scenes.boxes,
             "sizes": scenes.sizes,
