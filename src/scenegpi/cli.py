@@ -15,6 +15,7 @@ from scenegpi import __version__
 from scenegpi.commands import data, demo, figure, models, report, train, words
 from scenegpi.commands.eval import eval_command
 from scenegpi.commands.experiment import labelling
+from scenegpi.commands.export import export
 from scenegpi.commands.predict import EPILOG, predict
 
 HELP = """Scene graphs from images, by permutation-invariant structured prediction.
@@ -39,6 +40,7 @@ app.command("eval")(eval_command)
 app.command("predict", epilog=EPILOG)(predict)
 app.command("train")(train.train)
 app.command("models")(models.models)
+app.command("export")(export)
 app.command("report")(report.report)
 experiment = typer.Typer(help="The experiments of the paper.", no_args_is_help=True)
 experiment.command("labelling")(labelling)

@@ -51,7 +51,14 @@ def predict(
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Only this many images; 0 for all.", rich_help_panel=INPUT)] = 0,
     model: Annotated[
-        str | None, typer.Option(help="A shipped model or a folder.", rich_help_panel=MODEL, show_default=False)
+        str | None,
+        typer.Option(help="A shipped model, a folder, or an ONNX file.", rich_help_panel=MODEL, show_default=False),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            help="torch, or onnx: no torch, faster start; see docs/onnx.md.", rich_help_panel=MODEL, show_default=False
+        ),
     ] = None,
     labels: Annotated[
         str,
@@ -144,12 +151,14 @@ def predict(
     inputs = Inputs(files[: limit or None], data if not limit or files or data is None else data[:limit])
     finder = _finder(detector) if data is None else None
     model = model or _default_model(inputs, console)
+    if backend == "onnx":
+        _export_once(model, console)
     settings = _settings(model, finder, options)
     folder = choose_folder(out, settings, resume, force)
     with PredictionLog(folder, settings, force) as log, progress("images", len(inputs)) as step:
         from scenegpi.commands.predict_run import Setup, run
 
-        setup = Setup(model, finder, options, folder, wanted, device, _threads(jobs))
+        setup = Setup(model, finder, options, folder, wanted, device, _threads(jobs), backend)
         summary = run(inputs, setup, log, batch, jobs, step)
         whole = write_whole(folder, wanted)
     print_summary(console, summary, setup, whole, data)
@@ -193,6 +202,15 @@ def _default_model(inputs: Inputs, console: Console) -> str:
     name, why = default_model(photos, None if boxes is None else boxes.vocabulary, scored)
     console.print(f"using {name}: {why} (override with --model)", style="dim", highlight=False, soft_wrap=True)
     return name
+
+
+def _export_once(model: str, console: Console) -> None:
+    """Before any work: an export takes some seconds, and workers must not all do it."""
+    from scenegpi.onnx.exported import exported_file, is_exported
+
+    if not is_exported(model):
+        with console.status(f"exporting {model} for onnxruntime; this is done once"):
+            exported_file(model)
 
 
 def _threads(jobs: int) -> int:

@@ -17,7 +17,6 @@ from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.errors import counted, printable
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
-from scenegpi.models.shipped import model_vocabulary
 from scenegpi.prediction.model_words import UNMATCHED
 from scenegpi.viz.text import numbered
 from scenegpi.words.label_map import LabelMap
@@ -78,12 +77,11 @@ def triplets(graph: SceneGraph) -> Table:
 
 def label_lines(summary: Summary, setup: Setup) -> list[str]:
     """What became of labels that the model does not know by that name, and the number of boxes of each."""
-    target = model_vocabulary(setup.model)
     lines: list[str] = []
     for vocabulary, counts in summary.names.items():
-        if vocabulary.objects == (NO_LABEL,):
+        if summary.target is None or vocabulary.objects == (NO_LABEL,):
             continue
-        labels = LabelMap.between(vocabulary, target, threshold=setup.options.similarity)
+        labels = LabelMap.between(vocabulary, summary.target, threshold=setup.options.similarity)
         found = labels.report(dict(counts)).splitlines()
         lost = sum(counts[match.source] for match in labels.unmapped)
         if found:

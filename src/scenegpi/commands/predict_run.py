@@ -38,6 +38,7 @@ class Setup:
     formats: tuple[str, ...]
     device: str = "cpu"
     threads: int = 0
+    backend: str | None = None
 
 
 @dataclass
@@ -61,6 +62,7 @@ class Summary:
     left_out: Counter[str] = field(default_factory=Counter)
     photos_unread: Counter[str] = field(default_factory=Counter)
     shown: list[tuple[str, str, SceneGraph]] = field(default_factory=list)
+    target: Vocabulary | None = None
 
     def add(self, answer: Answer) -> None:
         found, entry = answer.prediction, answer.entry
@@ -71,6 +73,7 @@ class Summary:
             self.skipped.append(printable(found.problem))
             return
         self.predicted += 1
+        self.target = found.graph.vocabulary
         if found.why_unread:
             self.photos_unread[found.why_unread] += 1
         self.boxes += len(found.graph)
@@ -153,11 +156,11 @@ class _Worker:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        if setup.threads:
+        self.predictor = Predictor(setup.model, setup.finder, setup.options, setup.device, setup.backend)
+        if setup.threads and "torch" in sys.modules:
             import torch
 
             torch.set_num_threads(setup.threads)
-        self.predictor = Predictor(setup.model, setup.finder, setup.options, setup.device)
 
     def answer(self, entries: list[Entry]) -> list[Answer]:
         predictions = self.predictor.stream(entry.item for entry in entries if not entry.problem)

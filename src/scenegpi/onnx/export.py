@@ -107,17 +107,18 @@ def _recurrent(recurrent: Recurrent) -> tuple[Inputs, Shapes]:
     if "edges" not in given:
         raise DataError("export", "a recurrent layer is exported with edge_out: joint node and edge labels")
     node, edge = int(given["nodes"][1]), int(given["edges"][1])
+    # Copies: the strides of a view would become part of the program.
     x, edge_attr = read["x"][0], read["edge_attr"][0]
     inputs: Inputs = {
-        "node_logits": (x[:, :node], {0: "nodes"}),
+        "node_logits": (x[:, :node].clone(), {0: "nodes"}),
         "edge_index": read["edge_index"],
-        "edge_logits": (edge_attr[:, :edge], {0: "edges"}),
+        "edge_logits": (edge_attr[:, :edge].clone(), {0: "edges"}),
         "counts": read["counts"],
     }
     if layer.node_dim > node:
-        inputs["node_static"] = (x[:, node:], {0: "nodes"})
+        inputs["node_static"] = (x[:, node:].clone(), {0: "nodes"})
     if layer.edge_dim > edge:
-        inputs["edge_static"] = (edge_attr[:, edge:], {0: "edges"})
+        inputs["edge_static"] = (edge_attr[:, edge:].clone(), {0: "edges"})
     return inputs, {"nodes": ("nodes", node), "edges": ("edges", edge)}
 
 

@@ -25,9 +25,13 @@ def exported_file(source: str | Path) -> Path:
     if not path.exists():
         from scenegpi.onnx.export import export_model
 
-        path.parent.mkdir(parents=True, exist_ok=True)
         export_model(source, path, overwrite=True)
     return path
+
+
+def is_exported(source: str | Path) -> bool:
+    """Whether there is nothing to export: an ONNX file, or a model whose file is kept."""
+    return Path(source).suffix == ".onnx" or kept_file(source).exists()
 
 
 def kept_file(source: str | Path) -> Path:
