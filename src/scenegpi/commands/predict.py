@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from scenegpi.commands.predict_inputs import Inputs
+    from scenegpi.prediction.model import Backend
 
 INPUT, MODEL, OUTPUT, RUN = "Input", "Model", "Output", "Run"
 EPILOG = "Exit codes: 0 all images predicted, 1 some were skipped (each is named), 2 input that can't be used."
@@ -133,6 +134,7 @@ def predict(
     from scenegpi.commands.predict_report import print_summary
     from scenegpi.errors import DataError
     from scenegpi.options import override
+    from scenegpi.prediction.finding import check_finder
     from scenegpi.prediction.options import PredictOptions
     from scenegpi.progress import progress
 
@@ -149,16 +151,17 @@ def predict(
     files = find_photos(photos or [], out)
     data = None if boxes is None else open_boxes(boxes, files, format, names, photo_folder, sizes)
     inputs = Inputs(files[: limit or None], data if not limit or files or data is None else data[:limit])
-    finder = _finder(detector) if data is None else None
+    if data is None:
+        check_finder(detector)
     model = model or _default_model(inputs, console)
     if backend == "onnx":
         _export_once(model, console)
-    settings = _settings(model, finder, options)
+    settings = _settings(model, detector, options)
     folder = choose_folder(out, settings, resume, force)
     with PredictionLog(folder, settings, force) as log, progress("images", len(inputs)) as step:
         from scenegpi.commands.predict_run import Setup, run
 
-        setup = Setup(model, finder, options, folder, wanted, device, _threads(jobs), backend)
+        setup = Setup(model, detector, options, folder, wanted, device, _threads(jobs), _backend(backend))
         summary = run(inputs, setup, log, batch, jobs, step)
         whole = write_whole(folder, wanted)
     print_summary(console, summary, setup, whole, data)
@@ -179,20 +182,6 @@ def _formats(text: str) -> tuple[str, ...]:
     return kinds
 
 
-def _finder(name: str | None) -> str:
-    """The detector that was asked for, or the one of the extra; checked, not loaded, before any work is done."""
-    from scenegpi.errors import DataError
-    from scenegpi.vision.detect import DEFAULT, check_detector
-
-    try:
-        check_detector(name or DEFAULT)
-    except DataError as error:
-        if name is not None:
-            raise
-        raise DataError("predict", f"photos need boxes: give them with --boxes FILE, or {error.message}") from None
-    return name or DEFAULT
-
-
 def _default_model(inputs: Inputs, console: Console) -> str:
     from scenegpi.prediction.defaults import default_model
 
@@ -211,6 +200,14 @@ def _export_once(model: str, console: Console) -> None:
     if not is_exported(model):
         with console.status(f"exporting {model} for onnxruntime; this is done once"):
             exported_file(model)
+
+
+def _backend(text: str | None) -> Backend | None:
+    from scenegpi.errors import OptionError
+
+    if text is None or text == "torch" or text == "onnx":
+        return text
+    raise OptionError(f"--backend: {text!r:.40} is none of torch, onnx")
 
 
 def _threads(jobs: int) -> int:

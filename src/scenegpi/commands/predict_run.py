@@ -19,6 +19,7 @@ from scenegpi.commands.predict_output import PredictionLog, write_image
 from scenegpi.errors import DataError, printable
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction import Prediction, PredictOptions, Predictor
+from scenegpi.prediction.model import Backend
 from scenegpi.vocabulary import Vocabulary
 
 SHOWN = 5
@@ -38,7 +39,7 @@ class Setup:
     formats: tuple[str, ...]
     device: str = "cpu"
     threads: int = 0
-    backend: str | None = None
+    backend: Backend | None = None
 
 
 @dataclass

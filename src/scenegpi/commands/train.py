@@ -37,6 +37,11 @@ def train(
     photos: Annotated[
         Text, typer.Option(help="Folder of photos, if not beside the data; implies --use-photos.", show_default=False)
     ] = None,
+    pretrain: Annotated[
+        Text,
+        typer.Option(help="COCO boxes that a photo network sees first (recipe vg150-photo).", show_default=False),
+    ] = None,
+    pretrain_photos: Annotated[Text, typer.Option(help="Folder of their photos.", show_default=False)] = None,
     task: Annotated[Text, typer.Option(help="predcls, sgcls or both.", show_default=False)] = None,
     limit: Annotated[Number, typer.Option(help="Train on at most this many images.", min=1, show_default=False)] = None,
     validation: Annotated[
@@ -91,6 +96,9 @@ def train(
         "model": {"vision": {}} if use_photos or photos is not None else {},
         "simulate": {} if simulate else None,
     }
+    first = {"path": pretrain, "photos": pretrain_photos}
+    if first := {key: value for key, value in first.items() if value is not None}:
+        options["photo"] = {"pretrain": first}
     options["data"] = {key: value for key, value in options["data"].items() if value is not None}
     options = {key: value for key, value in options.items() if value is not None and (value != {} or key == "simulate")}
     if threads:

@@ -81,8 +81,9 @@ def check_installed(*packages: str) -> None:
 
 def _sort(self: Any, *, stable: bool = True, dim: int = -1, descending: bool = False) -> Any:
     """aten.sort of a vector: TopK lists equal values in their order, so it is stable."""
-    from onnxscript import opset18 as op
+    from onnxscript import opset18
 
+    op: Any = opset18
     size = op.Reshape(op.Size(self), op.Constant(value_ints=[1]))
     return op.TopK(self, size, axis=dim, largest=int(descending), sorted=1)
 

@@ -42,7 +42,7 @@ def _gather(node: ir.Node) -> ir.Node | None:
     rows = _source(node, 1, "Unsqueeze") if node.op_type == "GatherND" else None
     if rows is None or rows.shape is None or node.attributes.get_int("batch_dims", 0) != 0:
         return None
-    last = node.inputs[1].shape
+    last = node.inputs[1].shape if node.inputs[1] is not None else None
     if last is None or len(last) != len(rows.shape) + 1 or last[-1] != 1:
         return None
     return ir.node("Gather", [node.inputs[0], rows], {"axis": 0})

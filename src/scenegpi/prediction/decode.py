@@ -27,7 +27,8 @@ def decode(
     """The graphs of a batch with what the model says of them; None for one whose answer is not finite.
 
     nodes (N, C) and edges (E, 1 + P), column 0 "no relation". In PredCls labels stay as they were given; in SGCls
-    `labels` are the most probable ones and `scores` their probabilities. `counts` are those of the training relations.
+    `labels` are the most probable ones and `scores` their probabilities, times the chance that there is something
+    where a graph brings it (scores beside a `label_dist`). `counts` are those of the training relations.
     """
     if counts is not None:
         edges = counts.informative(edges, options.informative)
@@ -47,7 +48,8 @@ def decode(
         local = (pairs[on] - starts[g]).astype(np.int32)
         fields: dict[str, Any] = {"label_dist": None, "pairs": None, "pair_dist": None}
         if task == "sgcls":
-            fields |= {"labels": label[at], "scores": label_score[at]}
+            there = 1.0 if graph.label_dist is None or graph.scores is None else graph.scores
+            fields |= {"labels": label[at], "scores": label_score[at] * there}
         if options.distributions:
             fields |= {"label_dist": nodes[at], "pairs": local, "pair_dist": edges[on]}
         scores = fields.get("scores", graph.scores)

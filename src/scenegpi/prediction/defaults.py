@@ -8,7 +8,7 @@ from scenegpi.models.shipped import model_vocabulary, shipped_models
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.label_map import LabelMap
 
-PHOTO = "vrd-photo"
+PHOTO = "vg150-photo"
 LAYOUT = ("vg150-layout", "vrd-layout")
 
 

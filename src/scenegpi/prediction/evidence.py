@@ -5,6 +5,7 @@ r"""How pixels and given labels are combined, for all callers.
 | boxes and labels without scores | believed | only drawn |
 | boxes, labels with scores (a detector) | pixel evidence times detector evidence; a label may change | read |
 | boxes | found | read |
+| nothing but the photo | found, with the boxes | read once by the model's own finder, or by another and then as above |
 | boxes and label distributions | corrected by the model | only drawn |
 
 A detector that is sure of its label with probability q says
@@ -77,7 +78,8 @@ def add_pixels(vision: VisionModel, photo: Any, graph: SceneGraph, labelled: boo
     if labelled and graph.scores is not None:
         dist = (np.maximum(dist, MIN_PROBABILITY) * detector_dist(graph)) ** POWER
         dist /= np.maximum(dist.sum(axis=1, keepdims=True), MIN_PROBABILITY)
-    return graph.replace(label_dist=dist.astype(np.float32))
+    # The scores are in the distributions now; beside those they would say how sure it is that there is something.
+    return graph.replace(label_dist=dist.astype(np.float32), scores=None)
 
 
 def detector_dist(graph: SceneGraph) -> NDArray[np.float64]:

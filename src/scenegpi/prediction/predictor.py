@@ -26,11 +26,12 @@ from scenegpi.graph import SceneGraph
 from scenegpi.prediction.decode import decode
 from scenegpi.prediction.defaults import default_model
 from scenegpi.prediction.evidence import Evidence, add_pixels, evidence
+from scenegpi.prediction.finding import found_graph, load_finder
 from scenegpi.prediction.inputs import Item, boxes_graph
 from scenegpi.prediction.model import Backend, Model, Task, open_model
 from scenegpi.prediction.model_words import ModelWords
 from scenegpi.prediction.options import PredictOptions
-from scenegpi.vision.detect import Detector, load_detector
+from scenegpi.vision.detect import Detector
 from scenegpi.vision.photos import Photo, as_photo
 from scenegpi.vocabulary import Vocabulary
 
@@ -61,8 +62,8 @@ class Predictor:
 
     Args:
         model: a name that ships, a folder, an ONNX file, or a loaded model.
-        finder: finds boxes in photos that come without any: a detector, or the name of one. By default the one of the
-            extra `[detect]` is loaded when it is first needed.
+        finder: finds boxes in photos that come without any: a detector, or the name of one. By default the model's own,
+            or that of the shipped photo model, loaded when it is first needed.
         options: see PredictOptions.
         device: where the model runs, as torch names it.
         backend: "torch", or "onnx" to run on the CPU without torch (extra `[onnx]`, docs/onnx.md); by default as the
@@ -87,7 +88,7 @@ class Predictor:
     def finder(self) -> Detector:
         """What finds boxes; loaded once. DataError that says what to install where it is missing."""
         if self._finder is None or isinstance(self._finder, str):
-            self._finder = load_detector(self._finder) if self._finder else load_detector()
+            self._finder = load_finder(self._finder, self.model)
         return self._finder
 
     def __call__(
@@ -195,12 +196,13 @@ class Predictor:
     def _graph(self, prediction: Prediction) -> tuple[SceneGraph, Evidence]:
         item, vision = prediction.item, self.model.vision
         photo = None if item.photo is None or isinstance(item.photo, str | Path) else as_photo(item.photo)
-        graph = item.graph
+        graph, seen = item.graph, False
         if graph is None:
             if item.photo is None:
                 raise GraphError("neither boxes nor a photo")
             photo = as_photo(item.photo) if photo is None else photo
             graph = self._found(photo, item)
+            seen = graph.label_dist is not None
         source = prediction.vocabulary = graph.vocabulary
         prediction.names.update(graph.names)
         graph = self._sized(self._chosen(graph, prediction), item, photo)
@@ -209,6 +211,8 @@ class Predictor:
             photo = as_photo(item.photo) if photo is None else photo
             labelled = source.objects != (NO_LABEL,)
             graph = add_pixels(vision, photo, graph, labelled)
+            prediction.photo_read = True
+        elif seen:
             prediction.photo_read = True
         elif item.photo is not None:
             prediction.why_unread = (
@@ -222,7 +226,7 @@ class Predictor:
 
     def _found(self, photo: Photo, item: Item) -> SceneGraph:
         """The finder's boxes, in pixels of the file: a very large one is read at a smaller size."""
-        graph = self.finder.detect(photo).graph()
+        graph = found_graph(self.finder.detect(photo), self.model.vocabulary)
         width, height = _size(item, photo)
         if (width, height) == (photo.shape[1], photo.shape[0]):
             return graph

@@ -28,6 +28,7 @@ from scenegpi.models.calibration import Calibrations
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.presets import preset
 from scenegpi.options import bounded, override
+from scenegpi.training.photo_config import PhotoFitConfig
 from scenegpi.vision.config import FitOptions
 
 _DEFAULT_PRESET = "gpi-feature-attention"
@@ -161,7 +162,8 @@ class TrainConfig:
         start: a run, or a model, whose baseline is taken over instead of trained; a run's label predictor too.
         device, devices, nodes: one of Lightning's accelerators, processes per machine, machines.
         model, data: what is trained on what.
-        fit: how the label predictor is trained, where not by the defaults.
+        fit: how the label head is trained, where not by the defaults.
+        photo: how the photo network is trained with its label head, where the model has one.
         baseline, context: how each stage is trained.
         simulate: label distributions for SGCls are made up; the figures are then called simulated.
         calibration: numbers that the finished model gets; by default they are fitted to the validation images.
@@ -178,6 +180,7 @@ class TrainConfig:
     model: ModelConfig = field(default_factory=lambda: preset(_DEFAULT_PRESET))
     data: DataConfig = DataConfig()
     fit: FitOptions | None = None
+    photo: PhotoFitConfig = field(default_factory=PhotoFitConfig)
     baseline: StageConfig = StageConfig()
     context: StageConfig = StageConfig(epochs=4, augment=AugmentConfig(drop=0.5))
     simulate: SimulateConfig | None = None

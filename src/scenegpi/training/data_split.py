@@ -108,11 +108,9 @@ def _split(dataset: Dataset, config: DataConfig, photos: bool) -> tuple[Dataset,
     if config.validation is None and named and len(own):
         return train, own
     count = max(len(train) // ONE_IN, 1) if config.validation is None else config.validation
-    able = np.arange(len(train))
-    if photos:  # with no photo at all there is nothing to choose from
-        found = _photographed(train)
-        able = found if len(found) else able
     if count >= len(train):
         raise DataError(config.path, f"{count} validation images of only {len(train)} that could train")
-    aside = able[:count]
-    return train[np.setdiff1d(np.arange(len(train)), aside)], train[aside]
+    aside = train[np.arange(count)]
+    # A model that uses photos is judged by those that have one, if any has.
+    found = _photographed(aside) if photos else np.zeros(0, dtype=np.int64)
+    return train[np.arange(count, len(train))], aside[found] if len(found) else aside

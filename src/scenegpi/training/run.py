@@ -109,8 +109,7 @@ def _vision(
     config: TrainConfig, images: Images, folder: Path, progress: bool
 ) -> tuple[Images, VisionModel, dict[str, Any] | None]:
     """The images with label distributions, the label predictor that gave them, and its figures."""
-    if config.start is not None and (Path(config.start) / VISION).is_dir():
-        folder = Path(config.start)
+    folder = _vision_run(config.start) or folder
     with StageBar(progress) as bar:
         if stage_figures(folder) is None:
             if is_first_process():
@@ -121,6 +120,15 @@ def _vision(
                 wait_for_stage(folder)
         images = with_label_dist(config, images, folder, bar)
     return images, load_stage(config, images.vocabulary, folder), stage_figures(folder)
+
+
+def _vision_run(start: str | None) -> Path | None:
+    """The run whose label predictor is taken over: the one to start from, or the one that it took its own from."""
+    while start is not None and not (Path(start) / VISION).is_dir():
+        config = Path(start) / CONFIG
+        found = read_object(config).get("start") if config.is_file() else None
+        start = found if isinstance(found, str) and found != start else None
+    return None if start is None else Path(start)
 
 
 def _start_model(start: str) -> Path | str:

@@ -32,9 +32,10 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images
+from scenegpi.training.photo_stage import fit_photo_network
 from scenegpi.vision.cache import cached_box_features
 from scenegpi.vision.config import VisionConfig
-from scenegpi.vision.fit import fit_vision
+from scenegpi.vision.fit import FittedVision, fit_vision
 from scenegpi.vision.model import VisionModel
 from scenegpi.vocabulary import Vocabulary
 
@@ -55,17 +56,7 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, progress: Progr
     places = [i for i, path in enumerate(images.train_photos) if path is not None]
     if len(places) < 2:
         raise DataError(config.data.path, f"photos of {len(places)} training images were found (data.photos, --photos)")
-    fitted = fit_vision(
-        _vision(config),
-        images.vocabulary,
-        [images.train_photos[i] for i in places],
-        [images.train[i] for i in places],
-        _cache(config, folder),
-        seed=config.seed,
-        options=config.fit,
-        progress=progress,
-        unreadable=_report,
-    )
+    fitted = _fitted(config, images, places, folder, progress)
     # Rows of zeros, which are no distribution, stand for boxes without a readable photo.
     rows = [np.zeros((len(graph), len(images.vocabulary.objects)), dtype=np.float32) for graph in images.train]
     readable = {i: dist for i, dist in zip(places, fitted.held_out, strict=True) if dist is not None}
@@ -125,6 +116,39 @@ def wait_for_stage(folder: Path, seconds: float = 24 * 3600.0) -> None:
         if time.monotonic() > until:
             raise DataError(folder / STAGE, "the first process did not finish the vision stage")
         time.sleep(1.0)
+
+
+def _fitted(
+    config: TrainConfig, images: Images, places: list[int], folder: Path, progress: Progress | None
+) -> FittedVision:
+    """The label predictor of the photos at `places`: a head on a fixed backbone, or the photo network as a whole."""
+    vision, vocabulary = _vision(config), images.vocabulary
+    photos = [path for i in places if (path := images.train_photos[i]) is not None]
+    graphs = [images.train[i] for i in places]
+    if vision.features.backbone == "photo":
+        return fit_photo_network(
+            vision,
+            vocabulary,
+            photos,
+            graphs,
+            config.photo,
+            folder / STAGE,
+            seed=config.seed,
+            progress=progress,
+            shown=progress is not None,
+            unreadable=_report,
+        )
+    return fit_vision(
+        vision,
+        vocabulary,
+        photos,
+        graphs,
+        _cache(config, folder),
+        seed=config.seed,
+        options=config.fit,
+        progress=progress,
+        unreadable=_report,
+    )
 
 
 def _labelled(vision: VisionModel, path: Path, graph: SceneGraph, cache: Path) -> SceneGraph:

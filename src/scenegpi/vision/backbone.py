@@ -102,6 +102,10 @@ def load_backbone(name: str) -> Backbone:
     """A new backbone by its name in `BoxFeatureConfig`."""
     if name == "small":
         return SmallCNN()
+    if name == "photo":
+        from scenegpi.vision.network import PhotoNetwork
+
+        return PhotoNetwork()
     from scenegpi.vision.efficientnet import EfficientNetLite0
 
     return EfficientNetLite0()

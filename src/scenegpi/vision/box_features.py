@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -17,13 +18,13 @@ from torch import Tensor
 
 from scenegpi.options import plain
 from scenegpi.threads import one_thread
-from scenegpi.vision.backbone import Backbone
+from scenegpi.vision.backbone import Backbone, FeatureMap
 from scenegpi.vision.config import BoxFeatureConfig
-from scenegpi.vision.crops import clipped, cut_crops, shrink, with_margin
+from scenegpi.vision.crops import clipped, cut_crops, shrink, stretch, with_margin
 from scenegpi.vision.photos import Photo
 from scenegpi.vision.roi import roi_align
 
-VERSION = 2
+VERSION = 3
 """Raised when the same settings come to mean other numbers, so that old caches are not read."""
 CROP_CHUNK = 16
 ROI_CHUNK = 512
@@ -44,10 +45,11 @@ class BoxFeatureExtractor:
 
     def __init__(self, config: BoxFeatureConfig, backbone: Backbone, device: torch.device | str = "cpu") -> None:
         self.config, self.backbone, self.device = config, backbone, device
+        self.around = config.surroundings > 0
         self.by_crop, self.by_roi = config.nodes != "roi", config.nodes != "crop"
-        crop = sum(backbone.widths[layer] for layer in config.crop_layers)
-        roi = sum(backbone.widths[layer] for layer in config.roi_layers) * config.roi_bins**2
-        self.width = self.by_crop * crop + self.by_roi * roi
+        crop = sum(backbone.widths[layer] for layer in config.crop_layers) if self.by_crop else 0
+        roi = sum(backbone.widths[layer] for layer in config.roi_layers) if self.by_roi else 0
+        self.width = crop + roi * (config.roi_bins**2 + 2 * self.around)
 
     def key(self) -> str:
         """A hash of everything that the numbers depend on, besides photo and boxes."""
@@ -81,13 +83,25 @@ class BoxFeatureExtractor:
         starts = range(0, len(boxes), CROP_CHUNK)
         return torch.cat([self.crop_features(self.crops(photo, boxes[i : i + CROP_CHUNK])).cpu() for i in starts])
 
-    def _from_rois(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
+    def roi_features(self, maps: Sequence[FeatureMap], rois: Tensor) -> Tensor:
+        """Maps of one photo, RoIs ``(N, 4)`` in its pixels -> ``(N, d)``; differentiable in the backbone's weights."""
         config = self.config
-        image, scale = shrink(photo, config.photo_size)
-        maps = self.backbone.features(image[None].to(self.device), config.roi_layers)
-        rois = torch.from_numpy(boxes * np.array(scale * 2)).to(self.device)
         samples = max(ROI_SAMPLES // config.roi_bins, 1)
-        found = []
-        for chunk in rois.split(ROI_CHUNK):
-            found.append(torch.cat([roi_align(each, chunk, config.roi_bins, samples).flatten(1) for each in maps], 1))
-        return torch.cat(found).cpu()
+        parts = [roi_align(each, rois, config.roi_bins, samples).flatten(1) for each in maps]
+        if self.around:
+            grown = (rois[:, 2:] - rois[:, :2]) * config.surroundings
+            wide = torch.cat([rois[:, :2] - grown, rois[:, 2:] + grown], 1)
+            parts += [roi_align(each, wide, 1, ROI_SAMPLES).flatten(1) for each in maps]
+            parts += [each.values.mean((2, 3)).expand(len(rois), -1) for each in maps]
+        return torch.cat(parts, 1)
+
+    def photo_maps(self, photo: Image.Image) -> tuple[list[FeatureMap], tuple[float, float]]:
+        """The maps that RoIs are read from, and the photo's scale in them, across and down."""
+        size = self.config.photo_size
+        image, scale = stretch(photo, size) if self.config.square else shrink(photo, size)
+        return self.backbone.features(image[None].to(self.device), self.config.roi_layers), scale
+
+    def _from_rois(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
+        maps, scale = self.photo_maps(photo)
+        rois = torch.from_numpy(boxes * np.array(scale * 2)).to(self.device)
+        return torch.cat([self.roi_features(maps, chunk) for chunk in rois.split(ROI_CHUNK)]).cpu()

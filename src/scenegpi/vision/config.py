@@ -16,24 +16,30 @@ class BoxFeatureConfig:
     """Which pixels describe a box, and how.
 
     Args:
-        backbone: "efficientnet-lite0" with ImageNet weights from its package, or "small", trained with the model.
+        backbone: "efficientnet-lite0" with ImageNet weights from its package; "photo", the photo network, which finds
+            boxes, too, and whose weights are the model's; or "small", trained with the model.
         nodes: a box is described by a "crop" of the photo that goes through the backbone by itself; by RoIAlign on
             the map of the whole photo ("roi"); or by "both".
         crop_size: side of a crop in pixels.
         margin: how much of its surroundings a crop shows on each side, as a share of the box's side.
         crop_layers, roi_layers: maps whose means describe a box.
         photo_size: longer side, in pixels, of the whole photo that RoIAlign reads.
+        square: that photo is stretched to a square.
         roi_bins: a RoI is cut into this many bins per side, each with features of its own.
+        surroundings: above 0, a box is also described by its surroundings, the box grown by this share of its sides on
+            each side, and by the whole photo, one bin each.
     """
 
-    backbone: Literal["efficientnet-lite0", "small"] = "efficientnet-lite0"
+    backbone: Literal["efficientnet-lite0", "photo", "small"] = "efficientnet-lite0"
     nodes: Literal["crop", "roi", "both"] = "both"
     crop_size: int = bounded(160, 32, 512)
     margin: float = bounded(0.15, 0.0, 2.0)
     crop_layers: tuple[Layer, ...] = ("middle", "head")
     roi_layers: tuple[Layer, ...] = ("middle",)
     photo_size: int = bounded(480, 32, 1024)
+    square: bool = False
     roi_bins: int = bounded(2, 1, 4)
+    surroundings: float = bounded(0.0, 0.0, 4.0)
 
     def __post_init__(self) -> None:
         for name in ("crop_size", "photo_size"):
@@ -58,11 +64,35 @@ class HeadConfig:
 
 
 @dataclass(frozen=True)
+class FinderConfig:
+    """Which of its candidates a photo network reports as boxes.
+
+    Args:
+        floor: least objectness.
+        named_floor: least objectness times P(label).
+        overlap: of candidates that overlap by more than this only the best stays;
+        same_label: of those with the same label by more than this.
+        most: number of boxes that are named.
+    """
+
+    floor: float = bounded(0.1, 0.0, 1.0)
+    named_floor: float = bounded(0.0, 0.0, 1.0)
+    overlap: float = bounded(0.65, 0.0, 1.0)
+    same_label: float = bounded(0.45, 0.0, 1.0)
+    most: int = bounded(40, 1, 400)
+
+
+@dataclass(frozen=True)
 class VisionConfig:
-    """A whole vision model."""
+    """A whole vision model; `finder` says which boxes it finds, where it has a photo network."""
 
     features: BoxFeatureConfig = BoxFeatureConfig()
     head: HeadConfig = HeadConfig()
+    finder: FinderConfig | None = None
+
+    def __post_init__(self) -> None:
+        if self.finder is not None and self.features.backbone != "photo":
+            raise ValueError("finder: only the photo network finds boxes")
 
 
 SMALL = VisionConfig(
@@ -70,6 +100,22 @@ SMALL = VisionConfig(
     head=HeadConfig(hidden=128, dropout=0.2, input_dropout=0.2),
 )
 """Settings that suit the small backbone."""
+
+
+PHOTO = VisionConfig(
+    features=BoxFeatureConfig(
+        backbone="photo",
+        nodes="roi",
+        roi_layers=("early", "middle", "last"),
+        photo_size=256,
+        square=True,
+        roi_bins=3,
+        surroundings=0.5,
+    ),
+    head=HeadConfig(hidden=448, dropout=0.3, input_dropout=0.1),
+    finder=FinderConfig(),
+)
+"""Settings that suit the photo network."""
 
 
 @dataclass(frozen=True)

@@ -51,3 +51,12 @@ def shrink(image: Image.Image, longest: int) -> tuple[Tensor, tuple[float, float
     small = image.resize(size, Image.Resampling.BILINEAR, reducing_gap=3.0)
     values = torch.from_numpy(np.array(small)).permute(2, 0, 1)
     return padded(values), (size[0] / width, size[1] / height)
+
+
+def stretch(image: Image.Image, side: int) -> tuple[Tensor, tuple[float, float]]:
+    """The photo stretched to a square: ``(3, side, side)``, and the two scales."""
+    small = (
+        image if image.size == (side, side) else image.resize((side, side), Image.Resampling.BILINEAR, reducing_gap=3.0)
+    )
+    values = torch.from_numpy(np.array(small)).permute(2, 0, 1)
+    return values, (side / image.width, side / image.height)

@@ -36,7 +36,8 @@ class Detections:
     """What a detector found in one photo.
 
     `boxes` (N, 4) x1, y1, x2, y2 in pixels of the photo; `labels` (N,) indices into `names`; `scores` (N,) from 0 to 1,
-    best first; `size` the photo's width and height.
+    best first; `size` the photo's width and height; `label_dist` (N, C) over `names`, where the detector tells more
+    than its best guess: then a score is the chance that there is something times that of its label.
     """
 
     boxes: NDArray[np.float64]
@@ -44,6 +45,7 @@ class Detections:
     scores: NDArray[np.float64]
     names: Sequence[str]
     size: tuple[int, int]
+    label_dist: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.boxes)

@@ -56,9 +56,12 @@ class EfficientNetLite0(Backbone):
 
 
 class Lite0Network(nn.Module):
-    """The network with folded weights; `forward` gives ImageNet's logits."""
+    """The network with folded weights; `forward` gives ImageNet's logits.
 
-    def __init__(self) -> None:
+    Without `classify` it ends at the last map: no wide head, no classifier.
+    """
+
+    def __init__(self, classify: bool = True) -> None:
         super().__init__()
         self.stem = _Conv(3, 32, 3, 2)
         self.stages = nn.ModuleList()
@@ -69,8 +72,9 @@ class Lite0Network(nn.Module):
                 blocks.append(_Block(channels, outputs, kernel, stride if k == 0 else 1, expansion))
                 channels = outputs
             self.stages.append(blocks)
-        self.head = _Mix(channels, 1280)
-        self.classifier = nn.Linear(1280, 1000)
+        if classify:
+            self.head = _Mix(channels, 1280)
+            self.classifier = nn.Linear(1280, 1000)
 
     def maps(self, images: Tensor, layers: Sequence[Layer]) -> list[FeatureMap]:
         """images ``(B, 3, H, W)`` from 0 to 255 -> a map for each layer. Stops where the last of them is known."""

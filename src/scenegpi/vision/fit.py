@@ -115,6 +115,18 @@ def folds_of(images: int, folds: int, seed: int) -> NDArray[np.int64]:
     return np.asarray(place % max(folds, 1), dtype=np.int64)
 
 
+def label_figures(logits: Tensor, labels: Tensor, temperature: float) -> dict[str, float]:
+    """How good logits ``(N, C)`` are for labels ``(N,)``: see `FittedVision`."""
+    ranked = logits.topk(min(5, logits.shape[1]), 1).indices == labels[:, None]
+    return {
+        "top-1": float(ranked[:, 0].double().mean()),
+        "top-5": float(ranked.any(1).double().mean()),
+        "temperature": temperature,
+        "calibration error before": calibration_error(logits.softmax(1), labels),
+        "calibration error": calibration_error((logits / temperature).softmax(1), labels),
+    }
+
+
 def _crops(extractor: BoxFeatureExtractor, photo: Any, graph: SceneGraph) -> Tensor:
     pixels, boxes = pixels_and_boxes(photo, graph)
     return extractor.crops(Image.fromarray(pixels), boxes)
@@ -158,14 +170,7 @@ def _cross_fit(
     temperature = fit_temperature(held_out, labels, image)
     model.head.temperature.fill_(temperature)
     dist = (held_out / temperature).softmax(1)
-    ranked = held_out.topk(min(5, held_out.shape[1]), 1).indices == labels[:, None]
-    figures = {
-        "top-1": float(ranked[:, 0].double().mean()),
-        "top-5": float(ranked.any(1).double().mean()),
-        "temperature": temperature,
-        "calibration error before": calibration_error(held_out.softmax(1), labels),
-        "calibration error": calibration_error(dist, labels),
-    }
+    figures = label_figures(held_out, labels, temperature)
     return FittedVision(model.eval(), [part.numpy() for part in dist.split(counts)], figures)
 
 

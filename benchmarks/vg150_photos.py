@@ -1,0 +1,132 @@
+"""Labels and relations of Visual Genome photos: the label predictor alone, FREQ, baseline, the presets with context.
+
+    python benchmarks/vg150_photos.py --data VG150 --photos DIR --all-boxes ALL --all-photos DIR --vision RUN \
+        --runs RUNS [--words WORDS] [--rows NAME ...] [--seeds 0 1 2] [--json FILE]
+
+RUN is a run of the recipe `vg150-photo`, whose photo network all rows share: they are given the same label
+distributions. Its graph model is the row "shipped". The others are trained by the recipe with another preset, where
+RUNS does not hold them yet. SGCls and PredCls, constrained and not, on (a) the test images with a photo and (b) images
+with all their boxes and a photo; 95% intervals by bootstrap over images, gains paired with the baseline of the same
+seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rows import (
+    BASELINE,
+    REPLICATES,
+    Row,
+    average,
+    count_labels,
+    markdown,
+    plain_labels,
+    plain_rows,
+    predictions,
+    preset_config,
+    trained,
+    usable_presets,
+)
+from scenegpi.data import Dataset, open_dataset
+from scenegpi.files import write_json
+from scenegpi.graph import SceneGraph
+from scenegpi.metrics import Plan, Protocol, RecallState, ZeroShot
+from scenegpi.models import SceneModel, load_model
+from scenegpi.models.freq import FrequencyPrior
+from scenegpi.progress import watched
+from scenegpi.training import find_recipe, read_config
+
+RECIPE = "vg150-photo"
+TASKS = ("sgcls", "predcls")
+FIGURES = [f"{x}{kind}@{k}" for kind in ("R", "mR", "zR") for x in ("", "ng") for k in (20, 50, 100)]
+SHOWN = ["R@20", "R@50", "R@100", "ngR@20", "ngR@50", "ngR@100", "mR@50", "mR@100", "zR@100"]
+SHIPPED, HEAD, FREQ = "shipped", "label predictor alone", "FREQ"
+
+
+def photographed(model: SceneModel, data: Dataset) -> list[SceneGraph]:
+    """The images that have a photo and a relation, with the label distributions of the model's label predictor."""
+    assert model.vision is not None
+    data = data.drop_empty()
+    places = [(path, i) for i in range(len(data)) if (path := data.image_path(i)) is not None]
+    return [model.vision.add_labels(path, data[i]) for path, i in watched(places, "photos")]
+
+
+def freq(prior: FrequencyPrior, images: Sequence[SceneGraph], task: str) -> list[SceneGraph]:
+    """Counts on given labels, or on the most probable ones of the label predictor."""
+    given = [graph.replace(label_dist=None) for graph in images] if task == "predcls" else images
+    return list(prior.predict_all(given))
+
+
+def table(images: list[SceneGraph], train: Dataset, systems: dict[str, list[SceneModel]], title: str) -> dict[str, Any]:
+    """All systems on one list of images, for JSON."""
+    zero_shot, prior = ZeroShot.from_training(train), FrequencyPrior.fit(train)
+    out: dict[str, Any] = {"images": len(images), "boxes": sum(map(len, images))}
+    heads = count_labels(images, images)
+    counts = {HEAD: heads}
+    for task in TASKS:
+        plan = Plan(Protocol(task, data=title), images[0].vocabulary, zero_shot, bootstrap=REPLICATES)  # type: ignore[arg-type]
+        first = RecallState(plan).update(freq(prior, images, task), images).result()
+        rows = {FREQ: Row(first, [first])}
+        for name, models in systems.items():
+            print(f"scoring {name} on {title}, {task}", flush=True)
+            found = [list(predictions(model, images, task)) for model in models]
+            results = [RecallState(plan).update(each, images).result() for each in found]
+            rows[name] = Row(average(results), results)
+            if task == "sgcls":
+                counts[name] = count_labels(found[0], images)
+        out[task] = plain_rows(rows, FIGURES, ["R@50", "R@100", "pair-R@5"])
+    out["labels"] = {name: plain_labels(each, heads if name != HEAD else None) for name, each in counts.items()}
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--photos", type=Path, required=True)
+    parser.add_argument("--all-boxes", type=Path)
+    parser.add_argument("--all-photos", type=Path)
+    parser.add_argument(
+        "--vision", type=Path, required=True, help="a run of the recipe; or a model, with no other rows"
+    )
+    parser.add_argument("--runs", type=Path, help="where the other rows are trained; without it they are left out")
+    parser.add_argument("--words", type=Path)
+    parser.add_argument("--rows", nargs="+")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--limit", type=int, help="number of test images, to try the command")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    shipped = load_model(options.vision / "model" if (options.vision / "model").is_dir() else options.vision)
+    systems: dict[str, list[SceneModel]] = {SHIPPED: [shipped]}
+    if options.runs is not None:
+        where = {"path": options.data, "photos": options.photos, "words": options.words}
+        values = {"data": {key: str(value) for key, value in where.items() if value is not None}}
+        names = [BASELINE, *(n for n in options.rows or usable_presets(options.words) if n != BASELINE)]
+        for seed in options.seeds:
+            for name in names:
+                folder = options.runs / f"seed{seed}"
+                start = options.vision if name == BASELINE else folder / BASELINE
+                config = preset_config(RECIPE, name, {**values, "seed": seed, "start": str(start)}, start)
+                systems.setdefault(name, []).append(load_model(trained(config, folder / name)))
+    aside = read_config(find_recipe(RECIPE), {}).data.validation
+    train = open_dataset(options.data, "train", validation=aside or 0)
+    sets = [("(a) test photos", open_dataset(options.data, "test", images=options.photos))]
+    if options.all_boxes is not None:
+        sets.append(("(b) photos with all boxes", open_dataset(options.all_boxes, images=options.all_photos)))
+    report: dict[str, Any] = {"command": "benchmarks/vg150_photos.py", "seeds": options.seeds, "data": {}}
+    for title, data in sets:
+        images = photographed(shipped, data)[: options.limit]
+        found = report["data"][title] = table(images, train, systems, title)
+        print(f"\n{title}: {found['images']:,} images, {found['boxes']:,} boxes, in percent\n")
+        print(markdown(found["labels"], ["top-1", "top-5"], "top-1", ["top-1"]))
+        for task in TASKS:
+            print(f"\n{task}\n\n{markdown(found[task], SHOWN, 'R@50', ['R@50', 'R@100'])}", flush=True)
+    if options.json:
+        write_json(options.json, report)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Who finds boxes in a photo that comes without any: the photo network of a model, or a detector of another package."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scenegpi.errors import DataError
+from scenegpi.graph import SceneGraph
+from scenegpi.models.shipped import shipped_models
+from scenegpi.prediction.defaults import PHOTO
+from scenegpi.prediction.model import Model
+from scenegpi.vision.detect import DETECTORS, Detections, Detector, check_detector, load_detector
+from scenegpi.vocabulary import Vocabulary
+
+OWN = "finder"
+FINDERS = {OWN: "150 Visual Genome labels; its weights are in this package", **DETECTORS}
+
+
+def load_finder(name: str | None, model: Model) -> Detector:
+    """A finder by its name in FINDERS; OWN, the default, is the model's, or that of the shipped photo model."""
+    if name not in (None, OWN):
+        return load_detector(name)
+    from scenegpi.models.checkpoint import load_model
+    from scenegpi.vision.find import Finder
+    from scenegpi.vision.network import PhotoNetwork
+
+    vision = model.vision
+    if vision is None or not isinstance(vision.backbone, PhotoNetwork):
+        vision = load_model(PHOTO).vision
+    if vision is None:
+        raise DataError(PHOTO, "has no vision model")
+    return Finder(vision)
+
+
+def check_finder(name: str | None) -> None:
+    """DataError if there is no such finder, or its package is missing; nothing is loaded."""
+    if name not in (None, OWN):
+        if name not in FINDERS:
+            raise DataError(name, f"no such detector; there are {', '.join(FINDERS)}")
+        check_detector(name)
+    elif PHOTO not in shipped_models():
+        raise DataError("predict", "no model that finds boxes ships in this package; give boxes with --boxes FILE")
+
+
+def found_graph(found: Detections, vocabulary: Vocabulary) -> SceneGraph:
+    """The boxes as a graph; in the model's vocabulary, with label distributions, where they are over its labels.
+
+    Scores of such boxes say how sure it is that there is something at all.
+    """
+    dist = found.label_dist
+    if dist is None or tuple(found.names) != vocabulary.objects:
+        return found.graph()
+    sure = found.scores / np.maximum(dist[np.arange(len(dist)), found.labels], 1e-9)
+    return SceneGraph(
+        found.boxes,
+        found.labels,
+        vocabulary,
+        scores=np.clip(sure, 0, 1),
+        label_dist=dist,
+        width=found.size[0],
+        height=found.size[1],
+    )

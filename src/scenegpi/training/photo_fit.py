@@ -1,0 +1,175 @@
+"""One training of the photo network, from start to weights on disk; it goes on after a kill.
+
+FOLDER/last.ckpt              weights, optimiser and counters after the last part
+FOLDER/vision.safetensors     the running mean of the weights; written when it is done
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import lightning as L
+import torch
+from torch.utils.data import DataLoader, Sampler
+
+from scenegpi.files import whole_file
+from scenegpi.graph import SceneGraph
+from scenegpi.models.checkpoint import read_tensors
+from scenegpi.training.callbacks import Bar, RunningMean
+from scenegpi.training.folder import STATE, WholeFiles
+from scenegpi.training.photo_batches import TrainingPhotos, collated
+from scenegpi.training.photo_config import PhotoFitConfig
+from scenegpi.training.photo_module import FIRST, PhotoModule, measure_head
+from scenegpi.vision.config import VisionConfig
+from scenegpi.vision.model import VisionModel
+from scenegpi.vision.network import PhotoNetwork
+from scenegpi.vocabulary import Vocabulary
+
+WEIGHTS = "vision.safetensors"
+PART = 8192
+"""Photos after which the state is written; a pass over more is divided evenly."""
+CLIP = 5.0
+
+
+class PhotoSet:
+    """Photos to train on: paths, graphs with their boxes, and whether every thing has its box."""
+
+    def __init__(self, photos: Sequence[Path], graphs: Sequence[SceneGraph], complete: bool) -> None:
+        self.photos, self.graphs, self.complete = list(photos), list(graphs), complete
+
+
+def fit_network(
+    vision: VisionModel,
+    data: PhotoSet,
+    options: PhotoFitConfig,
+    epochs: int,
+    folder: Path,
+    *,
+    seed: int = 0,
+    name: str = "photos",
+    progress: bool = False,
+    measure: bool = True,
+) -> VisionModel:
+    """Trains a vision model that has a photo network, in place, unless the folder holds the result already.
+
+    Args:
+        vision: where it starts from.
+        data: what it is trained on.
+        epochs: passes over the photos.
+        folder: where state and weights are written.
+        name: of what is shown while it goes on.
+        measure: measure the label head's inputs first; not if the head goes on from another training.
+    """
+    done = folder / WEIGHTS
+    if done.is_file():
+        return take_weights(vision, done)
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning")
+    L.seed_everything(seed, workers=True, verbose=False)
+    photos = TrainingPhotos(data.photos, data.graphs, vision.config.features.photo_size, seed)
+    parts = max(-(-len(photos) // PART), 1)
+    order = _Parts(photos, options.batch, parts, seed)
+    loader = DataLoader(photos, batch_sampler=order, collate_fn=collated)
+    module = PhotoModule(vision, options, epochs * order.whole, data.complete)
+    vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    state = folder / STATE
+    if measure and not state.exists():
+        some = [collated([photos[i] for i in rows]) for rows in order.batches(0)[:FIRST]]
+        measure_head(vision, some, module)
+    mean = RunningMean(options.average)
+    callbacks: list[L.Callback] = [mean, *([Bar(name)] if progress else []), _KeepState(folder, order, name)]
+    trainer = L.Trainer(
+        accelerator="cpu",
+        devices=1,
+        max_epochs=epochs * parts,
+        gradient_clip_val=CLIP,
+        callbacks=callbacks,
+        logger=False,
+        plugins=[WholeFiles()],
+        enable_checkpointing=False,
+        enable_model_summary=False,
+        enable_progress_bar=False,
+    )
+    try:
+        trainer.fit(module, loader, ckpt_path=str(state) if state.exists() else None)
+    except SystemExit:  # Lightning's answer to Ctrl+C
+        raise KeyboardInterrupt from None
+    averaged = mean.module
+    if not isinstance(averaged, PhotoModule):
+        raise TypeError("the running mean is not that of a photo module")
+    vision.load_state_dict(averaged.vision.state_dict())
+    save_weights(vision, done)
+    state.unlink(missing_ok=True)
+    return vision.eval()
+
+
+def new_vision(config: VisionConfig, vocabulary: Vocabulary, seed: int) -> VisionModel:
+    """A vision model with ImageNet's weights in its backbone and random ones elsewhere."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        vision = VisionModel(config, vocabulary)
+    if isinstance(vision.backbone, PhotoNetwork):
+        vision.backbone.start_from_imagenet()
+    return vision
+
+
+def take_weights(vision: VisionModel, file: Path) -> VisionModel:
+    """The weights of a file that `save_weights` wrote (in place); DataError if it holds others."""
+    vision.load_state_dict(read_tensors(file, vision.state_dict()))
+    return vision.eval()
+
+
+def save_weights(vision: VisionModel, file: Path) -> None:
+    """The weights as one file, whole or not at all."""
+    from safetensors.torch import save_file
+
+    with whole_file(file) as part:
+        save_file({key: value.contiguous() for key, value in vision.state_dict().items()}, part)
+
+
+class _Parts(Sampler[list[int]]):
+    """Batches of a shuffled pass over the photos, dealt into parts that Lightning takes for epochs."""
+
+    def __init__(self, photos: TrainingPhotos, batch: int, parts: int, seed: int) -> None:
+        self.photos, self.batch, self.parts, self.seed, self.epoch = photos, batch, parts, seed, 0
+        self.whole = sum(len(self.batches(k)) for k in range(parts))
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by Lightning before each part."""
+        self.epoch = epoch
+        self.photos.epoch = epoch
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        one_pass = torch.randperm(
+            len(self.photos), generator=torch.Generator().manual_seed(self.seed * 1000 + epoch // self.parts)
+        )
+        mine = one_pass.tensor_split(self.parts)[epoch % self.parts]
+        return [rows.tolist() for rows in mine.split(self.batch)]
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter(self.batches(self.epoch))
+
+    def __len__(self) -> int:
+        return len(self.batches(self.epoch))
+
+
+class _KeepState(L.Callback):
+    """Writes the state after every part, and prints a line."""
+
+    def __init__(self, folder: Path, order: _Parts, name: str) -> None:
+        self.folder, self.order, self.name, self.started = folder, order, name, time.perf_counter()
+
+    def on_train_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self.order.set_epoch(trainer.current_epoch)
+        self.started = time.perf_counter()
+
+    def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        shown = ", ".join(f"{key} {float(value):.4f}" for key, value in trainer.callback_metrics.items())
+        seconds = time.perf_counter() - self.started
+        done = f"{(trainer.current_epoch + 1) / self.order.parts:.3g}"
+        print(f"{self.name}: after {done} passes, {shown}, {seconds:.0f} s", flush=True)
+        trainer.save_checkpoint(self.folder / STATE)

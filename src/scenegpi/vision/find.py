@@ -1,0 +1,92 @@
+"""Photo -> boxes and what they show, by the photo network in one pass.
+
+    found = Finder(vision).detect(open_photo("street.jpg"))       # Detections with `label_dist`
+
+Candidates come without labels. Of those that overlap much only the best stays, whatever it shows; the label head names
+the rest from the same maps; then of those with one label that overlap only the best stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from scenegpi.boxes import suppress
+from scenegpi.errors import OptionError
+from scenegpi.threads import one_thread
+from scenegpi.vision.backbone import FeatureMap
+from scenegpi.vision.config import FinderConfig
+from scenegpi.vision.crops import clipped
+from scenegpi.vision.detect import Detections
+from scenegpi.vision.finder import corners
+from scenegpi.vision.labels import box_geometry
+from scenegpi.vision.model import VisionModel
+from scenegpi.vision.network import PhotoNetwork
+from scenegpi.vision.photos import Photo
+
+CONSIDERED = 400
+"""Candidates that suppression looks at."""
+
+
+class Finder:
+    """Finds and names the things in a photo.
+
+    Args:
+        vision: a vision model with a photo network.
+        config: what is kept; by default as the model says.
+    """
+
+    def __init__(self, vision: VisionModel, config: FinderConfig | None = None) -> None:
+        network = vision.backbone
+        if not isinstance(network, PhotoNetwork):
+            raise OptionError("model.vision: a model without a photo network finds no boxes")
+        self.vision, self.network = vision, network
+        self.config = config or vision.config.finder or FinderConfig()
+        self.names: Sequence[str] = vision.vocabulary.objects
+
+    @torch.inference_mode()
+    def detect(self, photo: Photo) -> Detections:
+        """Boxes in pixels of the photo, (H, W, 3) bytes, with `label_dist`; best first."""
+        config, size = self.config, (photo.shape[1], photo.shape[0])
+        training = self.vision.training
+        self.vision.eval()
+        try:
+            with one_thread():
+                maps, scale = self.vision.extractor.photo_maps(Image.fromarray(photo))
+                boxes, sure = self._candidates(self.network.finder(maps))
+                boxes = clipped(boxes * np.tile(size, 2), *size)
+                kept = suppress(boxes, sure, np.zeros(len(boxes), dtype=np.int64), config.overlap)[: config.most]
+                boxes, sure = boxes[kept], sure[kept]
+                dist = self._names(maps, boxes, scale, size)
+        finally:
+            self.vision.train(training)
+        label = dist.argmax(axis=1) if len(dist) else np.zeros(0, dtype=np.int64)
+        score = sure * dist[np.arange(len(dist)), label]
+        kept = suppress(boxes, score, label, config.same_label)
+        kept = kept[score[kept] >= config.named_floor]
+        return Detections(boxes[kept], label[kept], score[kept], self.names, size, dist[kept])
+
+    def _candidates(self, found: tuple[Tensor, Tensor]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The best ones above the floor: (K, 4) in fractions of the photo, and how sure they are (K,)."""
+        sure = found[1][0].sigmoid()
+        best = sure.topk(min(CONSIDERED, len(sure)))
+        kept = best.indices[best.values >= self.config.floor]
+        boxes = corners(found[0][0][kept]).clamp(0, 1)
+        return boxes.double().cpu().numpy(), sure[kept].double().cpu().numpy()
+
+    def _names(
+        self, maps: list[FeatureMap], boxes: NDArray[np.float64], scale: tuple[float, float], size: tuple[int, int]
+    ) -> NDArray[np.float32]:
+        """P(label) of each box: (N, C)."""
+        if not len(boxes):
+            return np.zeros((0, len(self.names)), dtype=np.float32)
+        vision, device = self.vision, self.vision.head.mean.device
+        rois = torch.from_numpy(boxes * np.array(scale * 2)).to(device)
+        sizes = torch.tensor([size], dtype=torch.float64).expand(len(boxes), 2)
+        geometry = box_geometry(torch.from_numpy(boxes), sizes).to(device)
+        return vision.head.distribution(vision.extractor.roi_features(maps, rois), geometry).cpu().numpy()
