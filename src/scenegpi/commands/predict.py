@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from scenegpi.commands.predict_inputs import Inputs
+    from scenegpi.commands.predict_ray import Form
     from scenegpi.prediction.model import Backend
 
 INPUT, MODEL, OUTPUT, RUN = "Input", "Model", "Output", "Run"
@@ -117,6 +118,20 @@ def predict(
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Worker processes.", rich_help_panel=RUN)] = 1,
     batch: Annotated[int, typer.Option(min=1, max=4096, help="Images per write.", rich_help_panel=RUN)] = 64,
+    engine: Annotated[
+        str,
+        typer.Option(help="local, or ray: shards on all cores or a cluster; see docs/scale.md.", rich_help_panel=RUN),
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Of a ray cluster; without it ray runs here.", rich_help_panel=RUN, show_default=False),
+    ] = None,
+    shard: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="With ray: images per file.", rich_help_panel=RUN)
+    ] = 1024,
+    lines: Annotated[
+        str, typer.Option("--form", help="With ray: files are jsonl or parquet.", rich_help_panel=RUN)
+    ] = "jsonl",
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the run in this folder, or fail.", rich_help_panel=RUN)
     ] = False,
@@ -157,12 +172,22 @@ def predict(
     if backend == "onnx":
         _export_once(model, console)
     settings = _settings(model, detector, options)
+    if engine == "ray":
+        from scenegpi.commands.predict_ray import run_ray, shard_settings
+
+        _check_shards(wanted)
+        settings |= shard_settings(inputs, form := _form(lines), shard)
+    elif engine != "local":
+        raise DataError("--engine", f"{engine!r:.40} is none of local, ray")
     folder = choose_folder(out, settings, resume, force)
     with PredictionLog(folder, settings, force) as log, progress("images", len(inputs)) as step:
         from scenegpi.commands.predict_run import Setup, run
 
         setup = Setup(model, detector, options, folder, wanted, device, _threads(jobs), _backend(backend))
-        summary = run(inputs, setup, log, batch, jobs, step)
+        if engine == "ray":
+            summary = run_ray(inputs, setup, form, shard, jobs, address, step)
+        else:
+            summary = run(inputs, setup, log, batch, jobs, step)
         whole = write_whole(folder, wanted)
     print_summary(console, summary, setup, whole, data)
     if summary.skipped or (data is not None and data.report.skipped):
@@ -202,12 +227,29 @@ def _export_once(model: str, console: Console) -> None:
             exported_file(model)
 
 
+def _check_shards(formats: tuple[str, ...]) -> None:
+    from scenegpi.commands.predict_output import WHOLE
+    from scenegpi.errors import DataError
+
+    whole = next((kind for kind in formats if kind in WHOLE), None)
+    if whole is not None:
+        raise DataError("--formats", f"{whole} holds all images in one file, which --engine ray does not write")
+
+
+def _form(text: str) -> Form:
+    from scenegpi.errors import DataError
+
+    if text not in ("jsonl", "parquet"):
+        raise DataError("--form", f"{text!r:.40} is none of jsonl, parquet")
+    return cast("Form", text)
+
+
 def _backend(text: str | None) -> Backend | None:
     from scenegpi.errors import OptionError
 
-    if text is None or text == "torch" or text == "onnx":
-        return text
-    raise OptionError(f"--backend: {text!r:.40} is none of torch, onnx")
+    if text not in (None, "torch", "onnx"):
+        raise OptionError(f"--backend: {text!r:.40} is none of torch, onnx")
+    return cast("Backend | None", text)
 
 
 def _threads(jobs: int) -> int:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scenegpi.commands.predict_output import LINES, SKIPPED, WHOLE, suffix
+from scenegpi.commands.predict_output import LINES, SHARDS, SKIPPED, WHOLE, suffix
 from scenegpi.commands.predict_run import SHOWN, Setup, Summary
 from scenegpi.commands.terminal import say
 from scenegpi.data import Dataset
@@ -97,10 +97,13 @@ def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]
     again = f"; {counted(summary.resumed, 'image')} done before" if summary.resumed else ""
     parts = ((summary.predicted, "image"), (summary.boxes, "box"), (summary.relations, "relation"))
     counts = ", ".join(counted(*part) for part in parts) + again
-    console.print(Text(printable(f"wrote {folder / LINES}: {counts}")), soft_wrap=True)
+    lines = folder / (LINES if not (folder / SHARDS).exists() else SHARDS)
+    console.print(Text(printable(f"wrote {lines}: {counts}")), soft_wrap=True)
     each = [kind for kind in setup.formats if kind not in WHOLE]
     files = [Path("*" + suffix(kind)) for kind in each]
     if summary.predicted == 1 and summary.shown:
         files = [Path(summary.shown[0][1] + suffix(kind)) for kind in each]
+    if lines.name == SHARDS:
+        folder, files = lines, [Path("*") / file for file in files]
     for path in [*(folder / file for file in files if summary.predicted), *whole]:
         console.print(Text(printable(f"      {path}")), soft_wrap=True)

@@ -82,6 +82,20 @@ class Summary:
         if len(self.shown) < SHOWN:
             self.shown.append((entry.item.key, entry.name, found.graph))
 
+    def join(self, other: Summary) -> None:
+        """Adds what became of other images."""
+        self.predicted += other.predicted
+        self.resumed += other.resumed
+        self.skipped += other.skipped
+        self.boxes += other.boxes
+        self.relations += other.relations
+        for vocabulary, counts in other.names.items():
+            self.names.setdefault(vocabulary, Counter()).update(counts)
+        self.left_out.update(other.left_out)
+        self.photos_unread.update(other.photos_unread)
+        self.shown = (self.shown + other.shown)[:SHOWN]
+        self.target = self.target or other.target
+
 
 def run(
     inputs: Inputs, setup: Setup, log: PredictionLog, batch: int, jobs: int, step: Callable[[int], None]
@@ -90,7 +104,7 @@ def run(
     summary = Summary()
     wanted = _not_done(inputs, log, summary, step)
     batches = iter(lambda: list(islice(wanted, batch)), [])
-    answers = map(_Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
+    answers = map(Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
     for some in answers:
         log.append((a.entry.item.key, a.entry.name, a.prediction.graph) for a in some if a.prediction.graph is not None)
         for answer in some:
@@ -152,7 +166,7 @@ def _submitted(pool: ProcessPoolExecutor, entries: list[Entry]) -> Future[list[A
         signal.signal(signal.SIGINT, before)
 
 
-class _Worker:
+class Worker:
     """A predictor, made once, that answers batches and writes the files of each image."""
 
     def __init__(self, setup: Setup) -> None:
@@ -179,7 +193,7 @@ class _Worker:
         return answers
 
 
-_worker: _Worker | None = None
+_worker: Worker | None = None
 
 
 def _start(setup: Setup, parent: int) -> None:
@@ -191,7 +205,7 @@ def _start(setup: Setup, parent: int) -> None:
         CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-    _worker = _Worker(setup)
+    _worker = Worker(setup)
 
 
 def _answer(entries: list[Entry]) -> list[Answer]:
