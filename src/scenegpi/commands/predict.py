@@ -51,6 +51,12 @@ def predict(
     detector: Annotated[
         str | None, typer.Option(help="Find boxes with this detector.", rich_help_panel=INPUT, show_default=False)
     ] = None,
+    every: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of a video or a folder of frames, every so many.", rich_help_panel=INPUT, show_default=False
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Only this many images; 0 for all.", rich_help_panel=INPUT)] = 0,
     model: Annotated[
         str | None,
@@ -95,7 +101,8 @@ def predict(
     formats: Annotated[
         str,
         typer.Option(
-            help="Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. Or none.", rich_help_panel=OUTPUT
+            help="Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. Of a video: png, mp4. Or none.",
+            rich_help_panel=OUTPUT,
         ),
     ] = "png",
     top: Annotated[
@@ -145,8 +152,10 @@ def predict(
     """
 
     from scenegpi.commands.predict_inputs import Inputs, find_photos, open_boxes
-    from scenegpi.commands.predict_output import PredictionLog, choose_folder, write_whole
+    from scenegpi.commands.predict_output import FORMATS, PredictionLog, choose_folder, write_whole
     from scenegpi.commands.predict_report import print_summary
+    from scenegpi.commands.predict_run import Setup, run
+    from scenegpi.data.video import VIDEO_FORMATS, video_of
     from scenegpi.errors import DataError
     from scenegpi.options import override
     from scenegpi.prediction.finding import check_finder
@@ -158,11 +167,20 @@ def predict(
         raise DataError("predict", "nothing to predict: give photos, or boxes with --boxes FILE, or both")
     if boxes is not None and detector is not None:
         raise DataError("predict", "give either --boxes or --detector")
-    wanted = _formats(formats)
+    video = video_of(photos, every)
+    wanted = _formats(formats, FORMATS if video is None else VIDEO_FORMATS)
     values = {"labels": labels, "nms": nms, "max_boxes": max_boxes, "min_score": min_score, "top": top}
     values |= {"min_relation": min_relation, "similarity": similarity, "distributions": distributions}
     values |= {"informative": informative, "tidy": tidy}
     options = override(PredictOptions(), values, "")
+    if video is not None:
+        from scenegpi.commands.predict_video import predict_video
+        from scenegpi.prediction.defaults import default_model
+
+        check_finder(detector)
+        setup = Setup(model or default_model(True)[0], detector, options, out, wanted, device, 0, _backend(backend))
+        predict_video(video, every or 1, limit, setup)
+        return
     files = find_photos(photos or [], out)
     data = None if boxes is None else open_boxes(boxes, files, format, names, photo_folder, sizes)
     inputs = Inputs(files[: limit or None], data if not limit or files or data is None else data[:limit])
@@ -181,8 +199,6 @@ def predict(
         raise DataError("--engine", f"{engine!r:.40} is none of local, ray")
     folder = choose_folder(out, settings, resume, force)
     with PredictionLog(folder, settings, force) as log, progress("images", len(inputs)) as step:
-        from scenegpi.commands.predict_run import Setup, run
-
         setup = Setup(model, detector, options, folder, wanted, device, _threads(jobs), _backend(backend))
         if engine == "ray":
             summary = run_ray(inputs, setup, form, shard, jobs, address, step)
@@ -194,16 +210,15 @@ def predict(
         raise typer.Exit(1)
 
 
-def _formats(text: str) -> tuple[str, ...]:
-    from scenegpi.commands.predict_output import FORMATS
+def _formats(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
     from scenegpi.errors import DataError
 
     kinds = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
     if kinds == ("none",):
         return ()
-    unknown = next((kind for kind in kinds if kind not in FORMATS), None)
+    unknown = next((kind for kind in kinds if kind not in known), None)
     if unknown is not None or not kinds:
-        raise DataError("--formats", f"{unknown or text!r}: expected some of {', '.join(FORMATS)}, or none")
+        raise DataError("--formats", f"{unknown or text!r}: expected some of {', '.join(known)}, or none")
     return kinds
 
 
