@@ -27,7 +27,8 @@ IMAGES = 37
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
-    """One ray for all tests: starting it takes seconds. Workers import the tests' modules too."""
+    """One ray for all tests: starting it takes seconds. Its workers are as important as the tests."""
+    os.environ["RAY_worker_niceness"] = "0"
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()

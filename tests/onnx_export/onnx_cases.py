@@ -36,8 +36,13 @@ def model(name: str) -> SceneModel:
 
 
 @cache
+def exported_bytes(name: str) -> bytes:
+    return layout_bytes(model(name))
+
+
+@cache
 def exported(name: str) -> OnnxModel:
-    return OnnxModel(layout_bytes(model(name)))
+    return OnnxModel(exported_bytes(name))
 
 
 def assert_equal(name: str, graphs: Sequence[SceneGraph], task: str, tolerance: float = 1e-4) -> None:

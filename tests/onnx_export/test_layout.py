@@ -39,13 +39,9 @@ def test_an_exported_model_is_equal_to_torch(name):
 def test_the_file_says_what_it_is():
     import onnx
 
-    model = cases.model("baseline").train()
-    data = cases.layout_bytes(model)
-    assert model.training  # a model in training goes on training
-    model.eval()
-    found = cases.OnnxModel(data)
+    data, found = cases.exported_bytes("baseline"), cases.exported("baseline")
     assert found.vocabulary == VOCABULARY
-    for mine, theirs in zip(found.relation_counts, model.relation_counts, strict=True):
+    for mine, theirs in zip(found.relation_counts, cases.model("baseline").relation_counts, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     proto = onnx.load_from_string(data)
     onnx.checker.check_model(proto, full_check=True)
@@ -66,3 +62,11 @@ def test_the_file_says_what_it_is():
     given = {name: getattr(scenes, name) for name in ("boxes", "sizes", "label_dist", "counts")}
     (pairs,) = found._session.run(["pairs"], given | {"labels_given": np.array(True)})
     np.testing.assert_array_equal(pairs, scenes.edge_index)  # in the order of the whole house
+
+
+def test_a_model_in_training_goes_on_training(monkeypatch):
+    monkeypatch.setattr("scenegpi.onnx.export.onnx_bytes", lambda module, *_: module.eval() and b"")
+    model = cases.small_model("baseline").train()
+    cases.layout_bytes(model)
+    assert model.training
+    assert model.network.training

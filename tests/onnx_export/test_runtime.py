@@ -24,7 +24,7 @@ NAME = "baseline"
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("onnx") / "model.onnx"
-    path.write_bytes(cases.layout_bytes(cases.model(NAME)))
+    path.write_bytes(cases.exported_bytes(NAME))
     return path
 
 
