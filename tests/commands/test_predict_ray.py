@@ -28,7 +28,7 @@ IMAGES = 37
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
     """One ray for all tests: starting it takes seconds. Its workers are as important as the tests."""
-    os.environ["RAY_worker_niceness"] = "0"
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - as ray spells it
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()
