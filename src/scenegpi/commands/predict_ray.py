@@ -20,7 +20,7 @@ from scenegpi.commands.predict_inputs import Inputs
 from scenegpi.commands.predict_output import SHARDS, prediction_lines
 from scenegpi.commands.predict_run import Answer, Setup, Summary, Worker
 from scenegpi.errors import DataError
-from scenegpi.files import whole_file
+from scenegpi.files import tidy, whole_file
 
 Form = Literal["jsonl", "parquet"]
 SHARDS_PER_BLOCK = 8
@@ -70,6 +70,8 @@ def run_ray(
     finally:
         if ours:
             ray.shutdown()
+        if shards.folder.exists():
+            tidy(shards.folder)  # actors that were killed leave half-written files
     return summary
 
 
