@@ -1,6 +1,6 @@
 """How much of what people annotated does a finder find? Recall of boxes, SGDet, and speed, on the same photos.
 
-    python benchmarks/finder.py --data VG150 [--photos DIR] [--split test] [--finder NAME ...] [--model MODEL] [--limit N]
+    python benchmarks/finder.py --data VG150 [--photos DIR] [--split test] [--finder NAME ...] [--model MODEL]
 
 Of the annotated boxes: the share that one of a photo's 5, 10, 20 best boxes overlaps by half (IoU >= 0.5, pixels
 inclusively), with any label, and with its own (a detector's names mapped to the data set's by the reviewed table).

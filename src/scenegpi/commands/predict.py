@@ -146,7 +146,7 @@ def predict(
 ) -> None:
     """Scene graphs of your own pictures and boxes.
 
-    [bold]scenegpi predict photo.jpg[/bold] finds the boxes itself (with the extra \\[detect]);
+    [bold]scenegpi predict photo.jpg[/bold] finds the boxes itself;
     [bold]scenegpi predict photo.jpg --boxes boxes.json[/bold] takes yours;
     [bold]scenegpi predict --boxes boxes.json[/bold] needs no photo.
     """

@@ -17,6 +17,7 @@ from torch.utils.data import Dataset
 from scenegpi.errors import DataError
 from scenegpi.features.batch import image_size
 from scenegpi.graph import SceneGraph
+from scenegpi.training.batches import Key
 from scenegpi.vision.photos import open_photo
 
 ZOOM = 0.6
@@ -36,20 +37,26 @@ class PhotoBatch(NamedTuple):
     image: Tensor
 
 
-class TrainingPhotos(Dataset[tuple[Tensor, Tensor, Tensor]]):
-    """Photo, boxes in fractions, labels; what is done to an image depends on seed, epoch and its number alone.
+class TrainingPhotos(Dataset[PhotoBatch]):
+    """Photos as an epoch sees them: keys (epoch, i) -> a batch. What is done to one depends on the seed and its key.
 
     A photo that can't be read is reported and comes without boxes.
     """
 
     def __init__(self, photos: Sequence[Path], graphs: Sequence[SceneGraph], side: int, seed: int) -> None:
-        self.photos, self.graphs, self.side, self.seed, self.epoch = photos, graphs, side, seed, 0
+        self.photos, self.graphs, self.side, self.seed = photos, graphs, side, seed
 
     def __len__(self) -> int:
         return len(self.photos)
 
-    def __getitem__(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
-        rng = np.random.default_rng((self.seed, self.epoch, i))
+    def __getitem__(self, keys: list[Key]) -> PhotoBatch:
+        photos, boxes, labels = zip(*(self.photo(*key) for key in keys), strict=True)
+        image = torch.arange(len(keys)).repeat_interleave(torch.tensor([len(each) for each in boxes]))
+        return PhotoBatch(torch.stack(photos), torch.cat(boxes), torch.cat(labels), image)
+
+    def photo(self, epoch: int, i: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The photo of an epoch, its boxes in fractions, and their labels."""
+        rng = np.random.default_rng((self.seed, epoch, i))
         graph = self.graphs[i]
         try:
             image = Image.fromarray(open_photo(self.photos[i]))
@@ -72,13 +79,6 @@ class TrainingPhotos(Dataset[tuple[Tensor, Tensor, Tensor]]):
             torch.from_numpy(boxes).float(),
             labels,
         )
-
-
-def collated(items: Sequence[tuple[Tensor, Tensor, Tensor]]) -> PhotoBatch:
-    """Items of `TrainingPhotos` as one batch."""
-    photos, boxes, labels = zip(*items, strict=True)
-    image = torch.arange(len(items)).repeat_interleave(torch.tensor([len(each) for each in boxes]))
-    return PhotoBatch(torch.stack(photos), torch.cat(boxes), torch.cat(labels), image)
 
 
 def jittered(boxes: Tensor, amount: float) -> Tensor:

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import lightning as L
 import torch
@@ -19,9 +20,10 @@ from torch.utils.data import DataLoader, Sampler
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
+from scenegpi.training.batches import Key, as_they_are
 from scenegpi.training.callbacks import Bar, RunningMean
 from scenegpi.training.folder import STATE, WholeFiles
-from scenegpi.training.photo_batches import TrainingPhotos, collated
+from scenegpi.training.photo_batches import TrainingPhotos
 from scenegpi.training.photo_config import PhotoFitConfig
 from scenegpi.training.photo_module import FIRST, PhotoModule, measure_head
 from scenegpi.vision.config import VisionConfig
@@ -72,14 +74,14 @@ def fit_network(
     L.seed_everything(seed, workers=True, verbose=False)
     photos = TrainingPhotos(data.photos, data.graphs, vision.config.features.photo_size, seed)
     parts = max(-(-len(photos) // PART), 1)
-    order = _Parts(photos, options.batch, parts, seed)
-    loader = DataLoader(photos, batch_sampler=order, collate_fn=collated)
+    order = _Parts(len(photos), options.batch, parts, seed)
+    own = torch.Generator()  # a new iterator draws a number, at another moment after a resume
+    loader = DataLoader(photos, batch_size=None, sampler=order, collate_fn=as_they_are, generator=own)
     module = PhotoModule(vision, options, epochs * order.whole, data.complete)
     vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = folder / STATE
     if measure and not state.exists():
-        some = [collated([photos[i] for i in rows]) for rows in order.batches(0)[:FIRST]]
-        measure_head(vision, some, module)
+        measure_head(vision, [photos[keys] for keys in order.batches(0)[:FIRST]], module)
     mean = RunningMean(options.average)
     callbacks: list[L.Callback] = [mean, *([Bar(name)] if progress else []), _KeepState(folder, order, name)]
     trainer = L.Trainer(
@@ -131,26 +133,23 @@ def save_weights(vision: VisionModel, file: Path) -> None:
         save_file({key: value.contiguous() for key, value in vision.state_dict().items()}, part)
 
 
-class _Parts(Sampler[list[int]]):
+class _Parts(Sampler[list[Key]]):
     """Batches of a shuffled pass over the photos, dealt into parts that Lightning takes for epochs."""
 
-    def __init__(self, photos: TrainingPhotos, batch: int, parts: int, seed: int) -> None:
+    def __init__(self, photos: int, batch: int, parts: int, seed: int) -> None:
         self.photos, self.batch, self.parts, self.seed, self.epoch = photos, batch, parts, seed, 0
         self.whole = sum(len(self.batches(k)) for k in range(parts))
 
     def set_epoch(self, epoch: int) -> None:
-        """Called by Lightning before each part."""
+        """Which part comes next; called by Lightning."""
         self.epoch = epoch
-        self.photos.epoch = epoch
 
-    def batches(self, epoch: int) -> list[list[int]]:
-        one_pass = torch.randperm(
-            len(self.photos), generator=torch.Generator().manual_seed(self.seed * 1000 + epoch // self.parts)
-        )
-        mine = one_pass.tensor_split(self.parts)[epoch % self.parts]
-        return [rows.tolist() for rows in mine.split(self.batch)]
+    def batches(self, epoch: int) -> list[list[Key]]:
+        rng = torch.Generator().manual_seed(self.seed * 1000 + epoch // self.parts)
+        mine = torch.randperm(self.photos, generator=rng).tensor_split(self.parts)[epoch % self.parts]
+        return [[(epoch, i) for i in rows.tolist()] for rows in mine.split(self.batch)]
 
-    def __iter__(self) -> Iterator[list[int]]:
+    def __iter__(self) -> Iterator[list[Key]]:
         return iter(self.batches(self.epoch))
 
     def __len__(self) -> int:
@@ -164,8 +163,13 @@ class _KeepState(L.Callback):
         self.folder, self.order, self.name, self.started = folder, order, name, time.perf_counter()
 
     def on_train_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.order.set_epoch(trainer.current_epoch)
         self.started = time.perf_counter()
+
+    def on_train_batch_start(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        # Dropout and jitter depend on the step alone, not on what was drawn before a kill.
+        torch.manual_seed(self.order.seed * 1_000_000 + trainer.global_step)
 
     def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         shown = ", ".join(f"{key} {float(value):.4f}" for key, value in trainer.callback_metrics.items())

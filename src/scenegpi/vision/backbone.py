@@ -106,6 +106,10 @@ def load_backbone(name: str) -> Backbone:
         from scenegpi.vision.network import PhotoNetwork
 
         return PhotoNetwork()
+    if name == "vg150-photo":
+        from scenegpi.vision.shared import SharedPhotoNetwork
+
+        return SharedPhotoNetwork()
     from scenegpi.vision.efficientnet import EfficientNetLite0
 
     return EfficientNetLite0()

@@ -17,7 +17,8 @@ class BoxFeatureConfig:
 
     Args:
         backbone: "efficientnet-lite0" with ImageNet weights from its package; "photo", the photo network, which finds
-            boxes, too, and whose weights are the model's; or "small", trained with the model.
+            boxes, too, and whose weights are the model's; "vg150-photo", the photo network of the shipped model, as it
+            is; or "small", trained with the model.
         nodes: a box is described by a "crop" of the photo that goes through the backbone by itself; by RoIAlign on
             the map of the whole photo ("roi"); or by "both".
         crop_size: side of a crop in pixels.
@@ -30,7 +31,7 @@ class BoxFeatureConfig:
             each side, and by the whole photo, one bin each.
     """
 
-    backbone: Literal["efficientnet-lite0", "photo", "small"] = "efficientnet-lite0"
+    backbone: Literal["efficientnet-lite0", "photo", "vg150-photo", "small"] = "efficientnet-lite0"
     nodes: Literal["crop", "roi", "both"] = "both"
     crop_size: int = bounded(160, 32, 512)
     margin: float = bounded(0.15, 0.0, 2.0)

@@ -1,0 +1,128 @@
+"""Are the graphs right? Draws photos by a seed, predicts them for a person to judge, and counts the verdicts.
+
+    python benchmarks/judged.py draw --data VG150 --photos DIR --out FOLDER [--model M] [--finder F] [--count 40]
+    python benchmarks/judged.py count FILE ...
+
+`draw` writes a picture of each photo with its boxes and a list of its triplets, as `scenegpi predict` would give them,
+and FOLDER/judged.json with a place for the verdicts: one letter per triplet, r(ight) or w(rong), from a first and a
+second look. A triplet is right if both objects are there, in their boxes, and the relation holds. Pictures show photos
+and stay where they are; judged.json holds none, and `count` prints its figures.
+
+Relations are spatial if their predicate only says where things are (Zellers et al. 2018 call these geometric).
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from scenegpi.data import open_dataset
+from scenegpi.files import read_object, write_json
+from scenegpi.prediction import Predictor
+from scenegpi.vision.photos import open_photo
+
+SPATIAL = frozenset(
+    (
+        "above across against along at behind between beneath below beside by in inside near next-to on over under "
+        "outside-of adjacent-to far-from in-front-of in-the-front-of on-back-of on-the-left-of on-the-right-of "
+        "on-the-top-of to-the-left-of to-the-right-of"
+    ).split()
+)
+SHEET = (520, 420)
+
+
+def is_spatial(predicate: str) -> bool:
+    """Whether a predicate only says where things are."""
+    return predicate.replace(" ", "-") in SPATIAL
+
+
+def draw(options: argparse.Namespace) -> None:
+    dataset = open_dataset(options.data, options.split, images=options.photos)
+    places = [i for i in range(len(dataset)) if dataset.image_path(i) is not None]
+    chosen = np.sort(np.random.default_rng(options.seed).permutation(places)[: options.count]).tolist()
+    predictor = Predictor(options.model, options.finder)
+    entries = []
+    for number, i in enumerate(chosen):
+        path = dataset.image_path(i)
+        assert path is not None
+        graph = predictor(path)
+        lines = [f"{t}" for t in graph.triplets()]
+        entries.append({"image": dataset[i].image_id, "triplets": lines, "first": "", "second": ""})
+        sheet(path, graph, lines, number).save(options.out / f"{number:02d}.png")
+    about = {
+        "model": options.model,
+        "finder": options.finder or "finder",
+        "seed": options.seed,
+        "data": options.data.name,
+    }
+    write_json(options.out / "judged.json", {**about, "images": entries})
+    print(f"{len(entries)} photos, {sum(len(e['triplets']) for e in entries)} triplets -> {options.out}")
+
+
+def sheet(path: Path, graph: object, lines: list[str], number: int) -> Image.Image:
+    """The photo with its numbered boxes, and the triplets below it."""
+    photo = Image.fromarray(open_photo(path))
+    width, height = graph.width or photo.width, graph.height or photo.height  # type: ignore[attr-defined]
+    side = SHEET[0] // 2
+    page = Image.new("RGB", SHEET, "white")
+    page.paste(photo.resize((side, side)), (0, 0))
+    pen = ImageDraw.Draw(page)
+    pen.text((side + 4, 2), f"{number}", fill="black")
+    for k, (box, name) in enumerate(zip(graph.boxes, graph.names, strict=True)):  # type: ignore[attr-defined]
+        x1, y1, x2, y2 = box * np.array([side / width, side / height] * 2)
+        colour = f"hsl({(k * 67) % 360}, 90%, 45%)"
+        pen.rectangle((x1, y1, x2, y2), outline=colour, width=2)
+        pen.text((x1 + 2, y1 + 1), f"{name} {k}", fill=colour)
+    for k, line in enumerate(lines):
+        pen.text((side + 8, 16 + 13 * k), line, fill="black")
+    return page
+
+
+def count(files: list[Path]) -> None:
+    for file in files:
+        data = read_object(file)
+        print(f"{file.stem}: {data['model']} with {data['finder']}, {len(data['images'])} photos of {data['data']}")
+        triplets = [t for e in data["images"] for t in e["triplets"]]
+        empty = sum(not e["triplets"] for e in data["images"])
+        words = [line.split(" - ")[1] for line in triplets]
+        spatial = sum(map(is_spatial, words))
+        print(f"  {len(triplets)} triplets, {empty} empty graphs ({100 * empty / len(data['images']):.0f}%)")
+        print(f"  not spatial: {100 - 100 * spatial / max(len(triplets), 1):.0f}%")
+        for look in ("first", "second"):
+            verdicts = "".join(e[look] for e in data["images"])
+            if len(verdicts) == len(triplets):
+                print(f"  right, {look} look: {verdicts.count('r')} ({100 * verdicts.count('r') / len(triplets):.0f}%)")
+        both = "".join(
+            "r" if a == b == "r" else "w" for e in data["images"] for a, b in zip(e["first"], e["second"], strict=True)
+        )
+        if len(both) == len(triplets):
+            print(f"  right in both: {both.count('r')} ({100 * both.count('r') / len(triplets):.0f}%)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    drawing = commands.add_parser("draw")
+    drawing.add_argument("--data", type=Path, required=True)
+    drawing.add_argument("--photos", type=Path)
+    drawing.add_argument("--split", default="test")
+    drawing.add_argument("--model", default="vg150-photo")
+    drawing.add_argument("--finder")
+    drawing.add_argument("--seed", type=int, default=0)
+    drawing.add_argument("--count", type=int, default=40)
+    drawing.add_argument("--out", type=Path, required=True)
+    counting = commands.add_parser("count")
+    counting.add_argument("files", type=Path, nargs="+")
+    options = parser.parse_args()
+    if options.command == "draw":
+        options.out.mkdir(parents=True, exist_ok=True)
+        draw(options)
+    else:
+        count(options.files)
+
+
+if __name__ == "__main__":
+    main()

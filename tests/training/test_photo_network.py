@@ -1,0 +1,196 @@
+"""The photo network from photos to a model that finds boxes: a tiny run, killed and resumed, and what it predicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from scenegpi.data import open_dataset, write_jsonl
+from scenegpi.models import load_model
+from scenegpi.prediction import Predictor
+from scenegpi.training import photo_fit, resume, train
+from scenegpi.training.config import train_config
+from scenegpi.training.photo_batches import TrainingPhotos, jittered
+from scenegpi.vision.efficientnet import packaged_network
+from training.test_photo_run import coloured_scene
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*does not have many workers.*")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    try:
+        packaged_network()
+    except Exception as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("photos")
+    (folder / "images").mkdir()
+    rng, graphs = np.random.default_rng(0), []
+    for k in range(22):
+        photo, graph = coloured_scene(rng, f"{k}.png")
+        graphs.append(graph)
+        if k < 20:
+            photo.save(folder / "images" / graph.file)
+    write_jsonl(folder / "data.jsonl", graphs)
+    return folder
+
+
+def settings(data, **photo):
+    values = {
+        "data": {"path": str(data / "data.jsonl"), "photos": str(data / "images"), "validation": 2},
+        "model": {
+            "vision": {
+                "features": {
+                    "backbone": "photo",
+                    "nodes": "roi",
+                    "roi_layers": ["early", "middle", "last"],
+                    "photo_size": 64,
+                    "square": True,
+                    "surroundings": 0.5,
+                },
+                "head": {"hidden": 16},
+                "finder": {"floor": 0.01},
+            },
+            "baseline": {"hidden": 16, "embedding": 8, "rank": 4},
+            "context": {"hidden": 12, "phi": 10, "alpha": 9},
+        },
+        "photo": {
+            "epochs": 1,
+            "whole_epochs": 1,
+            "batch": 4,
+            "pretrain": {"path": str(data / "data.jsonl"), "photos": str(data / "images"), "limit": 8},
+            **photo,
+        },
+        "baseline": {"epochs": 1},
+        "context": {"epochs": 1},
+        "optim": {"batch": 6, "warmup": 1},
+    }
+    return train_config(values)
+
+
+@pytest.fixture(scope="module")
+def run(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "photo"
+    train(settings(data), folder)
+    return folder
+
+
+def test_the_model_finds_names_and_relates(run, data):
+    predictor = Predictor(run / "model")
+    photo = data / "images" / "3.png"
+    found = predictor(photo)
+    assert found.width == 128
+    prediction = next(predictor.stream([photo]))
+    assert prediction.photo_read
+    assert prediction.graph == found
+    given = open_dataset(data / "data.jsonl")[3]
+    named = predictor(photo, given.boxes)
+    assert len(named) == len(given)
+
+
+def test_scores_of_found_boxes_hold_the_chance_that_there_is_something(run, data):
+    predictor = Predictor(run / "model")
+    graph, task = predictor.prepare(data / "images" / "4.png")
+    assert task == "sgcls"
+    assert graph.scores is not None
+    found = predictor(data / "images" / "4.png")
+    assert (found.scores <= graph.scores + 1e-6).all()
+
+
+def test_saved_is_loaded(run, data):
+    models = [load_model(run / "model") for _ in range(2)]
+    photo = data / "images" / "5.png"
+    first, second = (Predictor(model)(photo) for model in models)
+    assert first == second
+
+
+def test_held_out_distributions_come_from_the_other_half(run):
+    from safetensors.torch import load_file
+
+    rows = load_file(run / "vision" / "held_out.safetensors")["label_dist"]
+    assert bool(torch.isfinite(rows).all())
+    whole = {name for name in ("pretrain", "half0", "half1", "whole") if (run / "vision" / name).is_dir()}
+    assert whole == {"pretrain", "half0", "half1", "whole"}
+    assert not list((run / "vision").rglob("last.ckpt"))
+
+
+def test_a_killed_run_ends_where_an_undisturbed_one_does(run, data, tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    real = photo_fit._KeepState.on_train_epoch_end
+    monkeypatch.setattr(photo_fit, "PART", 4)  # several parts in a pass: the kill comes in the middle of it
+    undisturbed = tmp_path / "undisturbed"
+    train(settings(data), undisturbed)
+
+    def stop(self, trainer, module):
+        real(self, trainer, module)
+        if self.folder.name == "half1":
+            raise Killed
+
+    monkeypatch.setattr(photo_fit._KeepState, "on_train_epoch_end", stop)
+    folder = tmp_path / "killed"
+    with pytest.raises(Killed):
+        train(settings(data), folder)
+    monkeypatch.setattr(photo_fit._KeepState, "on_train_epoch_end", real)
+    resume(folder)
+    first, second = (load_model(each / "model").state_dict() for each in (undisturbed, folder))
+    for name, value in first.items():
+        torch.testing.assert_close(value, second[name], rtol=1e-3, atol=1e-4, msg=name)
+
+
+def test_photos_of_an_epoch_depend_on_seed_epoch_and_number_alone(data):
+    dataset = open_dataset(data / "data.jsonl", images=data / "images")
+    paths = [dataset.image_path(i) for i in range(6)]
+    photos = TrainingPhotos(paths, [dataset[i] for i in range(6)], 64, seed=1)
+    again = TrainingPhotos(paths, [dataset[i] for i in range(6)], 64, seed=1)
+    keys = [(0, i) for i in range(6)]
+    for a, b in zip(photos[keys], again[keys], strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(photos.photo(0, 0)[0], photos.photo(1, 0)[0])
+
+
+def test_boxes_follow_the_photo(data):
+    """What is inside a box keeps its colour, however the photo is mirrored and zoomed."""
+    dataset = open_dataset(data / "data.jsonl", images=data / "images")
+    paths = [dataset.image_path(i) for i in range(8)]
+    photos = TrainingPhotos(paths, [dataset[i] for i in range(8)], 128, seed=0)
+    seen = right = 0
+    for epoch in range(3):
+        for i in range(8):
+            pixels, boxes, labels = photos.photo(epoch, i)
+            for (x1, y1, x2, y2), label in zip((boxes * 128).tolist(), labels.tolist(), strict=True):
+                x, y = (x1 + x2) / 2, (y1 + y2) / 2
+                patch = pixels[:, int(y) - 1 : int(y) + 2, int(x) - 1 : int(x) + 2].float().mean((1, 2))
+                seen += 1
+                right += int(patch.argmax()) == label
+    assert seen > 30
+    assert right > 0.75 * seen  # some squares lie on others
+
+
+def test_jitter_stays_near_and_inside():
+    boxes = torch.tensor([[0.0, 0.0, 0.5, 0.5], [0.2, 0.3, 0.9, 1.0]])
+    moved = jittered(boxes, 0.1)
+    assert bool(((moved >= 0) & (moved <= 1)).all())
+    assert bool(((moved - boxes).abs() <= 0.1 * 0.7 + 1e-6).all())
+
+
+def test_a_photo_that_cannot_be_read_is_left_out(data, tmp_path, caplog):
+    bad = tmp_path / "bad.png"
+    bad.write_bytes(b"no photo")
+    dataset = open_dataset(data / "data.jsonl", images=data / "images")
+    photos = TrainingPhotos([bad], [dataset[0]], 64, seed=0)
+    pixels, boxes, labels = photos.photo(0, 0)
+    assert pixels.shape == (3, 64, 64)
+    assert len(boxes) == len(labels) == 0
+    assert "left out" in caplog.text
+
+
+def test_without_pretraining_it_starts_from_imagenet(data, tmp_path):
+    config = settings(data)
+    config = replace(config, photo=replace(config.photo, pretrain=replace(config.photo.pretrain, path="")))
+    train(config, tmp_path / "run")
+    assert not (tmp_path / "run" / "vision" / "pretrain").exists()

@@ -1,0 +1,100 @@
+"""The photo network and its finder: maps, candidates, and boxes in pixels of the photo."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from scenegpi.boxes import box_iou
+from scenegpi.errors import OptionError
+from scenegpi.vision.config import PHOTO, SMALL, FinderConfig, HeadConfig
+from scenegpi.vision.find import Finder
+from scenegpi.vision.finder import ANCHORS, LEVELS, corners
+from scenegpi.vision.model import VisionModel
+from vision.vision_cases import VOCABULARY, colour_scene
+
+TINY = replace(PHOTO, features=replace(PHOTO.features, photo_size=64), head=HeadConfig(hidden=8))
+
+
+@pytest.fixture(scope="module")
+def vision():
+    torch.manual_seed(0)
+    model = VisionModel(TINY, VOCABULARY).eval()
+    for layer in model.backbone.finder.out.values():  # not all alike before training
+        torch.nn.init.normal_(layer.weight, std=0.5)
+    return model
+
+
+def test_maps_and_candidates_count_cells(vision):
+    maps = vision.backbone.features(torch.zeros(2, 3, 64, 96))
+    assert [tuple(each.values.shape) for each in maps] == [(2, 96, 8, 12), (2, 96, 4, 6), (2, 96, 2, 3)]
+    found = vision.backbone.finder(maps)
+    cells = sum(len(ANCHORS[name]) * each.values[0, 0].numel() for name, each in zip(LEVELS, maps, strict=True))
+    assert found.boxes.shape == (2, cells, 4)
+    assert found.logits.shape == (2, cells)
+
+
+def test_a_batch_is_a_loop_over_photos(vision):
+    photos = torch.randint(0, 256, (3, 3, 64, 64), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        whole = vision.backbone.finder(vision.backbone.features(photos))
+        for k in range(3):
+            alone = vision.backbone.finder(vision.backbone.features(photos[k : k + 1]))
+            torch.testing.assert_close(whole.boxes[k], alone.boxes[0], rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(whole.logits[k], alone.logits[0], rtol=1e-4, atol=1e-4)
+
+
+def test_candidates_lie_around_their_cells(vision):
+    with torch.no_grad():
+        found = vision.backbone.finder(vision.backbone.features(torch.zeros(1, 3, 64, 64)))
+    level = found.boxes[0, : 3 * 8 * 8].view(3, 8, 8, 4)
+    cell = torch.arange(8) / 8
+    assert bool(((level[..., 0] - cell).abs() <= 1.5 / 8 + 1e-6).all())
+    assert bool(((level[..., 1] - cell[:, None]).abs() <= 1.5 / 8 + 1e-6).all())
+    assert bool((level[..., 2:] <= 4 * torch.tensor(ANCHORS["early"])[:, None, None] + 1e-6).all())
+
+
+def test_boxes_come_in_pixels_best_first_and_do_not_repeat(vision):
+    photo, _ = colour_scene(1, width=200, height=100)
+    config = FinderConfig(floor=0.0, overlap=0.6, same_label=0.4, most=15)
+    found = Finder(vision, config).detect(photo)
+    assert 0 < len(found) <= 15
+    assert found.size == (200, 100)
+    assert (found.boxes >= 0).all()
+    assert (found.boxes <= [200, 100, 200, 100]).all()
+    assert (np.diff(found.scores) <= 1e-9).all()
+    over = box_iou(found.boxes, found.boxes) - np.eye(len(found))
+    assert over.max() <= 0.6
+    same = found.labels[:, None] == found.labels
+    assert (over * same).max() <= 0.4
+    np.testing.assert_allclose(found.label_dist.sum(1), 1, atol=1e-5)
+    np.testing.assert_array_equal(found.label_dist.argmax(1), found.labels)
+
+
+def test_names_of_found_boxes_are_those_of_the_label_predictor(vision):
+    photo, graph = colour_scene(2)
+    found = Finder(vision, FinderConfig(floor=0.0, most=8)).detect(photo)
+    given = graph.replace(boxes=found.boxes, labels=np.zeros(len(found), dtype=int))
+    np.testing.assert_allclose(vision.label_dist(photo, given), found.label_dist, atol=1e-4)
+
+
+def test_a_high_floor_leaves_nothing(vision):
+    photo, _ = colour_scene(3)
+    found = Finder(vision, FinderConfig(floor=1.0)).detect(photo)
+    assert len(found) == 0
+    assert found.label_dist.shape == (0, 4)
+
+
+def test_only_a_photo_network_finds():
+    with pytest.raises(OptionError, match="finds no boxes"):
+        Finder(VisionModel(SMALL, VOCABULARY))
+    with pytest.raises(ValueError, match="only the photo network"):
+        replace(SMALL, finder=FinderConfig())
+
+
+def test_corners():
+    box = torch.tensor([[0.5, 0.4, 0.2, 0.6]])
+    torch.testing.assert_close(corners(box), torch.tensor([[0.4, 0.1, 0.6, 0.7]]))
