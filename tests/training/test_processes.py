@@ -64,23 +64,43 @@ def folder(tmp_path_factory):
     return folder
 
 
-def launch(folder, run, how, config, machines=1):
-    """Runs the script by torchrun: two processes on one machine, or two launches that meet on the loopback device."""
+def by_torchrun(machines):
+    """The words before the script, and the environment: two processes here, or two launches that meet on loopback."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run"]
+    if machines == 1:
+        return [([*torchrun, "--standalone", "--nproc_per_node=2"], {})]
+    meet = ["--nnodes=2", "--nproc_per_node=1", "--master_addr=127.0.0.1", f"--master_port={free_port()}"]
+    return [([*torchrun, *meet, f"--node_rank={k}"], {}) for k in range(2)]
+
+
+def by_srun():
+    """What SLURM's srun tells two tasks on two machines."""
+    job = {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "train", "SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "1"}
+    job |= {"SLURM_NNODES": "2", "SLURM_NODELIST": "127.0.0.1", "SLURM_LOCALID": "0"}
+    job |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    return [([sys.executable], {**job, "SLURM_PROCID": str(k), "SLURM_NODEID": str(k)}) for k in range(2)]
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def launch(folder, run, how, config, launches):
+    """Runs the script, and gives what each launch wrote to stderr, and its exit code."""
     words = [str(folder / "script.py"), how, json.dumps(plain(config)), str(folder / run)]
-    where = [["--standalone", "--nproc_per_node=2"]]
-    if machines == 2:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        meet = ["--nnodes=2", "--nproc_per_node=1", "--master_addr=127.0.0.1", f"--master_port={port}"]
-        where = [[*meet, f"--node_rank={k}"] for k in range(2)]
     started = [
         subprocess.Popen(
-            [sys.executable, "-m", "torch.distributed.run", *each, *words],
-            env=ENVIRONMENT, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [*before, *words],
+            env={**ENVIRONMENT, **extra},
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
-        for each in where
-    ]  # fmt: skip
+        for before, extra in launches
+    ]
     try:
         return [(process.communicate(timeout=TIMEOUT)[1], process.returncode) for process in started]
     finally:
@@ -113,16 +133,16 @@ def distance(folder, stage, *runs):
 
 def test_two_processes_are_one_with_twice_the_batch(folder):
     config = settings(folder / "data.jsonl", 5, devices=2)
-    for errors, code in launch(folder, "two", "train", config):
+    for errors, code in launch(folder, "two", "train", config, by_torchrun(1)):
         assert code == 0, errors[-2000:]
     assert_as_one(folder, "two")
 
 
 def test_two_machines_are_one_with_twice_the_batch_also_when_killed_and_resumed(folder):
     config = settings(folder / "data.jsonl", 5, nodes=2)
-    assert any(code != 0 for _, code in launch(folder, "machines", "die", config, machines=2))
+    assert any(code != 0 for _, code in launch(folder, "machines", "die", config, by_torchrun(2)))
     assert len(losses(folder / "machines" / "baseline")) == 1
-    for errors, code in launch(folder, "machines", "resume", config, machines=2):
+    for errors, code in launch(folder, "machines", "resume", config, by_srun()):
         assert code == 0, errors[-2000:]
     assert_as_one(folder, "machines")
 
