@@ -122,3 +122,30 @@ def test_a_file_that_refers_to_others_is_refused(tmp_path, file):
     onnx.save(proto, tmp_path / "split.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
     with pytest.raises(DataError, match="cannot load"):
         OnnxModel(tmp_path / "split.onnx")
+
+
+def test_a_graph_that_gives_something_else_is_refused(tmp_path, file):
+    """A file with our metadata and another graph: labels as they came, and too few relations."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    labels, classes = len(VOCABULARY.objects), 1 + len(VOCABULARY.predicates)
+    rows = helper.make_tensor("value", TensorProto.FLOAT, [1, classes], [0.25] * classes)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Identity", ["label_dist"], ["labels"]),
+            helper.make_node("Constant", [], ["relations"], value=rows),
+        ],
+        "other",
+        [helper.make_tensor_value_info("label_dist", TensorProto.FLOAT, ["boxes", labels])],
+        [
+            helper.make_tensor_value_info("labels", TensorProto.FLOAT, ["boxes", labels]),
+            helper.make_tensor_value_info("relations", TensorProto.FLOAT, [None, classes]),
+        ],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    proto.metadata_props.extend(onnx.load(file).metadata_props)
+    (tmp_path / "other.onnx").write_bytes(proto.SerializeToString())
+    predictor = Predictor(tmp_path / "other.onnx")
+    with pytest.raises(DataError, match=r"other\.onnx: relations"):
+        list(predictor.stream(random_graphs((3,))))

@@ -72,9 +72,16 @@ class OnnxModel:
             if scenes.pair_dist is None:
                 raise GraphError("pair_dist: this model needs those of another system, and the graphs have none")
             given["pair_dist"] = scenes.pair_dist
-        nodes, edges = self._session.run(
-            ["labels", "relations"], {name: value for name, value in given.items() if name in self._inputs}
-        )
+        try:
+            nodes, edges = self._session.run(
+                ["labels", "relations"], {name: value for name, value in given.items() if name in self._inputs}
+            )
+        except Exception as error:  # onnxruntime's own classes, one for each status
+            raise DataError(self._where, f"onnxruntime cannot run it ({_first_line(error)})") from None
+        wanted = {"labels": (len(scenes.boxes), nodes), "relations": (int(scenes.edge_ptr[-1]), edges)}
+        for name, (rows, found) in wanted.items():
+            if found.dtype != np.float32 or found.ndim != 2 or len(found) != rows:
+                raise DataError(self._where, f"{name}: {found.dtype} {found.shape}, expected {rows} rows of float32")
         return nodes, edges
 
     def _check(self) -> None:
@@ -115,4 +122,8 @@ def _session(data: bytes, threads: int, where: str) -> Any:
     try:
         return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own classes, one for each status
-        raise DataError(where, f"onnxruntime cannot load it ({str(error).splitlines()[0]:.200})") from None
+        raise DataError(where, f"onnxruntime cannot load it ({_first_line(error)})") from None
+
+
+def _first_line(error: Exception) -> str:
+    return f"{next(iter(str(error).splitlines()), '')!s:.200}"
