@@ -36,7 +36,7 @@ if how == "die":  # all processes, once the first epoch is on disk
     folder.WholeFiles.save_checkpoint = die
 train(override(TrainConfig(), json.loads(settings), ""), Path(run))
 """
-TIMEOUT = 600
+TIMEOUT = 3600
 
 
 def settings(path, batch, **where):
