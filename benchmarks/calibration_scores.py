@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.features.batch import edge_numbers
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.intervals import percentile_interval, poisson_weights
 from scenegpi.models.calibration import Task
+from scenegpi.pairs import edge_numbers
 
 BINS = 15
 DRAWS, REPLICATES = 100, 1000

@@ -2,7 +2,7 @@
 
     python benchmarks/informative.py --vg150 VG150 --allboxes VG150_ALLBOXES [--limit N] [--json FILE] [--draw FILE.png]
 
-P(predicate) is divided by its training frequency to a power before ranking (`prediction.relation_counts`). (a) is
+P(predicate) is divided by its training frequency to a power before ranking (`models.relation_counts`). (a) is
 the test split of VG150, (b) the images with all their boxes. A model predicts once; each power weighs the same
 distributions. Intervals: 95%, bootstrap over images.
 """

@@ -21,6 +21,7 @@ ROOMS = [
     {"features"},
     {"vision"},
     {"models"},
+    {"onnx"},
     {"prediction"},
     {"training"},
     {"labelling"},

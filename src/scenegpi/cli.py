@@ -15,6 +15,7 @@ from scenegpi import __version__
 from scenegpi.commands import data, demo, figure, models, report, train, words
 from scenegpi.commands.eval import eval_command
 from scenegpi.commands.experiment import labelling
+from scenegpi.commands.export import export
 from scenegpi.commands.predict import EPILOG, predict
 from scenegpi.commands.search import index, search
 from scenegpi.commands.serve import serve
@@ -41,6 +42,7 @@ app.command("eval")(eval_command)
 app.command("predict", epilog=EPILOG)(predict)
 app.command("train")(train.train)
 app.command("models")(models.models)
+app.command("export")(export)
 app.command("report")(report.report)
 app.command("index")(index)
 app.command("search")(search)

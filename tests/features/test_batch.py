@@ -6,7 +6,8 @@ import torch
 
 from scenegpi.data import open_dataset
 from scenegpi.errors import GraphError
-from scenegpi.features.batch import SceneBatch, image_size
+from scenegpi.features.arrays import image_size
+from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import EntityFeatures
 from scenegpi.features.pairs import pair_geometry
 from scenegpi.gpi import GPILayer, complete_edges

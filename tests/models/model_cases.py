@@ -11,7 +11,7 @@ import torch
 from scenegpi.graph import SceneGraph
 from scenegpi.models import PRESETS, ModelConfig, SceneModel, build_model, prepare_model
 from scenegpi.prediction import PredictOptions, Predictor, predictions
-from scenegpi.prediction.evidence import Task
+from scenegpi.prediction.model import Task
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.vectors import WordVectors
 

@@ -11,7 +11,7 @@ import torch
 from models.model_cases import VOCABULARY, random_graphs, small_model
 from scenegpi import PredictOptions, Predictor, SceneGraph
 from scenegpi.errors import OptionError
-from scenegpi.prediction.relation_counts import RelationCounts, mutual_repeats
+from scenegpi.prediction.decode import mutual_repeats
 
 ALL = PredictOptions(min_relation=0.0, top=10_000, informative=0.0, tidy=False, distributions=True)
 
@@ -22,7 +22,7 @@ def model():
 
 
 def test_the_dial_keeps_what_is_related_and_prefers_the_rare(model):
-    counts = RelationCounts.of(model)
+    counts = model.relation_counts
     rng = np.random.default_rng(0)
     edges = rng.dirichlet(np.ones(4), 50).astype(np.float32)
     np.testing.assert_array_equal(counts.informative(edges, 0.0), edges)
@@ -44,7 +44,7 @@ def test_the_dial_changes_what_is_shown_and_what_is_scored(model):
         next(Predictor(model, options=PredictOptions.scoring("predcls", power)).stream([graph])).graph
         for power in (0.0, 1.0)
     )
-    counts = RelationCounts.of(model)
+    counts = model.relation_counts
     np.testing.assert_allclose(dialled.pair_dist, counts.informative(plain.pair_dist, 1.0), atol=1e-6)
     with pytest.raises(OptionError, match="informative"):
         PredictOptions(informative=1.5)
@@ -61,7 +61,7 @@ def test_mutual_repeats_against_a_loop():
 
 
 def test_tidy_graphs_say_nothing_twice_and_nothing_absurd(model):
-    counts = RelationCounts.of(model)
+    counts = model.relation_counts
     graph = random_graphs((12,), dist=False)[0]
     every, tidy = (
         next(Predictor(model, options=replace(ALL, tidy=each)).stream([graph])).graph for each in (False, True)
@@ -101,6 +101,6 @@ def test_a_model_without_counts_shows_its_relations_all_the_same():
     from scenegpi.models import BaselineConfig, ModelConfig, build_model
 
     bare = build_model(ModelConfig(BaselineConfig(hidden=8, prior="none")), VOCABULARY).eval()
-    assert RelationCounts.of(bare) is None
+    assert bare.relation_counts is None
     graph = SceneGraph([[0, 0, 5, 5], [2, 2, 9, 9]], ["dog", "man"], VOCABULARY)
     assert len(next(Predictor(bare, options=replace(ALL, informative=0.5, tidy=True)).stream([graph])).graph.relations)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from scenegpi.commands.predict_inputs import Inputs
+    from scenegpi.commands.predict_ray import Form
+    from scenegpi.prediction.model import Backend
 
 INPUT, MODEL, OUTPUT, RUN = "Input", "Model", "Output", "Run"
 EPILOG = "Exit codes: 0 all images predicted, 1 some were skipped (each is named), 2 input that can't be used."
@@ -49,9 +51,22 @@ def predict(
     detector: Annotated[
         str | None, typer.Option(help="Find boxes with this detector.", rich_help_panel=INPUT, show_default=False)
     ] = None,
+    every: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of a video or a folder of frames, every so many.", rich_help_panel=INPUT, show_default=False
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Only this many images; 0 for all.", rich_help_panel=INPUT)] = 0,
     model: Annotated[
-        str | None, typer.Option(help="A shipped model or a folder.", rich_help_panel=MODEL, show_default=False)
+        str | None,
+        typer.Option(help="A shipped model, a folder, or an ONNX file.", rich_help_panel=MODEL, show_default=False),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            help="torch, or onnx: no torch, faster start; see docs/onnx.md.", rich_help_panel=MODEL, show_default=False
+        ),
     ] = None,
     labels: Annotated[
         str,
@@ -86,7 +101,8 @@ def predict(
     formats: Annotated[
         str,
         typer.Option(
-            help="Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. Or none.", rich_help_panel=OUTPUT
+            help="Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. Of a video: png, mp4. Or none.",
+            rich_help_panel=OUTPUT,
         ),
     ] = "png",
     top: Annotated[
@@ -109,6 +125,20 @@ def predict(
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Worker processes.", rich_help_panel=RUN)] = 1,
     batch: Annotated[int, typer.Option(min=1, max=4096, help="Images per write.", rich_help_panel=RUN)] = 64,
+    engine: Annotated[
+        str,
+        typer.Option(help="local, or ray: shards on all cores or a cluster; see docs/scale.md.", rich_help_panel=RUN),
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Of a ray cluster; without it ray runs here.", rich_help_panel=RUN, show_default=False),
+    ] = None,
+    shard: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="With ray: images per file.", rich_help_panel=RUN)
+    ] = 1024,
+    lines: Annotated[
+        str, typer.Option("--form", help="With ray: files are jsonl or parquet.", rich_help_panel=RUN)
+    ] = "jsonl",
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the run in this folder, or fail.", rich_help_panel=RUN)
     ] = False,
@@ -122,8 +152,10 @@ def predict(
     """
 
     from scenegpi.commands.predict_inputs import Inputs, find_photos, open_boxes
-    from scenegpi.commands.predict_output import PredictionLog, choose_folder, write_whole
+    from scenegpi.commands.predict_output import FORMATS, PredictionLog, choose_folder, write_whole
     from scenegpi.commands.predict_report import print_summary
+    from scenegpi.commands.predict_run import Setup, run
+    from scenegpi.data.video import VIDEO_FORMATS, video_of
     from scenegpi.errors import DataError
     from scenegpi.options import override
     from scenegpi.prediction.finding import check_finder
@@ -135,40 +167,58 @@ def predict(
         raise DataError("predict", "nothing to predict: give photos, or boxes with --boxes FILE, or both")
     if boxes is not None and detector is not None:
         raise DataError("predict", "give either --boxes or --detector")
-    wanted = _formats(formats)
+    video = video_of(photos, every)
+    wanted = _formats(formats, FORMATS if video is None else VIDEO_FORMATS)
     values = {"labels": labels, "nms": nms, "max_boxes": max_boxes, "min_score": min_score, "top": top}
     values |= {"min_relation": min_relation, "similarity": similarity, "distributions": distributions}
     values |= {"informative": informative, "tidy": tidy}
     options = override(PredictOptions(), values, "")
+    if video is not None:
+        from scenegpi.commands.predict_video import predict_video
+        from scenegpi.prediction.defaults import default_model
+
+        check_finder(detector)
+        setup = Setup(model or default_model(True)[0], detector, options, out, wanted, device, 0, _backend(backend))
+        predict_video(video, every or 1, limit, setup)
+        return
     files = find_photos(photos or [], out)
     data = None if boxes is None else open_boxes(boxes, files, format, names, photo_folder, sizes)
     inputs = Inputs(files[: limit or None], data if not limit or files or data is None else data[:limit])
     if data is None:
         check_finder(detector)
     model = model or _default_model(inputs, console)
+    if backend == "onnx":
+        _export_once(model, console)
     settings = _settings(model, detector, options)
+    if engine == "ray":
+        from scenegpi.commands.predict_ray import run_ray, shard_settings
+
+        _check_shards(wanted)
+        settings |= shard_settings(inputs, form := _form(lines), shard)
+    elif engine != "local":
+        raise DataError("--engine", f"{engine!r:.40} is none of local, ray")
     folder = choose_folder(out, settings, resume, force)
     with PredictionLog(folder, settings, force) as log, progress("images", len(inputs)) as step:
-        from scenegpi.commands.predict_run import Setup, run
-
-        setup = Setup(model, detector, options, folder, wanted, device, _threads(jobs))
-        summary = run(inputs, setup, log, batch, jobs, step)
+        setup = Setup(model, detector, options, folder, wanted, device, _threads(jobs), _backend(backend))
+        if engine == "ray":
+            summary = run_ray(inputs, setup, form, shard, jobs, address, step)
+        else:
+            summary = run(inputs, setup, log, batch, jobs, step)
         whole = write_whole(folder, wanted)
     print_summary(console, summary, setup, whole, data)
     if summary.skipped or (data is not None and data.report.skipped):
         raise typer.Exit(1)
 
 
-def _formats(text: str) -> tuple[str, ...]:
-    from scenegpi.commands.predict_output import FORMATS
+def _formats(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
     from scenegpi.errors import DataError
 
     kinds = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
     if kinds == ("none",):
         return ()
-    unknown = next((kind for kind in kinds if kind not in FORMATS), None)
+    unknown = next((kind for kind in kinds if kind not in known), None)
     if unknown is not None or not kinds:
-        raise DataError("--formats", f"{unknown or text!r}: expected some of {', '.join(FORMATS)}, or none")
+        raise DataError("--formats", f"{unknown or text!r}: expected some of {', '.join(known)}, or none")
     return kinds
 
 
@@ -181,6 +231,40 @@ def _default_model(inputs: Inputs, console: Console) -> str:
     name, why = default_model(photos, None if boxes is None else boxes.vocabulary, scored)
     console.print(f"using {name}: {why} (override with --model)", style="dim", highlight=False, soft_wrap=True)
     return name
+
+
+def _export_once(model: str, console: Console) -> None:
+    """Before any work: an export takes some seconds, and workers must not all do it."""
+    from scenegpi.onnx.exported import exported_file, is_exported
+
+    if not is_exported(model):
+        with console.status(f"exporting {model} for onnxruntime; this is done once"):
+            exported_file(model)
+
+
+def _check_shards(formats: tuple[str, ...]) -> None:
+    from scenegpi.commands.predict_output import WHOLE
+    from scenegpi.errors import DataError
+
+    whole = next((kind for kind in formats if kind in WHOLE), None)
+    if whole is not None:
+        raise DataError("--formats", f"{whole} holds all images in one file, which --engine ray does not write")
+
+
+def _form(text: str) -> Form:
+    from scenegpi.errors import DataError
+
+    if text not in ("jsonl", "parquet"):
+        raise DataError("--form", f"{text!r:.40} is none of jsonl, parquet")
+    return cast("Form", text)
+
+
+def _backend(text: str | None) -> Backend | None:
+    from scenegpi.errors import OptionError
+
+    if text not in (None, "torch", "onnx"):
+        raise OptionError(f"--backend: {text!r:.40} is none of torch, onnx")
+    return cast("Backend | None", text)
 
 
 def _threads(jobs: int) -> int:

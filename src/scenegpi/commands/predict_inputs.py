@@ -46,25 +46,29 @@ class Inputs:
         return len(self.photos) if self.photos or self.boxes is None else len(self.boxes)
 
     def __iter__(self) -> Iterator[Entry]:
+        return self.part(0, len(self))
+
+    def part(self, start: int, stop: int) -> Iterator[Entry]:
+        """The images from one place to another; no two of them share a key or a name."""
         keys: set[str] = set()
         names: set[str] = set()
-        for photo, graph in self._images():
-            shown = photo.as_posix() if photo is not None and self.photos else _shown(graph, len(keys))
+        for photo, graph in self._images(slice(start, stop)):
+            shown = photo.as_posix() if photo is not None and self.photos else _shown(graph, start + len(keys))
             key = _free(shown, keys)
             name = _free(_file_name(photo, graph, shown), names, fold=True)
             missing = graph is None and self.boxes is not None
             yield Entry(Item(photo, graph, key), name, f"{key}: no boxes were given for it" if missing else "")
 
-    def _images(self) -> Iterator[tuple[Path | None, SceneGraph | None]]:
+    def _images(self, part: slice) -> Iterator[tuple[Path | None, SceneGraph | None]]:
         if self.boxes is None:
-            yield from ((path, None) for path in self.photos)
+            yield from ((path, None) for path in self.photos[part])
         elif self.photos:
-            for path, at in zip(self.photos, self.matches, strict=True):
+            for path, at in zip(self.photos[part], self.matches[part], strict=True):
                 graph = None if at is None else self.boxes[at]
                 scaled = graph is not None and self.boxes.format == "yolo"
                 yield path, _on_photo(graph, path) if scaled and graph is not None else graph
         else:
-            yield from ((self.boxes.photo_path(graph), graph) for graph in self.boxes)
+            yield from ((self.boxes.photo_path(graph), graph) for graph in self.boxes[part])
 
 
 def find_photos(paths: Sequence[str], out: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,7 +25,7 @@ from scenegpi.graph_json import to_dict
 from scenegpi.locks import folder_lock
 from scenegpi.vocabulary import Vocabulary
 
-LINES, RUN, SKIPPED = "predictions.jsonl", "run.json", "skipped.txt"
+LINES, RUN, SKIPPED, SHARDS = "predictions.jsonl", "run.json", "skipped.txt", "shards"
 PICTURES = ("png", "svg")
 WHOLE = {"coco": "predictions.coco.json", "rdf": "predictions.nt"}
 FORMATS = (*PICTURES, *(name for name in EXPORTS if name not in WHOLE), *WHOLE)
@@ -39,7 +40,7 @@ def choose_folder(folder: Path, settings: dict[str, Any], resume: bool, force: b
     if resume or force:
         return folder
     free, k = folder, 1
-    while (free / LINES).exists() and _difference(free, settings) is not None:
+    while _holds_run(free) and _difference(free, settings) is not None:
         k += 1
         free = folder.with_name(f"{folder.name}-{k}")
     return free
@@ -68,13 +69,14 @@ class PredictionLog:
         self._lock.enter_context(folder_lock(self.folder))
         try:
             tidy(self.folder)
-            if self.path.exists() and not self.force:
+            if _holds_run(self.folder) and not self.force:
                 changed = _difference(self.folder, self.settings)
                 if changed is not None:
                     raise DataError(self.folder / RUN, f"{changed}: continue with the same settings, or use --force")
                 self._recover()
             else:
                 self.path.unlink(missing_ok=True)
+                shutil.rmtree(self.folder / SHARDS, ignore_errors=True)
                 write_json(self.folder / RUN, self.settings)
         except BaseException:
             self._lock.close()
@@ -87,23 +89,20 @@ class PredictionLog:
 
     def append(self, rows: Iterable[tuple[str, str, SceneGraph]]) -> None:
         """Source, name and graph of some images: all of them are in the file, or the next run does them again."""
-        lines = []
-        for source, name, graph in rows:
-            reference = graph.vocabulary.reference
-            data = to_dict(graph, vocabulary=reference not in self._written)
-            self._written.add(reference)
-            self.done.add(source)
-            data |= {"source": source, "name": name}
-            lines.append(json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
+        done = list(rows)
+        lines = "".join(prediction_lines(done, self._written))
+        self.done.update(source for source, _, _ in done)
         if lines:
             with writing(self.path), open(self.path, "ab", buffering=0, opener=no_link) as handle:
-                left = memoryview("".join(lines).encode(errors="replace"))
+                left = memoryview(lines.encode(errors="replace"))
                 while left:
                     left = left[handle.write(left) :]
                 os.fsync(handle.fileno())
 
     def _recover(self) -> None:
         """Notes what is done; cuts off the file where a line is torn."""
+        if not self.path.exists():
+            return
         end = 0
         with writing(self.path), open(self.path, "rb+", opener=no_link) as handle:
             for line in handle:
@@ -124,12 +123,26 @@ class PredictionLog:
             handle.truncate(end)
 
 
+def prediction_lines(rows: Iterable[tuple[str, str, SceneGraph]], written: set[str]) -> Iterator[str]:
+    """A line for source, name and graph of each image; vocabularies that are not yet `written` are, and are noted."""
+    for source, name, graph in rows:
+        reference = graph.vocabulary.reference
+        data = to_dict(graph, vocabulary=reference not in written) | {"source": source, "name": name}
+        written.add(reference)
+        yield json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def _holds_run(folder: Path) -> bool:
+    return (folder / LINES).exists() or (folder / RUN).exists()
+
+
 def _difference(folder: Path, settings: dict[str, Any]) -> str | None:
     """What is not as it was in the run of a folder, in one line; None where nothing changed."""
     before = read_object(folder / RUN) if (folder / RUN).exists() else {}
-    for key, value in settings.items():
-        if before.get(key) != value:
-            return f"{key} was {json.dumps(before.get(key)):.80}, is {json.dumps(value):.80} now"
+    for key in settings | before:
+        then, now = before.get(key), settings.get(key)
+        if then != now:
+            return f"{key} was {json.dumps(then):.80}, is {json.dumps(now):.80} now"
     return None
 
 

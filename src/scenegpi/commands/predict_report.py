@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scenegpi.commands.predict_output import LINES, SKIPPED, WHOLE, suffix
+from scenegpi.commands.predict_output import LINES, SHARDS, SKIPPED, WHOLE, suffix
 from scenegpi.commands.predict_run import SHOWN, Setup, Summary
 from scenegpi.commands.terminal import say
 from scenegpi.data import Dataset
@@ -17,7 +17,6 @@ from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.errors import counted, printable
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
-from scenegpi.models.shipped import model_vocabulary
 from scenegpi.prediction.model_words import UNMATCHED
 from scenegpi.viz.text import numbered
 from scenegpi.words.label_map import LabelMap
@@ -78,12 +77,11 @@ def triplets(graph: SceneGraph) -> Table:
 
 def label_lines(summary: Summary, setup: Setup) -> list[str]:
     """What became of labels that the model does not know by that name, and the number of boxes of each."""
-    target = model_vocabulary(setup.model)
     lines: list[str] = []
     for vocabulary, counts in summary.names.items():
-        if vocabulary.objects == (NO_LABEL,):
+        if summary.target is None or vocabulary.objects == (NO_LABEL,):
             continue
-        labels = LabelMap.between(vocabulary, target, threshold=setup.options.similarity)
+        labels = LabelMap.between(vocabulary, summary.target, threshold=setup.options.similarity)
         found = labels.report(dict(counts)).splitlines()
         lost = sum(counts[match.source] for match in labels.unmapped)
         if found:
@@ -99,10 +97,13 @@ def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]
     again = f"; {counted(summary.resumed, 'image')} done before" if summary.resumed else ""
     parts = ((summary.predicted, "image"), (summary.boxes, "box"), (summary.relations, "relation"))
     counts = ", ".join(counted(*part) for part in parts) + again
-    console.print(Text(printable(f"wrote {folder / LINES}: {counts}")), soft_wrap=True)
+    lines = folder / (LINES if not (folder / SHARDS).exists() else SHARDS)
+    console.print(Text(printable(f"wrote {lines}: {counts}")), soft_wrap=True)
     each = [kind for kind in setup.formats if kind not in WHOLE]
     files = [Path("*" + suffix(kind)) for kind in each]
     if summary.predicted == 1 and summary.shown:
         files = [Path(summary.shown[0][1] + suffix(kind)) for kind in each]
+    if lines.name == SHARDS:
+        folder, files = lines, [Path("*") / file for file in files]
     for path in [*(folder / file for file in files if summary.predicted), *whole]:
         console.print(Text(printable(f"      {path}")), soft_wrap=True)

@@ -19,6 +19,7 @@ from scenegpi.commands.predict_output import PredictionLog, write_image
 from scenegpi.errors import DataError, printable
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction import Prediction, PredictOptions, Predictor
+from scenegpi.prediction.model import Backend
 from scenegpi.vocabulary import Vocabulary
 
 SHOWN = 5
@@ -38,6 +39,7 @@ class Setup:
     formats: tuple[str, ...]
     device: str = "cpu"
     threads: int = 0
+    backend: Backend | None = None
 
 
 @dataclass
@@ -61,6 +63,7 @@ class Summary:
     left_out: Counter[str] = field(default_factory=Counter)
     photos_unread: Counter[str] = field(default_factory=Counter)
     shown: list[tuple[str, str, SceneGraph]] = field(default_factory=list)
+    target: Vocabulary | None = None
 
     def add(self, answer: Answer) -> None:
         found, entry = answer.prediction, answer.entry
@@ -71,12 +74,27 @@ class Summary:
             self.skipped.append(printable(found.problem))
             return
         self.predicted += 1
+        self.target = found.graph.vocabulary
         if found.why_unread:
             self.photos_unread[found.why_unread] += 1
         self.boxes += len(found.graph)
         self.relations += len(found.graph.relations)
         if len(self.shown) < SHOWN:
             self.shown.append((entry.item.key, entry.name, found.graph))
+
+    def join(self, other: Summary) -> None:
+        """Adds what became of other images."""
+        self.predicted += other.predicted
+        self.resumed += other.resumed
+        self.skipped += other.skipped
+        self.boxes += other.boxes
+        self.relations += other.relations
+        for vocabulary, counts in other.names.items():
+            self.names.setdefault(vocabulary, Counter()).update(counts)
+        self.left_out.update(other.left_out)
+        self.photos_unread.update(other.photos_unread)
+        self.shown = (self.shown + other.shown)[:SHOWN]
+        self.target = self.target or other.target
 
 
 def run(
@@ -86,7 +104,7 @@ def run(
     summary = Summary()
     wanted = _not_done(inputs, log, summary, step)
     batches = iter(lambda: list(islice(wanted, batch)), [])
-    answers = map(_Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
+    answers = map(Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
     for some in answers:
         log.append((a.entry.item.key, a.entry.name, a.prediction.graph) for a in some if a.prediction.graph is not None)
         for answer in some:
@@ -148,16 +166,16 @@ def _submitted(pool: ProcessPoolExecutor, entries: list[Entry]) -> Future[list[A
         signal.signal(signal.SIGINT, before)
 
 
-class _Worker:
+class Worker:
     """A predictor, made once, that answers batches and writes the files of each image."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        if setup.threads:
+        self.predictor = Predictor(setup.model, setup.finder, setup.options, setup.device, setup.backend)
+        if setup.threads and "torch" in sys.modules:
             import torch
 
             torch.set_num_threads(setup.threads)
-        self.predictor = Predictor(setup.model, setup.finder, setup.options, setup.device)
 
     def answer(self, entries: list[Entry]) -> list[Answer]:
         predictions = self.predictor.stream(entry.item for entry in entries if not entry.problem)
@@ -175,7 +193,7 @@ class _Worker:
         return answers
 
 
-_worker: _Worker | None = None
+_worker: Worker | None = None
 
 
 def _start(setup: Setup, parent: int) -> None:
@@ -187,7 +205,7 @@ def _start(setup: Setup, parent: int) -> None:
         CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-    _worker = _Worker(setup)
+    _worker = Worker(setup)
 
 
 def _answer(entries: list[Entry]) -> list[Answer]:

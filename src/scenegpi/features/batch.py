@@ -17,9 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from scenegpi.errors import GraphError
+from scenegpi.features.arrays import IMAGES, PAIRS, SceneArrays
+from scenegpi.features.arrays import image_size as image_size
 from scenegpi.graph import SceneGraph
-from scenegpi.pairs import complete_pairs, edge_numbers
+from scenegpi.pairs import edge_numbers
 from scenegpi.vocabulary import Vocabulary
 
 
@@ -61,35 +62,14 @@ class SceneBatch:
         given_labels: bool = True,
         images: Sequence[int] | None = None,
     ) -> SceneBatch:
-        """The batch of these graphs, which share a vocabulary.
+        """The batch of these graphs, which share a vocabulary; distributions and sizes as in `SceneArrays.of`.
 
-        With `given_labels` (PredCls) the label distribution is one-hot at `labels`. Without (SGCls) it is
-        `label_dist`; where a graph has none, its label has probability `scores` (1 if None) and the rest is spread
-        evenly. A pair that `pairs` does not list is certainly "no relation". An image without a size is taken to end
-        where its boxes do. `images` are the places of the graphs in a data set, 0 to G - 1 if None.
+        `images` are the places of the graphs in a data set, 0 to G - 1 if None.
         """
-        if not graphs:
-            raise GraphError("a batch needs at least one graph")
-        vocabulary = graphs[0].vocabulary
-        if any(graph.vocabulary is not vocabulary and graph.vocabulary != vocabulary for graph in graphs):
-            raise GraphError("vocabulary: the graphs of a batch must share one")
-        counts = np.array([len(graph) for graph in graphs], dtype=np.int64)
-        ptr = np.concatenate([[0], np.cumsum(counts)])
-        edge_ptr = np.concatenate([[0], np.cumsum(counts * (counts - 1))])
-        labels = np.concatenate([graph.labels for graph in graphs]).astype(np.int64)
-        boxes = np.concatenate([graph.boxes for graph in graphs])
-        rows, self_relations = _relation_rows(graphs, counts, edge_ptr, len(vocabulary.predicates))
-        return cls(
-            vocabulary=vocabulary,
-            boxes=torch.from_numpy(boxes),
-            sizes=torch.from_numpy(np.array([image_size(graph) for graph in graphs])),
-            labels=torch.from_numpy(labels),
-            label_dist=torch.from_numpy(_label_dist(graphs, labels, ptr, len(vocabulary.objects), given_labels)),
-            batch=torch.from_numpy(np.repeat(np.arange(len(graphs)), counts)),
-            ptr=torch.from_numpy(ptr),
-            edge_index=torch.from_numpy(complete_pairs(counts)),
-            edge_ptr=torch.from_numpy(edge_ptr),
-            pair_dist=_pair_dist(graphs, counts, edge_ptr, 1 + len(vocabulary.predicates)),
+        scenes = SceneArrays.of(graphs, given_labels)
+        rows, self_relations = _relation_rows(graphs, scenes.counts, scenes.edge_ptr, len(scenes.vocabulary.predicates))
+        return replace(
+            cls.from_arrays(scenes),
             relation_edge=torch.from_numpy(rows[0]),
             relation_class=torch.from_numpy(rows[1]),
             relation_count=torch.from_numpy(rows[2]),
@@ -98,9 +78,32 @@ class SceneBatch:
             self_relations=self_relations,
         )
 
+    @classmethod
+    def from_arrays(cls, scenes: SceneArrays) -> SceneBatch:
+        """The same as tensors, without relations: what a model reads to predict."""
+        none = torch.zeros(0, dtype=torch.long)
+        return cls(
+            vocabulary=scenes.vocabulary,
+            boxes=torch.from_numpy(scenes.boxes),
+            sizes=torch.from_numpy(scenes.sizes),
+            labels=torch.from_numpy(scenes.labels),
+            label_dist=torch.from_numpy(scenes.label_dist),
+            batch=torch.from_numpy(np.repeat(np.arange(len(scenes.counts)), scenes.counts)),
+            ptr=torch.from_numpy(scenes.ptr),
+            edge_index=torch.from_numpy(scenes.edge_index),
+            edge_ptr=torch.from_numpy(scenes.edge_ptr),
+            pair_dist=None if scenes.pair_dist is None else torch.from_numpy(scenes.pair_dist),
+            relation_edge=none,
+            relation_class=none,
+            relation_count=none,
+            images=torch.arange(len(scenes.counts)),
+            ids=(None,) * len(scenes.counts),
+            self_relations=0,
+        )
+
     @property
     def num_graphs(self) -> int:
-        return len(self.ids)
+        return self.sizes.shape[0]
 
     @property
     def num_edges(self) -> int:
@@ -129,43 +132,6 @@ class SceneBatch:
         return replace(self, **moved)
 
 
-def image_size(graph: SceneGraph) -> tuple[float, float]:
-    """Width and height of the image; where not known, how far its boxes reach."""
-    reach = graph.boxes[:, 2:].max(axis=0, initial=1.0).tolist()
-    return float(graph.width or reach[0]), float(graph.height or reach[1])
-
-
-def _label_dist(
-    graphs: Sequence[SceneGraph], labels: NDArray[np.int64], ptr: NDArray[np.int64], width: int, given: bool
-) -> NDArray[np.float32]:
-    out = np.zeros((len(labels), width), dtype=np.float32)
-    out[np.arange(len(labels)), labels] = 1
-    if given:
-        return out
-    for g, graph in enumerate(graphs):
-        part = slice(ptr[g], ptr[g + 1])
-        if graph.label_dist is not None:
-            out[part] = graph.label_dist
-        elif graph.scores is not None and width > 1:
-            rest = (1 - graph.scores) / (width - 1)
-            out[part] = np.where(out[part] > 0, graph.scores[:, None], rest[:, None])
-    return out
-
-
-def _pair_dist(
-    graphs: Sequence[SceneGraph], counts: NDArray[np.int64], edge_ptr: NDArray[np.int64], width: int
-) -> Tensor | None:
-    if all(graph.pair_dist is None for graph in graphs):
-        return None
-    out = np.zeros((int(edge_ptr[-1]), width), dtype=np.float32)
-    out[:, 0] = 1
-    for graph, n, start in zip(graphs, counts.tolist(), edge_ptr.tolist(), strict=False):
-        if graph.pairs is not None and graph.pair_dist is not None:
-            real = graph.pairs[:, 0] != graph.pairs[:, 1]
-            out[start + edge_numbers(graph.pairs[real], n)] = graph.pair_dist[real]
-    return torch.from_numpy(out)
-
-
 def _relation_rows(
     graphs: Sequence[SceneGraph], counts: NDArray[np.int64], edge_ptr: NDArray[np.int64], predicates: int
 ) -> tuple[NDArray[np.int64], int]:
@@ -177,10 +143,6 @@ def _relation_rows(
     edge = edge_ptr[image] + edge_numbers(relations[real, :2], counts[image])
     keys, count = np.unique(edge * (predicates + 1) + predicate + 1, return_counts=True)
     return np.stack([*np.divmod(keys, predicates + 1), count]), int((~real).sum())
-
-
-PAIRS = 1 << 14
-IMAGES = 256
 
 
 def grouped(graphs: Iterable[SceneGraph], pairs: int = PAIRS, images: int = IMAGES) -> Iterator[list[SceneGraph]]:

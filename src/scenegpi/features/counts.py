@@ -17,21 +17,21 @@ def strict_counts(values: Tensor, batch: Tensor, ptr: Tensor) -> tuple[Tensor, T
 
     Each of the K rows is counted by itself: as K times as many images, all are sorted at once.
     """
-    shape, rows, graphs = values.shape, len(values), len(ptr) - 1
+    rows, count = values.shape
     shift = torch.arange(rows, device=values.device)[:, None]
-    batch = (batch + shift * graphs).flatten()
-    ptr = torch.cat([(ptr[:-1] + shift * shape[1]).flatten(), ptr.new_tensor([values.numel()])])
-    values = values.flatten()
-    by_value = torch.argsort(values, stable=True)
+    batch = (batch + shift * (ptr.shape[0] - 1)).flatten()
+    start, stop = ((end + shift * count).flatten() for end in (ptr[:-1], ptr[1:]))
+    flat = values.flatten()
+    by_value = torch.argsort(flat, stable=True)
     order = by_value[torch.argsort(batch[by_value], stable=True)]
-    value, image = values[order], batch[order]
-    place = torch.arange(len(values), device=values.device)
+    value, image = flat[order], batch[order]
+    place = torch.arange(flat.shape[0], device=values.device)
     new = torch.ones_like(place, dtype=torch.bool)
     new[1:] = (value[1:] != value[:-1]) | (image[1:] != image[:-1])
     group = torch.cumsum(new, 0) - 1
-    first = place[new]
-    stop = torch.cat([first[1:], place.new_tensor([len(values)])])
+    # One place more than there can be groups: the last group ends where the values do.
+    first = place.new_full((flat.shape[0] + 1,), flat.shape[0]).scatter_reduce(0, group, place, "amin")
     below, above = torch.empty_like(place), torch.empty_like(place)
-    below[order] = first[group] - ptr[image]
-    above[order] = ptr[image + 1] - stop[group]
-    return below.view(shape), above.view(shape)
+    below[order] = first[group] - start[image]
+    above[order] = stop[image] - first[group + 1]
+    return below.view(values.shape), above.view(values.shape)

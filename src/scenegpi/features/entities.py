@@ -84,7 +84,7 @@ class EntityFeatures:
             parts.append(counts)
         if words is not None:
             parts.append(words.to(label_dist.dtype)[label_dist.argmax(1)])
-        return torch.cat([*parts, label_dist.new_zeros(len(boxes), 0)], 1)
+        return torch.cat([*parts, label_dist.new_zeros(boxes.shape[0], 0)], 1)
 
 
 def clamped_log(dist: Tensor, floor: float = 1e-4) -> Tensor:

@@ -83,6 +83,9 @@ def pair_geometry(boxes: Tensor, sizes: Tensor, edge_index: Tensor, batch: Tenso
     ``(E, PAIR_WIDTH)`` in single precision; computed in double precision, `chunk` edges at a time.
     """
     boxes, sizes = boxes.double(), sizes.double()
+    if torch.compiler.is_compiling():  # a traced program has no loop over a number of edges that it does not know
+        i, j = edge_index
+        return _columns(boxes[i], boxes[j], sizes[batch[i]]).float()
     out = torch.empty(edge_index.shape[1], PAIR_WIDTH, device=boxes.device)
     for start in range(0, len(out), chunk):
         i, j = edge_index[:, start : start + chunk]

@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from scenegpi.errors import GraphError, OptionError
+from scenegpi.features.arrays import SceneArrays
 from scenegpi.features.batch import SceneBatch, grouped
 from scenegpi.graph import SceneGraph
 from scenegpi.models.baseline import Baseline, SceneLogits
-from scenegpi.models.calibration import Calibrations
+from scenegpi.models.calibration import Calibrations, Task
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
 from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.inputs import LayoutInputs
 from scenegpi.models.prior import CountPrior, GivenPrior
+from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.models.sgp import SGP
 from scenegpi.models.systems.build import build_system
 from scenegpi.models.systems.system import System
+from scenegpi.threads import one_thread
 from scenegpi.vision.model import VisionModel
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.tables import label_table, predicate_table
 from scenegpi.words.vectors import WordVectors
 
+FEW_PAIRS = 2048
+"""Up to this many pairs one thread is faster than two."""
+CHUNK = 1 << 16
+"""Pairs whose logits become distributions at once."""
 MEASURED = 2000
 """Training images whose features are measured to standardise inputs."""
 MAX_CELLS = 1 << 26
@@ -91,6 +100,33 @@ class SceneModel(nn.Module):
     @property
     def _front(self) -> Baseline | System:
         return self.network.baseline if isinstance(self.network, SGP) else self.network
+
+    @torch.inference_mode()
+    def distributions(self, scenes: SceneArrays, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation"."""
+        training, calibration = self.training, self.calibration.of(task)
+        batch = SceneBatch.from_arrays(scenes)
+        try:
+            if training:  # a run that validates goes on training
+                self.eval()
+            with one_thread(batch.num_edges <= FEW_PAIRS):
+                out = self(batch.to(self.device))
+                nodes, edges = calibration.nodes(out.nodes[-1]), out.edges[-1].float()
+                del out  # of a large graph, the steps before the last are the larger part
+                for rows in edges.split(CHUNK):
+                    rows[:] = calibration.edges(rows)
+        finally:
+            if training:
+                self.train()
+        return nodes.float().cpu().numpy(), edges.cpu().numpy()
+
+    @property
+    def relation_counts(self) -> RelationCounts | None:
+        """Of the training images that it counted; None where it counted none."""
+        prior = self.prior
+        if not isinstance(prior, CountPrior):
+            return None
+        return RelationCounts.of(*(each[:, 1:].cpu().numpy() for each in (prior.by_subject, prior.by_object)))
 
     def num_parameters(self) -> int:
         return sum(each.numel() for each in self.parameters())

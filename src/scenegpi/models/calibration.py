@@ -55,15 +55,13 @@ class Calibration:
 
     def nodes(self, logits: Tensor) -> Tensor:
         """(N, C) logits -> distributions."""
-        return (logits if self.labels == 1 else logits / self.labels).softmax(1)
+        return logits.softmax(1) if self.labels == 1 else tempered_nodes(logits, self.labels)
 
     def edges(self, logits: Tensor) -> Tensor:
         """(E, 1 + P) logits -> distributions, column 0 "no relation"."""
         if (self.related, self.offset, self.predicates) == (1, 0, 1):
             return logits.softmax(1)
-        odds = log_odds(logits)[:, None] / self.related + self.offset
-        given_related = (logits[:, 1:] / self.predicates).softmax(1)
-        return torch.cat([(-odds).sigmoid(), odds.sigmoid() * given_related], 1)
+        return tempered_edges(logits, self.related, self.offset, self.predicates)
 
     def __str__(self) -> str:
         """In a few words, for a model card."""
@@ -103,6 +101,20 @@ class Outcomes(NamedTuple):
     nodes: Tensor
     labels: Tensor
     node_image: Tensor
+
+
+def tempered_nodes(logits: Tensor, labels: float | Tensor) -> Tensor:
+    """(N, C) logits at the temperature T_l -> distributions."""
+    return (logits / labels).softmax(1)
+
+
+def tempered_edges(
+    logits: Tensor, related: float | Tensor, offset: float | Tensor, predicates: float | Tensor
+) -> Tensor:
+    """(E, 1 + P) logits with T_e, b and T_r -> distributions, column 0 "no relation"."""
+    odds = log_odds(logits)[:, None] / related + offset
+    given_related = (logits[:, 1:] / predicates).softmax(1)
+    return torch.cat([(-odds).sigmoid(), odds.sigmoid() * given_related], 1)
 
 
 def log_odds(edges: Tensor) -> Tensor:

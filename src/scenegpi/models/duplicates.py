@@ -25,9 +25,9 @@ def duplicate_columns(batch: SceneBatch, labels: Tensor, rows: slice = ALL) -> T
     Same label; IoU if so; duplicates; and for these 1 if the object is bigger, -1 if the subject is. The last two are
     rare and not standardised; they are multiplied by `DUPLICATE_SCALE`, so that they are learned as fast as the others.
     """
-    same, iou, step = _compare(batch, labels, rows)
-    twin = same & (iou >= IOU)
-    return torch.stack([same, same * iou, DUPLICATE_SCALE * twin, DUPLICATE_SCALE * twin * step.sign()], 1).float()
+    found, iou, step = _compare(batch, labels, rows)
+    same, twin = found.to(iou.dtype), DUPLICATE_SCALE * (found & (iou >= IOU))
+    return torch.stack([same, same * iou, twin.to(iou.dtype), twin * step.sign()], 1).float()
 
 
 def _compare(batch: SceneBatch, labels: Tensor, rows: slice = ALL) -> tuple[Tensor, Tensor, Tensor]:

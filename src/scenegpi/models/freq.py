@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scenegpi.errors import DataError, GraphError
-from scenegpi.features.batch import SceneBatch, complete_pairs, edge_numbers
+from scenegpi.features.batch import SceneBatch
 from scenegpi.features.pairs import overlapping
 from scenegpi.files import check_file, whole_file
 from scenegpi.graph import SceneGraph
+from scenegpi.pairs import complete_pairs, edge_numbers
 from scenegpi.vocabulary import Vocabulary
 
 EPSILON = 1e-3

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.features.batch import SceneBatch
+from scenegpi.features.arrays import SceneArrays
 from scenegpi.graph import SceneGraph
-from scenegpi.prediction.evidence import Task
+from scenegpi.models.relation_counts import RelationCounts
+from scenegpi.prediction.model import Task
 from scenegpi.prediction.options import PredictOptions
-from scenegpi.prediction.relation_counts import RelationCounts, mutual_repeats
 
 
 def decode(
     graphs: Sequence[SceneGraph],
-    batch: SceneBatch,
+    scenes: SceneArrays,
     nodes: NDArray[np.float32],
     edges: NDArray[np.float32],
     task: Task,
@@ -38,8 +38,8 @@ def decode(
     label = nodes.argmax(axis=1).astype(np.int32)
     label_score = nodes[np.arange(len(nodes)), label]
     finite = bool(np.isfinite(label_score).all() and np.isfinite(score).all())
-    starts, edge_starts = batch.ptr.tolist(), batch.edge_ptr.tolist()
-    pairs = batch.edge_index.numpy().T
+    starts, edge_starts = scenes.ptr.tolist(), scenes.edge_ptr.tolist()
+    pairs = scenes.edge_index.T
     for g, graph in enumerate(graphs):
         at, on = slice(starts[g], starts[g + 1]), slice(edge_starts[g], edge_starts[g + 1])
         if not finite and not (np.isfinite(label_score[at]).all() and np.isfinite(score[on]).all()):
@@ -79,3 +79,13 @@ def _tidy(
         ends = labels[pairs[kept]]
         kept = kept[~counts.absurd(ends[:, 0], ends[:, 1], best[kept])]
     return kept[~mutual_repeats(pairs[kept], best[kept])]
+
+
+def mutual_repeats(pairs: NDArray[np.integer], predicates: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """(R,) relations (i, j, r), best first, that say again what a better one, (j, i, r), has said."""
+    seen: set[tuple[int, int, int]] = set()
+    out = np.zeros(len(pairs), dtype=bool)
+    for k, ((i, j), r) in enumerate(zip(pairs.tolist(), predicates.tolist(), strict=True)):
+        out[k] = (j, i, r) in seen
+        seen.add((i, j, r))
+    return out

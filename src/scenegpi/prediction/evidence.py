@@ -21,7 +21,7 @@ chosen and measured on the same 350 photos).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,12 @@ from numpy.typing import NDArray
 from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
-from scenegpi.vision.model import VisionModel
+from scenegpi.prediction.model import Task
 from scenegpi.vocabulary import Vocabulary
 
-Task = Literal["predcls", "sgcls"]
+if TYPE_CHECKING:
+    from scenegpi.vision.model import VisionModel
+
 POWER = 0.7
 MIN_PROBABILITY = 1e-6
 

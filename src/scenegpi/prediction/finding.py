@@ -6,23 +6,24 @@ import numpy as np
 
 from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
-from scenegpi.models.build import SceneModel
-from scenegpi.models.checkpoint import load_model
 from scenegpi.models.shipped import shipped_models
 from scenegpi.prediction.defaults import PHOTO
+from scenegpi.prediction.model import Model
 from scenegpi.vision.detect import DETECTORS, Detections, Detector, check_detector, load_detector
-from scenegpi.vision.find import Finder
-from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vocabulary import Vocabulary
 
 OWN = "finder"
 FINDERS = {OWN: "150 Visual Genome labels; its weights are in this package", **DETECTORS}
 
 
-def load_finder(name: str | None, model: SceneModel) -> Detector:
+def load_finder(name: str | None, model: Model) -> Detector:
     """A finder by its name in FINDERS; OWN, the default, is the model's, or that of the shipped photo model."""
     if name not in (None, OWN):
         return load_detector(name)
+    from scenegpi.models.checkpoint import load_model
+    from scenegpi.vision.find import Finder
+    from scenegpi.vision.network import PhotoNetwork
+
     vision = model.vision
     if vision is None or not isinstance(vision.backbone, PhotoNetwork):
         vision = load_model(PHOTO).vision
@@ -33,7 +34,7 @@ def load_finder(name: str | None, model: SceneModel) -> Detector:
 
 def check_finder(name: str | None) -> None:
     """DataError if there is no such finder, or its package is missing; nothing is loaded."""
-    if name not in (None, OWN):
+    if name is not None and name != OWN:
         if name not in FINDERS:
             raise DataError(name, f"no such detector; there are {', '.join(FINDERS)}")
         check_detector(name)

@@ -25,7 +25,7 @@ class PredictOptions:
             likelier than "no relation".
         min_relation: and only those with at least this score, P(subject) P(object) P(predicate).
         similarity: least cosine for a match by word vectors (see LabelMap); above 1 nothing is guessed.
-        informative: from 0 to 1, how much rare predicates are preferred to common ones (see `relation_counts`).
+        informative: from 0 to 1, how much rare predicates are preferred to common ones (see `models.relation_counts`).
         tidy: leave out relations that repeat a better one the other way round ("A next to B", "B next to A"), and those
             in which a label has a role that it never had in training.
         distributions: keep the whole distributions of labels and pairs.

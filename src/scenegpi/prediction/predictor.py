@@ -15,34 +15,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from scenegpi.boxes import suppress
 from scenegpi.data.detector_results import NO_LABEL, Names
 from scenegpi.data.images import photo_size
 from scenegpi.errors import DataError, GraphError, counted
-from scenegpi.features.batch import IMAGES, PAIRS, SceneBatch
+from scenegpi.features.arrays import IMAGES, PAIRS, SceneArrays
 from scenegpi.graph import SceneGraph
-from scenegpi.models.build import SceneModel
-from scenegpi.models.checkpoint import load_model
 from scenegpi.prediction.decode import decode
 from scenegpi.prediction.defaults import default_model
-from scenegpi.prediction.evidence import Evidence, Task, add_pixels, evidence
+from scenegpi.prediction.evidence import Evidence, add_pixels, evidence
 from scenegpi.prediction.finding import found_graph, load_finder
 from scenegpi.prediction.inputs import Item, boxes_graph
+from scenegpi.prediction.model import Backend, Model, Task, open_model
 from scenegpi.prediction.model_words import ModelWords
 from scenegpi.prediction.options import PredictOptions
-from scenegpi.prediction.relation_counts import RelationCounts
-from scenegpi.threads import one_thread
 from scenegpi.vision.detect import Detector
 from scenegpi.vision.photos import Photo, as_photo
 from scenegpi.vocabulary import Vocabulary
 
-FEW_PAIRS = 2048
-"""Up to this many pairs one thread is faster than two."""
-CHUNK = 1 << 16
-"""Pairs whose logits become distributions at once."""
 log = logging.getLogger("scenegpi")
 
 
@@ -69,24 +61,27 @@ class Predictor:
     """Scene graphs of images: `predictor(...)` for one, `predictor.stream(items)` for many.
 
     Args:
-        model: a name that ships, a folder, or a loaded model.
+        model: a name that ships, a folder, an ONNX file, or a loaded model.
         finder: finds boxes in photos that come without any: a detector, or the name of one. By default the model's own,
             or that of the shipped photo model, loaded when it is first needed.
         options: see PredictOptions.
         device: where the model runs, as torch names it.
+        backend: "torch", or "onnx" to run on the CPU without torch (extra `[onnx]`, docs/onnx.md); by default as the
+            model is stored.
     """
 
     def __init__(
         self,
-        model: SceneModel | str | Path,
+        model: Model | str | Path,
         finder: Detector | str | None = None,
         options: PredictOptions | None = None,
-        device: str | torch.device = "cpu",
+        device: Any = "cpu",
+        backend: Backend | None = None,
     ) -> None:
-        self.model = (model if isinstance(model, SceneModel) else load_model(model)).to(device)
+        self.model, self.device = open_model(model, backend, device), device
         self.options = options or PredictOptions()
         self.words = ModelWords(self.model.vocabulary, self.options.similarity)
-        self.counts = RelationCounts.of(self.model)
+        self.counts = self.model.relation_counts
         self._finder = finder
 
     @property
@@ -177,31 +172,12 @@ class Predictor:
             raise GraphError(prediction.problem)
         return graph, found.task
 
-    @torch.inference_mode()
-    def distributions(self, batch: SceneBatch, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """(N, C) and (E, 1 + P): the model's calibrated answer to a batch."""
-        model, training = self.model, self.model.training
-        calibration = model.calibration.of(task)
-        try:
-            if training:  # a run that validates goes on training
-                model.eval()
-            with one_thread(batch.num_edges <= FEW_PAIRS):
-                found = model(batch.to(model.device))
-                nodes, edges = calibration.nodes(found.nodes[-1]), found.edges[-1].float()
-                del found  # of a large graph, the steps before the last are the larger part
-                for rows in edges.split(CHUNK):
-                    rows[:] = calibration.edges(rows)
-        finally:
-            if training:
-                model.train()
-        return nodes.float().cpu().numpy(), edges.cpu().numpy()
-
     def _answers(self, waiting: list[Prediction], ready: list[SceneGraph], task: Task | None) -> Iterator[Prediction]:
         """Predicts the graphs of one batch and gives them to the predictions that have no problem."""
         if task is not None:
-            batch = SceneBatch.of(ready, given_labels=task == "predcls")
-            nodes, edges = self.distributions(batch, task)
-            found = decode(ready, batch, nodes, edges, task, self.options, self.counts)
+            scenes = SceneArrays.of(ready, given_labels=task == "predcls")
+            nodes, edges = self.model.distributions(scenes, task)
+            found = decode(ready, scenes, nodes, edges, task, self.options, self.counts)
             for prediction, graph in zip((each for each in waiting if not each.problem), found, strict=True):
                 prediction.graph = graph
                 if graph is None:
@@ -307,7 +283,7 @@ def predict(image: Any = None, boxes: Any = None, labels: Any = None, scores: An
     Arguments as of `Predictor.__call__`; and `model`, a name or a folder, instead of the default.
     """
     model = how.pop("model", None)
-    if isinstance(model, SceneModel):
+    if model is not None and not isinstance(model, str | Path):
         return Predictor(model)(image, boxes, labels, scores, **how)
     if model is None:
         given = None

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.errors import DataError, GraphError
-from scenegpi.files import MAX_BYTES, folder_lock, no_link, open_file, parse_json, whole_file, writing
+from scenegpi.files import MAX_BYTES, no_link, open_file, parse_json, whole_file, writing
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
+from scenegpi.locks import folder_lock
 
 JOURNAL = "journal.jsonl"
 LONG = 4

@@ -76,7 +76,7 @@ class Predicting:
 
         def run(predictor: Predictor, item: Item) -> Any:
             graph, task = predictor.prepare(item)
-            whole = Predictor(predictor.model, options=PredictOptions.scoring(task), device=predictor.model.device)
+            whole = Predictor(predictor.model, options=PredictOptions.scoring(task), device=predictor.device)
             return attention(whole, graph)
 
         with self._photo(request.photo, request.image) as photo:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenegpi.errors import DataError
-from scenegpi.files import folder_lock, read_object, reason, tidy, write_json, writing
+from scenegpi.files import read_object, reason, tidy, write_json, writing
 from scenegpi.graph import SceneGraph
+from scenegpi.locks import folder_lock
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scenegpi.features.batch import image_size
+from scenegpi.features.arrays import image_size
 from scenegpi.graph import SceneGraph
 
 

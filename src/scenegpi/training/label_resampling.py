@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.errors import GraphError
-from scenegpi.features.batch import image_size
+from scenegpi.features.arrays import image_size
 from scenegpi.graph import SceneGraph
 
 MIN_SPREAD = 3.0

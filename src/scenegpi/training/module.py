@@ -60,7 +60,15 @@ class SceneModule(L.LightningModule):
         loss = losses.sum()
         if not bool(torch.isfinite(loss)):
             self._stop(batch, losses.detach(), number)
-        self.log("loss", loss.detach(), batch_size=batch.num_graphs, prog_bar=True, on_epoch=True, on_step=False)
+        self.log(
+            "loss",
+            loss.detach(),
+            batch_size=batch.num_graphs,
+            prog_bar=True,
+            on_epoch=True,
+            on_step=False,
+            sync_dist=self.trainer.world_size > 1,
+        )
         return loss
 
     def on_validation_epoch_start(self) -> None:

@@ -22,10 +22,11 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
 from scenegpi.training.batches import Key, as_they_are
 from scenegpi.training.callbacks import Bar, RunningMean
-from scenegpi.training.folder import STATE, WholeFiles
+from scenegpi.training.folder import STATE
 from scenegpi.training.photo_batches import TrainingPhotos
 from scenegpi.training.photo_config import PhotoFitConfig
 from scenegpi.training.photo_module import FIRST, PhotoModule, measure_head
+from scenegpi.training.state import StateFile
 from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
@@ -91,7 +92,7 @@ def fit_network(
         gradient_clip_val=CLIP,
         callbacks=callbacks,
         logger=False,
-        plugins=[WholeFiles()],
+        plugins=[StateFile(module.state_dict(), averaged=True, logged=False)],
         enable_checkpointing=False,
         enable_model_summary=False,
         enable_progress_bar=False,

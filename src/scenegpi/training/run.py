@@ -72,8 +72,12 @@ def read_run(folder: str | Path) -> TrainConfig:
 
 
 def is_first_process() -> bool:
-    """Whether this process makes the folder: RANK comes from torchrun, the others from Lightning's own launcher."""
-    names = ("RANK",) if "RANK" in os.environ else ("LOCAL_RANK", "NODE_RANK")
+    """Whether this process makes the folder.
+
+    RANK comes from torchrun, SLURM_PROCID from srun, the others from Lightning's own launcher.
+    """
+    one = next((name for name in ("RANK", "SLURM_PROCID") if name in os.environ), None)
+    names = ("LOCAL_RANK", "NODE_RANK") if one is None else (one,)
     return all(os.environ.get(name, "0") == "0" for name in names)
 
 

@@ -40,10 +40,11 @@ class StateFile(TorchCheckpointIO):
     Args:
         weights: the tensors of the module that is trained, by name.
         averaged: a running mean of them is part of the state.
+        logged: the table of the epochs is, too.
     """
 
-    def __init__(self, weights: Mapping[str, Tensor], averaged: bool) -> None:
-        self.weights, self.averaged = weights, averaged
+    def __init__(self, weights: Mapping[str, Tensor], averaged: bool, logged: bool = True) -> None:
+        self.weights, self.averaged, self.logged = weights, averaged, logged
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None) -> None:
         memory = io.BytesIO()  # torch's own writer does not say that a disk is full
@@ -70,6 +71,10 @@ class StateFile(TorchCheckpointIO):
         _check_moments(state["optimizer_states"])
         if len(state["lr_schedulers"]) != 1:
             raise _ForeignError(f"lr_schedulers: expected 1, found {len(state['lr_schedulers'])}")
+        if self.logged:
+            self._check_log(state)
+
+    def _check_log(self, state: dict[str, Any]) -> None:
         writer = state["callbacks"].get("RunFolder")
         _check_fields("callbacks.RunFolder", writer, _WRITER)
         rows = writer["rows"]

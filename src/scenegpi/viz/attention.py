@@ -48,8 +48,11 @@ def attention(predictor: Predictor, graph: SceneGraph, photo: Any = None, step: 
         step: of the recurrence; the last by default.
     """
     from scenegpi.gpi import one_weight, recorded_attention
+    from scenegpi.models import SceneModel
     from scenegpi.prediction import Item
 
+    if not isinstance(predictor.model, SceneModel):
+        raise GraphError("attention: an ONNX file does not tell it; open the model with backend='torch'")
     with recorded_attention(predictor.model) as calls:
         prediction = next(predictor.stream([Item(photo, graph)]))
     found = prediction.graph

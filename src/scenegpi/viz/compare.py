@@ -20,7 +20,7 @@ from scenegpi.graph import SceneGraph
 if TYPE_CHECKING:
     from scenegpi.data.dataset import Dataset
     from scenegpi.models.build import SceneModel
-    from scenegpi.prediction.evidence import Task
+    from scenegpi.prediction.model import Task
 
 Flags = NDArray[np.bool_]
 LARGEST, MOST_PAIRS = 12, 12

@@ -25,6 +25,14 @@ LEVEL = 3
 def png(shapes: Sequence[Shape], width: float, height: float, dpi: int) -> bytes:
     """A PNG file of a sheet of `width` x `height` inches."""
     paper = Paper(width, height, dpi)
+    draw_shapes(paper, shapes)
+    out = io.BytesIO()
+    Image.fromarray(paper.pixels).save(out, "PNG", compress_level=LEVEL)
+    return out.getvalue()
+
+
+def draw_shapes(paper: Paper, shapes: Sequence[Shape]) -> None:
+    """Puts shapes on paper, the first at the bottom."""
     for shape in shapes:
         if isinstance(shape, Rect):
             paper.rect(shape)
@@ -36,9 +44,6 @@ def png(shapes: Sequence[Shape], width: float, height: float, dpi: int) -> bytes
             paper.words(shape)
         else:
             paper.photo(shape)
-    out = io.BytesIO()
-    Image.fromarray(paper.pixels).save(out, "PNG", compress_level=LEVEL)
-    return out.getvalue()
 
 
 class Paper:

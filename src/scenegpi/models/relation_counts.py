@@ -12,13 +12,14 @@ is implausible.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.models.build import SceneModel
-from scenegpi.models.prior import CountPrior
+_ROLES = ("as_subject", "as_object")
 
 CHUNK = 1 << 16
 """Pairs that are weighted at once."""
@@ -32,14 +33,23 @@ class RelationCounts(NamedTuple):
     as_object: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, model: SceneModel) -> RelationCounts | None:
-        """Of the training images that a model counted; None where it counted none."""
-        prior = model.prior
-        if not isinstance(prior, CountPrior):
-            return None
-        subject, object_ = (part[:, 1:].double().cpu().numpy() for part in (prior.by_subject, prior.by_object))
-        total = subject.sum(axis=0) + 1
-        return cls(total / total.sum(), subject > 0, object_ > 0)
+    def of(cls, by_subject: NDArray[np.floating], by_object: NDArray[np.floating]) -> RelationCounts:
+        """From (C, P) numbers of training relations by predicate and by the label of the subject, of the object."""
+        total = by_subject.sum(axis=0, dtype=np.float64) + 1
+        return cls(total / total.sum(), by_subject > 0, by_object > 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`: roles as bits, eight to a byte, in base64."""
+        roles = {name: b64encode(np.packbits(getattr(self, name)).tobytes()).decode() for name in _ROLES}
+        return {"labels": len(self.as_subject), "shares": self.shares.tolist(), **roles}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RelationCounts:
+        """Inverse of `to_dict`."""
+        shape = (data["labels"], len(data["shares"]))
+        bits = (np.frombuffer(b64decode(data[name]), dtype=np.uint8) for name in _ROLES)
+        roles = (np.unpackbits(each, count=shape[0] * shape[1]).astype(bool).reshape(shape) for each in bits)
+        return cls(np.array(data["shares"], dtype=np.float64), *roles)
 
     def informative(self, edges: NDArray[np.floating], power: float) -> NDArray[np.float32]:
         """edges (E, 1 + P), column 0 "no relation" -> P_t of the same shape."""
@@ -58,15 +68,3 @@ class RelationCounts(NamedTuple):
     ) -> NDArray[np.bool_]:
         """(R,) whether a label of a relation never had its role; subjects, objects (R,) labels, predicates (R,)."""
         return np.asarray(~(self.as_subject[subjects, predicates] & self.as_object[objects, predicates]))
-
-
-def mutual_repeats(pairs: NDArray[np.integer], predicates: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """(R,) relations (i, j, r), best first, that say again what a better one, (j, i, r), has said."""
-    if not len(pairs):
-        return np.zeros(0, dtype=bool)
-    width, depth = int(pairs.max()) + 1, int(predicates.max()) + 1
-    i, j = pairs.astype(np.int64).T
-    said, first = np.unique((i * width + j) * depth + predicates, return_index=True)
-    mirrored = (j * width + i) * depth + predicates
-    place = np.minimum(np.searchsorted(said, mirrored), len(said) - 1)
-    return np.asarray((said[place] == mirrored) & (first[place] < np.arange(len(pairs))))

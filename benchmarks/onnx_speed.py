@@ -1,0 +1,158 @@
+"""Torch and onnxruntime beside each other: load, one call, batches, from the shell; and weights of 8 bits.
+
+    python benchmarks/onnx_speed.py [--model vg150-layout] [--boxes 12] [--images 496] [--data DATA --limit 500]
+
+All on one thread, in seconds of the processor, so that a busy machine matters little; the median of the rounds. Images
+are random boxes and labels. With --data, PredCls recall of each on the same test images. "8 bits" is onnxruntime's
+dynamic quantization of the exported file, weights by channel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from scenegpi.data import Dataset, open_dataset, write_jsonl
+from scenegpi.features.arrays import PAIRS, SceneArrays
+from scenegpi.graph import SceneGraph
+from scenegpi.metrics import Plan, Protocol, RecallState
+from scenegpi.models import load_model
+from scenegpi.onnx.exported import exported_file
+from scenegpi.onnx.runtime import OnnxModel
+from scenegpi.prediction import PredictOptions, Predictor, scored_pairs
+from scenegpi.prediction.model import Model
+from scenegpi.vocabulary import Vocabulary
+
+ROUNDS = 9
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="vg150-layout")
+    parser.add_argument("--boxes", type=int, default=12)
+    parser.add_argument("--images", type=int, default=496)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--limit", type=int, default=500)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    console = Console(width=130)
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        file = exported_file(options.model)
+        small = quantized(file, folder / "small.onnx")
+        whole = load_model(options.model)
+        models: dict[str, Callable[[], Model]] = {
+            "torch": lambda: load_model(options.model),
+            "onnx": lambda: OnnxModel(file),
+            "onnx, 8 bits": lambda: OnnxModel(small),
+        }
+        rng = np.random.default_rng(0)
+        graphs = [random_graph(rng, whole.vocabulary, options.boxes) for _ in range(options.images)]
+        data = None if options.data is None else open_dataset(options.data, options.split)[: options.limit]
+        table = Table("", "MB", "load s", "one call ms", "batch, ms per image", "shell s", "off torch by", "R@50")
+        for name, load in models.items():
+            size = {"onnx": file, "onnx, 8 bits": small}.get(name)
+            table.add_row(name, *row(load, size, graphs, whole, options, data, folder))
+        console.print(table)
+        if data is not None:
+            console.print(
+                f"R@50: PredCls, graph constraint, {len(data):,} images of {options.data.name} {options.split}"
+            )
+
+
+def row(
+    load: Callable[[], Model],
+    file: Path | None,
+    graphs: list[SceneGraph],
+    whole: Model,
+    options: argparse.Namespace,
+    data: Dataset | None,
+    folder: Path,
+) -> list[str]:
+    model = load()
+    one = SceneArrays.of(graphs[:1])
+    together = list(SceneArrays.of(graphs).pieces(PAIRS))
+    wanted = [whole.distributions(each, "predcls") for each in together]
+    found = [model.distributions(each, "predcls") for each in together]
+    off = max(float(np.abs(a - b).max()) for x, y in zip(wanted, found, strict=True) for a, b in zip(x, y, strict=True))
+    batch = median(lambda: [model.distributions(each, "predcls") for each in together], 5) / len(graphs)
+    return [
+        "" if file is None else f"{file.stat().st_size / 1e6:.1f}",
+        f"{median(load, 3):.3f}",
+        f"{1000 * median(lambda: model.distributions(one, 'predcls'), 20 * ROUNDS):.2f}",
+        f"{1000 * batch:.2f}",
+        f"{shell(file, options.model, graphs[0], folder):.2f}",
+        f"{off:.1e}",
+        "" if data is None else f"{recall(model, data):.2f}",
+    ]
+
+
+def median(work: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """Seconds of the processor."""
+    work()
+    spent = []
+    for _ in range(rounds):
+        start = time.process_time()
+        work()
+        spent.append(time.process_time() - start)
+    return float(np.median(spent))
+
+
+def shell(file: Path | None, name: str, graph: SceneGraph, folder: Path) -> float:
+    """Seconds of the processor from the shell to the graph of one image in a file, the least of three."""
+    write_jsonl(folder / "boxes.jsonl", [graph])
+    spent = []
+    for k in range(3):
+        words = ["predict", "--boxes", "boxes.jsonl", "--model", str(file or name), "--formats", "none"]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        code = "from scenegpi.cli import main; main()"
+        command = [sys.executable, "-c", code, *words, "--out", f"out-{file is None}-{k}", "--force"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(spent)
+
+
+def recall(model: Model, data: Dataset) -> float:
+    pairs = scored_pairs(Predictor(model, options=PredictOptions.scoring("predcls")), data)
+    return 100 * RecallState(Plan(Protocol("predcls"), model.vocabulary)).stream(pairs).result().figures["R@50"]
+
+
+def quantized(file: Path, target: Path) -> Path:
+    """The weights, cut by their parts first, as 8-bit integers."""
+    import onnxruntime
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    options, folded = onnxruntime.SessionOptions(), target.with_name("folded.onnx")
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(folded)
+    onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    quantize_dynamic(folded, target, per_channel=True, weight_type=QuantType.QInt8)
+    return target
+
+
+def random_graph(rng: np.random.Generator, vocabulary: Vocabulary, boxes: int) -> SceneGraph:
+    low = rng.uniform(0, 300, (boxes, 2))
+    corners = np.concatenate([low, low + rng.uniform(20, 200, (boxes, 2))], 1)
+    return SceneGraph(
+        corners, rng.integers(0, len(vocabulary.objects), boxes), vocabulary, width=640, height=480, image_id=1
+    )
+
+
+if __name__ == "__main__":
+    main()

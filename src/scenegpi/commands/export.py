@@ -1,0 +1,27 @@
+"""`scenegpi export`: a model as one ONNX file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scenegpi.commands.terminal import say
+
+
+def export(
+    model: Annotated[str, typer.Argument(help="A shipped model or a folder.")],
+    out: Annotated[Path, typer.Option(help="File to write.")] = Path("model.onnx"),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write a model as one self-contained ONNX file (extra \\[onnx]).
+
+    It reads boxes, image sizes and label distributions and gives distributions of labels and pairs; see docs/onnx.md.
+    [bold]scenegpi predict --model model.onnx[/bold] runs it without torch.
+    """
+    from scenegpi.onnx.export import export_model
+    from scenegpi.onnx.program import OPSET
+
+    export_model(model, out, overwrite=force)
+    say(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB, opset {OPSET}")

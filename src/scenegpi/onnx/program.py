@@ -1,0 +1,104 @@
+"""A torch module -> the bytes of one self-contained ONNX file, checked.
+
+All sizes that are named are free: a program serves 0, 1 or any number of boxes, pairs and images.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from scenegpi.errors import DataError
+
+OPSET = 18
+INSTALL = "pip install 'scenegpi[onnx]'"
+_LOUD = ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")
+
+
+def onnx_bytes(
+    module: nn.Module,
+    inputs: Mapping[str, tuple[Tensor, Mapping[int, str]]],
+    outputs: Mapping[str, Sequence[str | int]],
+    metadata: Mapping[str, str],
+) -> bytes:
+    """The program of a module in evaluation mode.
+
+    Args:
+        module: takes the inputs by name.
+        inputs: name -> an example, and the names of its free axes.
+        outputs: name -> its shape, with the names of its free axes.
+        metadata: custom entries of the file.
+    """
+    check_installed("onnx", "onnxscript")
+    import onnx
+    import onnx_ir as ir
+
+    from scenegpi.onnx.simplify import simplify
+
+    with torch.no_grad(), _quiet():
+        program = torch.onnx.export(
+            module.eval(),
+            kwargs={name: example for name, (example, _) in inputs.items()},
+            dynamo=True,
+            verbose=False,
+            opset_version=OPSET,
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_shapes={name: dict(axes) or None for name, (_, axes) in inputs.items()},
+            custom_translation_table={torch.ops.aten.sort.stable: _sort},
+        )
+    assert program is not None
+    for value, shape in zip(program.model.graph.outputs, outputs.values(), strict=True):
+        value.shape = ir.Shape(shape)
+    simplify(program.model.graph)
+    for node in program.model.graph:  # where in our source a node comes from is no business of a reader
+        node.metadata_props.clear()
+        node.doc_string = None
+    for value in program.model.graph.initializers.values():
+        value.metadata_props.clear()
+    program.model.metadata_props.clear()
+    program.model.metadata_props.update(metadata)
+    program.model.producer_name = "scenegpi"
+    proto = program.model_proto
+    onnx.checker.check_model(proto, full_check=True)
+    data: bytes = proto.SerializeToString()
+    return data
+
+
+def check_installed(*packages: str) -> None:
+    """DataError that says what to install."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise DataError("onnx", f"the package {package} is missing: {INSTALL}")
+
+
+def _sort(self: Any, *, stable: bool = True, dim: int = -1, descending: bool = False) -> Any:
+    """aten.sort of a vector: TopK lists equal values in their order, so it is stable."""
+    from onnxscript import opset18
+
+    op: Any = opset18
+    size = op.Reshape(op.Size(self), op.Constant(value_ints=[1]))
+    return op.TopK(self, size, axis=dim, largest=int(descending), sorted=1)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The exporter tells its developers a lot that is no news to a user."""
+    loggers = [logging.getLogger(name) for name in _LOUD]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,129 @@
+"""A layout model in an ONNX file, run by onnxruntime: torch is not imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.errors import DataError, GraphError
+from scenegpi.features.arrays import SceneArrays
+from scenegpi.files import parse_json, read_bytes
+from scenegpi.models.relation_counts import RelationCounts
+from scenegpi.onnx.format import LAYOUT
+from scenegpi.vocabulary import Vocabulary
+
+MAX_FILE = 1 << 30
+FEW_PAIRS = 1 << 11
+"""Of one call: what is computed of them stays in a CPU's cache, which is faster than more at a time."""
+
+
+class OnnxModel:
+    """The distributions of a model that was exported: what a `Predictor` asks of it.
+
+    Args:
+        file: a path, or the bytes of such a file.
+        threads: of a call; 0 leaves it to onnxruntime.
+    """
+
+    vision: None = None
+    trained_on: None = None
+
+    def __init__(self, file: str | Path | bytes, threads: int = 1) -> None:
+        self._where = "ONNX model" if isinstance(file, bytes) else str(file)
+        # As bytes: a file that refers to others beside it is refused.
+        self._session = _session(file if isinstance(file, bytes) else read_bytes(file, MAX_FILE), threads, self._where)
+        about = self._session.get_modelmeta().custom_metadata_map
+        if about.get("scenegpi") != LAYOUT:
+            found = about.get("scenegpi", "")
+            raise DataError(self._where, f"not a file that this version exported ({LAYOUT!r}, found {found!r:.40})")
+        try:
+            self.vocabulary = Vocabulary.from_dict(parse_json(about["vocabulary"]))
+            counts = parse_json(about["relation_counts"])
+            self.relation_counts = None if counts is None else RelationCounts.from_dict(counts)
+        except (GraphError, ValueError, KeyError, TypeError) as error:
+            raise DataError(self._where, f"metadata cannot be read ({error})") from None
+        self._inputs = {each.name: each for each in self._session.get_inputs()}
+        self._check()
+
+    def distributions(
+        self, scenes: SceneArrays, task: Literal["predcls", "sgcls"]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation"."""
+        found = [self._run(piece, task) for piece in scenes.pieces(FEW_PAIRS)]
+        if len(found) == 1:
+            return found[0]
+        nodes, edges = zip(*found, strict=True)
+        return np.concatenate(nodes), np.concatenate(edges)
+
+    def _run(
+        self, scenes: SceneArrays, task: Literal["predcls", "sgcls"]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        given: dict[str, Any] = {
+            "boxes": scenes.boxes,
+            "sizes": scenes.sizes,
+            "label_dist": scenes.label_dist,
+            "counts": scenes.counts,
+            "labels_given": np.array(task == "predcls"),
+        }
+        if "pair_dist" in self._inputs:
+            if scenes.pair_dist is None:
+                raise GraphError("pair_dist: this model needs those of another system, and the graphs have none")
+            given["pair_dist"] = scenes.pair_dist
+        try:
+            nodes, edges = self._session.run(
+                ["labels", "relations"], {name: value for name, value in given.items() if name in self._inputs}
+            )
+        except Exception as error:  # onnxruntime's own classes, one for each status
+            raise DataError(self._where, f"onnxruntime cannot run it ({_first_line(error)})") from None
+        wanted = {"labels": (len(scenes.boxes), nodes), "relations": (int(scenes.edge_ptr[-1]), edges)}
+        for name, (rows, found) in wanted.items():
+            if found.dtype != np.float32 or found.ndim != 2 or len(found) != rows:
+                raise DataError(self._where, f"{name}: {found.dtype} {found.shape}, expected {rows} rows of float32")
+        return nodes, edges
+
+    def _check(self) -> None:
+        """That the file's shapes are those of its vocabulary: what follows indexes by it."""
+        labels, classes = len(self.vocabulary.objects), 1 + len(self.vocabulary.predicates)
+        shapes = {each.name: each.shape for each in (*self._inputs.values(), *self._session.get_outputs())}
+        for name, width in (("label_dist", labels), ("labels", labels), ("relations", classes)):
+            if len(shapes.get(name, ())) != 2 or shapes[name][1] != width:
+                raise DataError(self._where, f"{name}: shape {shapes.get(name)}, expected {width} columns")
+        counts = self.relation_counts
+        if counts is not None and not counts.as_subject.shape == counts.as_object.shape == (labels, classes - 1):
+            raise DataError(self._where, f"relation_counts: of {counts.as_subject.shape} labels and predicates")
+
+
+def open_onnx(model: Any) -> OnnxModel:
+    """A file, a model's name or folder (exported once and kept), or a loaded model."""
+    if isinstance(model, OnnxModel):
+        return model
+    if isinstance(model, str | Path):
+        if Path(model).suffix == ".onnx":
+            return OnnxModel(model)
+        from scenegpi.onnx.exported import exported_file
+
+        return OnnxModel(exported_file(model))
+    from scenegpi.onnx.export import layout_bytes
+
+    return OnnxModel(layout_bytes(model))
+
+
+def _session(data: bytes, threads: int, where: str) -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise DataError("onnx", "the package onnxruntime is missing: pip install 'scenegpi[onnx]'") from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own classes, one for each status
+        raise DataError(where, f"onnxruntime cannot load it ({_first_line(error)})") from None
+
+
+def _first_line(error: Exception) -> str:
+    return f"{next(iter(str(error).splitlines()), '')!s:.200}"

@@ -1,0 +1,109 @@
+"""Frames of a video with their boxes: as a clip, or some of them on one sheet. Things keep number and colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from scenegpi.data.video import import_av
+from scenegpi.files import whole_file
+from scenegpi.graph import SceneGraph
+from scenegpi.viz.canvas import Canvas
+from scenegpi.viz.palette import COLOURS, INK, MUTED
+from scenegpi.viz.panels import draw_boxes, draw_canvas
+from scenegpi.viz.sheet import Sheet
+from scenegpi.viz.sheet_png import Paper, draw_shapes
+from scenegpi.viz.text import shortened
+
+WIDE, DPI, LINES = 6.4, 100, 4
+"""Inches of a frame, pixels per inch, and relations written below it."""
+_LINE = 0.22
+COLUMNS, MOST = 4, 12
+
+Pixels = NDArray[np.uint8]
+
+
+def frame_picture(photo: Any, graph: SceneGraph, numbers: Sequence[int], seconds: float) -> Pixels:
+    """(H, W, 3) a frame with its boxes, each with the number of its thing, and its best relations below."""
+    canvas = Canvas.of(graph, photo)
+    tall = WIDE * canvas.height / canvas.width
+    sheet = Sheet(WIDE, tall + _LINE * (LINES + 1))
+    panel = sheet.panel(0, 0, WIDE, tall, size=(canvas.width, canvas.height))
+    draw_canvas(panel, canvas)
+    names = [f"{name} #{number}" for name, number in zip(graph.names, numbers, strict=True)]
+    draw_boxes(panel, canvas, names, [COLOURS[number % len(COLOURS)] for number in numbers])
+    sheet.text((WIDE - 0.1, tall + _LINE / 2), f"{seconds:.2f} s", 9, MUTED, anchor="right")
+    for k, triplet in enumerate(graph.triplets(top=LINES)):
+        words = f"{names[triplet.subject_index]} {triplet.predicate} {names[triplet.object_index]}"
+        sheet.text((0.1, tall + _LINE * (k + 0.5)), f"{shortened(words, 70)}  {triplet.score:.2f}", 9, INK)
+    paper = Paper(*sheet.size, DPI)
+    draw_shapes(paper, sheet.shapes)
+    return paper.pixels
+
+
+class FrameSheet:
+    """Keeps some of a stream of pictures, evenly spread whatever their number, and puts them on one sheet."""
+
+    def __init__(self) -> None:
+        self.kept: list[Pixels] = []
+        self._seen, self._every = 0, 1
+
+    def add(self, picture: Pixels) -> None:
+        if self._seen % self._every == 0:
+            self.kept.append(picture)
+            if len(self.kept) > 2 * MOST:
+                self.kept, self._every = self.kept[::2], 2 * self._every
+        self._seen += 1
+
+    def save(self, target: Path) -> None:
+        """Writes a PNG of at most `MOST` pictures."""
+        if not self.kept:
+            return
+        shown = [self.kept[k] for k in np.unique(np.linspace(0, len(self.kept) - 1, MOST).round().astype(int))]
+        size = (320, round(320 * shown[0].shape[0] / shown[0].shape[1]))
+        columns = min(COLUMNS, len(shown))
+        sheet = Image.new("RGB", (columns * (size[0] + 8), -(-len(shown) // columns) * (size[1] + 8)), "white")
+        for k, picture in enumerate(shown):
+            small = Image.fromarray(picture).resize(size, Image.Resampling.LANCZOS)
+            sheet.paste(small, ((k % columns) * (size[0] + 8) + 4, (k // columns) * (size[1] + 8) + 4))
+        with whole_file(target) as part:
+            sheet.save(part, "PNG")
+
+
+class Clip:
+    """A video file that is being written, picture by picture."""
+
+    def __init__(self, container: Any, rate: float) -> None:
+        self._container, self._rate = container, rate
+        self._stream: Any = None
+
+    def add(self, picture: Pixels) -> None:
+        if self._stream is None:
+            from fractions import Fraction
+
+            self._stream = self._container.add_stream("libx264", rate=Fraction(self._rate).limit_denominator(1000))
+            self._stream.height, self._stream.width = (side - side % 2 for side in picture.shape[:2])
+            self._stream.pix_fmt = "yuv420p"
+        cut = np.ascontiguousarray(picture[: self._stream.height, : self._stream.width])
+        frame = import_av().VideoFrame.from_ndarray(cut, format="rgb24")
+        self._container.mux(self._stream.encode(frame))
+
+    def finish(self) -> None:
+        if self._stream is not None:
+            self._container.mux(self._stream.encode())
+
+
+@contextmanager
+def open_clip(target: Path, rate: float) -> Iterator[Clip]:
+    """An MP4 file, whole or not at all."""
+    av = import_av()
+    with whole_file(target) as part, av.open(str(part), "w", format="mp4") as container:
+        clip = Clip(container, rate)
+        yield clip
+        clip.finish()
