@@ -213,7 +213,7 @@ def report(
         plain = plain_rows(rows, FIGURES, ["pair-R@5", "R@50"])
         print(f"\n{table}, {title}: {len(data):,} images, {task}, in percent\n\n{markdown(plain, SHOWN, 'R@50')}\n")
         out[title] = {"images": len(data), "rows": plain}
-        if task == "predcls":
+        if task == "predcls" and rows.keys() & set(APPENDIX):
             print(per_relation(rows), flush=True)
         if RANDOM in models:
             figures = random_orders(load_model(models[RANDOM][0]), list(data), plan, "R@50")

@@ -86,7 +86,8 @@ class GraphRcnn(System):
     def _all(self, reading: Reading, logits: Tensor, kept: Tensor, related: Tensor) -> Tensor:
         """logits (K, 1 + P) of the kept pairs -> (E, 1 + P) of all; on a baseline, what is added to its logits."""
         if self.bias.kind != "none":
-            bias = [self.bias(reading, reading.labels, rows)[kept[rows]] for rows in reading.chunks()]
+            none = logits.new_zeros(len(kept), 1)
+            bias = [self.biased(reading, reading.labels, rows, none[rows])[kept[rows]] for rows in reading.chunks()]
             logits = logits + torch.cat(bias)
         if self.config.multiply:
             logs = logits.log_softmax(1)[:, 1:] + logsigmoid(related[kept])[:, None]

@@ -58,6 +58,7 @@ class Lu(System):
     probabilities = False
     label_words: Tensor
     predicate_words: Tensor
+    seen: Tensor
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class Lu(System):
         self.as_object = nn.Linear(label_words.shape[1], predicates, bias=False)
         self.register_buffer("label_words", label_words)
         self.register_buffer("predicate_words", predicate_words)
-        self.seen: Tensor | None = None
+        self.register_buffer("seen", torch.zeros(0, 4, dtype=torch.long), persistent=False)
 
     def set_counts(self, counts: Tensor) -> None:
         """Remembers the triplets of the training images: rows of subject, object, predicate, count."""
@@ -110,7 +111,7 @@ class Lu(System):
             return common
         ranking = self.ranking(batch, out.extra["scores"])
         prior = self.config.frequency, self.config.similarity
-        if self.seen is None or not len(self.seen) or prior == (0, 0):
+        if not len(self.seen) or prior == (0, 0):
             return ranking / batch.num_graphs
         first, second = self.sample(SAMPLED)
         frequency, similarity = self.frequency(first, second), self.similarity(first, second)
@@ -131,8 +132,7 @@ class Lu(System):
 
     def sample(self, count: int) -> tuple[Tensor, Tensor]:
         """Two lists of relations (count, 4): those of training, and any; with how often each occurs in training."""
-        assert self.seen is not None
-        first = self.seen[torch.randint(len(self.seen), (count,), device=self.seen.device)]
+        first, other = (self.seen[torch.randint(len(self.seen), (count,), device=self.seen.device)] for _ in range(2))
         sizes = (self.num_labels, self.num_labels, self.num_classes - 1)
         drawn = torch.stack([torch.randint(size, (count,), device=first.device) for size in sizes], 1)
         code = self._code(drawn)
@@ -141,7 +141,7 @@ class Lu(System):
         occurs = torch.where(codes[at] == code, self.seen[at, 3], 0)
         second = torch.cat([drawn, occurs[:, None]], 1)
         swap = torch.rand(count, device=first.device) < 0.5  # half of the pairs are both of training
-        return first, torch.where(swap[:, None], self.seen[torch.randint(len(self.seen), (count,))], second)
+        return first, torch.where(swap[:, None], other, second)
 
     def language(self, relations: Tensor) -> Tensor:
         """F (M,) of relations (M, 3 or 4): subject, object, predicate."""
