@@ -21,7 +21,7 @@ from scenegpi.serve.app import Studio, create_app
 from scenegpi.serve.settings import Access
 from scenegpi.viz.report.screenshot import open_browser
 
-SECONDS = 180.0
+SECONDS = 600.0
 
 
 def take(scenes: Path, target: Path) -> None:
