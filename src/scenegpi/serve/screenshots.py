@@ -21,7 +21,7 @@ from scenegpi.serve.app import Studio, create_app
 from scenegpi.serve.settings import Access
 from scenegpi.viz.report.screenshot import open_browser
 
-SECONDS = 180.0
+SECONDS = 600.0
 
 
 def take(scenes: Path, target: Path) -> None:
@@ -52,7 +52,8 @@ def _try(browser: Any) -> None:
     _until(lambda: _some(browser, "#try-scene .attention:not([hidden])"))
     triplet = _some(browser, "#try-scene button.triplet")[0]
     browser.execute_script("arguments[0].click()", triplet)
-    browser.execute_script("arguments[0].dispatchEvent(new MouseEvent('click'))", _some(browser, "#try-scene .node")[0])
+    node = (_some(browser, '#try-scene .node[aria-label="object person"]') or _some(browser, "#try-scene .node"))[0]
+    browser.execute_script("arguments[0].dispatchEvent(new MouseEvent('click'))", node)
     _scroll(browser, "#try-scene .scene")
 
 
@@ -67,10 +68,11 @@ def _browse(browser: Any) -> None:
 
 def _annotate(browser: Any) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
 
     _until(lambda: _some(browser, "#annotate-strip .thumb"))[9].click()
-    _until(lambda: len(_some(browser, ".proposal")) > 5)
-    ActionChains(browser).send_keys("a", "b").perform()
+    _until(lambda: _some(browser, ".proposal"))
+    ActionChains(browser).send_keys(Keys.ARROW_DOWN, Keys.ENTER).perform()
     _until(lambda: _some(browser, '.relation[aria-current="true"]'))
     _until(lambda: browser.execute_script("return document.getElementById('saved').textContent") == "Saved")
     _loaded(browser)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 MANIFEST = "store.json"
 VERSION = 1
+ROWS = 61_440
+"""In a group of rows, which a query reads or skips as a whole."""
+ORDER = "predicate, subject_label, image, subject, object"
+"""Of the rows of `relations`."""
 MEMORY = "1GB"
 """What DuckDB may take; beyond it, it uses the disk."""
 
@@ -131,6 +135,7 @@ def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] 
         if not added:
             raise DataError(folder, "there is no image to add")
         _check_keys(connection, paths["images"])
+        _sort(connection, paths["relations"])
         _summarize(connection, folder, part)
         kept, changed, replaced = [], part + 1, 0
         for old in before.parts:
@@ -162,7 +167,17 @@ def _quoted(path: Path) -> str:
 
 
 def _copy(connection: DuckDBPyConnection, statement: str, target: Path) -> None:
-    connection.execute(f"COPY ({statement}) TO '{_quoted(target)}' (FORMAT parquet, COMPRESSION zstd)")
+    connection.execute(
+        f"COPY ({statement}) TO '{_quoted(target)}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS})"
+    )
+
+
+def _sort(connection: DuckDBPyConnection, relations: Path) -> None:
+    """By predicate and subject, so that a query skips most of the file: groups of rows know their first and last."""
+    part = relations.with_name(f".{relations.name}.part")
+    rows = f"SELECT * FROM '{_quoted(relations)}' ORDER BY {ORDER}"
+    _copy(connection, rows, part)
+    part.replace(relations)
 
 
 def _summarize(connection: DuckDBPyConnection, folder: Path, part: int) -> None:
@@ -198,9 +213,9 @@ def _without(connection: DuckDBPyConnection, folder: Path, old: int, new: int, i
     source = _quoted(part_path(folder, "images", old))
     numbers = f"SELECT image FROM '{source}' WHERE key NOT IN ({keys})"
     for table in SCHEMAS:
-        rows = f"SELECT * FROM '{_quoted(part_path(folder, table, old))}' WHERE image IN ({numbers}) ORDER BY image"
-        order = {"objects": ", object", "relations": ", subject, object"}.get(table, "")
-        _copy(connection, rows + order, part_path(folder, table, new))
+        order = {"images": "image", "objects": "image, object", "relations": ORDER}[table]
+        rows = f"SELECT * FROM '{_quoted(part_path(folder, table, old))}' WHERE image IN ({numbers}) ORDER BY {order}"
+        _copy(connection, rows, part_path(folder, table, new))
     _summarize(connection, folder, new)
     left = connection.execute(f"SELECT count(*) FROM '{_quoted(part_path(folder, 'images', new))}'").fetchone()
     return bool(left and left[0])

@@ -79,8 +79,9 @@ def _covers(wanted: frozenset[str], label: str) -> bool:
     if label in wanted:
         return True
     seen, open_ = {label}, [label]
-    while open_:  # a kind of a kind
-        for kind in kinds_of(open_.pop()):
+    while open_:  # a kind of a kind, by any of its names
+        name = open_.pop()
+        for kind in (kind for other in (name, *synonyms_of(name)) for kind in kinds_of(other)):
             if kind in wanted:
                 return True
             if kind not in seen:

@@ -87,10 +87,11 @@ export class BoxEditor {
     const [rect, text] = tag.children;
     const wide = text.getComputedTextLength() + 8;
     const tall = Number(text.getAttribute("font-size")) + 5;
-    const x = Math.max(0, Math.min(frame.x, SIDE - wide));
-    const spots = [frame.y - tall, frame.y, frame.y + frame.height, frame.y + frame.height - tall, frame.y + tall, frame.y + 2 * tall];
-    const free = (y) => y >= 0 && y + tall <= this.height && !taken.some((t) => x < t.x + t.wide && t.x < x + wide && y < t.y + t.tall && t.y < y + tall);
-    const y = spots.find(free) ?? Math.max(0, frame.y - tall);
+    const left = Math.max(0, Math.min(frame.x, SIDE - wide));
+    const right = Math.max(0, Math.min(frame.x + frame.width - wide, SIDE - wide));
+    const heights = [frame.y - tall, frame.y, frame.y + frame.height, frame.y + frame.height - tall, frame.y + tall, frame.y + 2 * tall];
+    const free = ([x, y]) => y >= 0 && y + tall <= this.height && !taken.some((t) => x < t.x + t.wide && t.x < x + wide && y < t.y + t.tall && t.y < y + tall);
+    const [x, y] = heights.flatMap((at) => [[left, at], [right, at]]).find(free) ?? [left, Math.max(0, frame.y - tall)];
     taken.push({ x, y, wide, tall });
     Object.entries({ x, y, width: wide, height: tall }).forEach(([key, value]) => rect.setAttribute(key, value));
     text.setAttribute("x", x + 4);
