@@ -31,9 +31,9 @@ from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.find import Finder
 from scenegpi.vision.photos import open_photo
 
-FLOORS = (0.2, 0.3, 0.4)
-NAMED = (0.0, 0.1, 0.15)
-RELATIONS = (0.02, 0.05, 0.1, 0.15, 0.2)
+FLOORS = (0.05, 0.15, 0.3)
+NAMED = (0.04, 0.1)
+RELATIONS = (0.01, 0.02, 0.03, 0.05, 0.08)
 
 
 def met(graph: SceneGraph, truth: SceneGraph) -> tuple[int, int]:

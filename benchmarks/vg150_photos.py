@@ -78,7 +78,7 @@ def table(images: list[SceneGraph], train: Dataset, systems: dict[str, list[Scen
             rows[name] = Row(average(results), results)
             if task == "sgcls":
                 counts[name] = count_labels(found[0], images)
-        out[task] = plain_rows(rows, FIGURES, ["R@50", "R@100", "pair-R@5"])
+        out[task] = plain_rows(rows, FIGURES, ["R@50", "R@100", *(["pair-R@5"] if task == "predcls" else [])])
     out["labels"] = {name: plain_labels(each, heads if name != HEAD else None) for name, each in counts.items()}
     return out
 

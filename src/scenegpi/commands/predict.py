@@ -109,8 +109,15 @@ def predict(
         int, typer.Option(min=0, max=10_000, help="Keep at most this many relations per image.", rich_help_panel=OUTPUT)
     ] = 20,
     min_relation: Annotated[
-        float, typer.Option(min=0, max=1, help="Leave out relations that score less.", rich_help_panel=OUTPUT)
-    ] = 0.1,
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Leave out relations that score less; by default 0.1, between found boxes 0.02.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
     informative: Annotated[
         float,
         typer.Option(

@@ -12,7 +12,7 @@ from scenegpi.features.arrays import SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.prediction.model import Task
-from scenegpi.prediction.options import PredictOptions
+from scenegpi.prediction.options import FEW, FEW_RELATION, FOUND_RELATION, GIVEN_RELATION, PredictOptions
 
 
 def decode(
@@ -47,20 +47,26 @@ def decode(
             continue
         local = (pairs[on] - starts[g]).astype(np.int32)
         fields: dict[str, Any] = {"label_dist": None, "pairs": None, "pair_dist": None}
+        found = task == "sgcls" and graph.label_dist is not None and graph.scores is not None
+        least = options.min_relation
+        if least is None:
+            least = FOUND_RELATION if found else GIVEN_RELATION
         if task == "sgcls":
-            there = 1.0 if graph.label_dist is None or graph.scores is None else graph.scores
-            fields |= {"labels": label[at], "scores": label_score[at] * there}
+            fields |= {"labels": label[at], "scores": label_score[at] * (graph.scores if found else 1.0)}
         if options.distributions:
             fields |= {"label_dist": nodes[at], "pairs": local, "pair_dist": edges[on]}
         scores = fields.get("scores", graph.scores)
         ranked = score[on]
         if scores is not None:
             ranked = ranked * scores[local[:, 0]] * scores[local[:, 1]]
-        kept = np.flatnonzero(sure[on] if options.top is None else ranked >= options.min_relation)
+        lowest = FEW_RELATION if found and options.min_relation is None else least
+        kept = np.flatnonzero(sure[on] if options.top is None else ranked >= lowest)
         kept = kept[np.argsort(-ranked[kept], kind="stable")]
         if options.tidy:
             labels = fields.get("labels", graph.labels)
             kept = _tidy(kept, local, best[on], labels, counts)
+        if options.top is not None:
+            kept = kept[: max(int((ranked[kept] >= least).sum()), FEW)]
         kept = kept[: options.top]
         fields["relations"] = np.column_stack([local[kept], best[on][kept]])
         fields["relation_scores"] = score[on][kept]
@@ -74,18 +80,18 @@ def _tidy(
     labels: NDArray[np.integer],
     counts: RelationCounts | None,
 ) -> NDArray[np.int64]:
-    """The relations at `kept`, best first, without absurd ones and mutual repeats."""
+    """The relations at `kept`, best first, without absurd ones, and one direction of each pair."""
     if counts is not None:
         ends = labels[pairs[kept]]
         kept = kept[~counts.absurd(ends[:, 0], ends[:, 1], best[kept])]
-    return kept[~mutual_repeats(pairs[kept], best[kept])]
+    return kept[~second_directions(pairs[kept])]
 
 
-def mutual_repeats(pairs: NDArray[np.integer], predicates: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """(R,) relations (i, j, r), best first, that say again what a better one, (j, i, r), has said."""
-    seen: set[tuple[int, int, int]] = set()
+def second_directions(pairs: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """(R,) relations from i to j, best first, after a better one from j to i: what they say is mostly the same."""
+    seen: set[tuple[int, int]] = set()
     out = np.zeros(len(pairs), dtype=bool)
-    for k, ((i, j), r) in enumerate(zip(pairs.tolist(), predicates.tolist(), strict=True)):
-        out[k] = (j, i, r) in seen
-        seen.add((i, j, r))
+    for k, (i, j) in enumerate(pairs.tolist()):
+        out[k] = (j, i) in seen
+        seen.add((i, j))
     return out

@@ -8,6 +8,11 @@ from typing import Literal
 from scenegpi.options import bounded, check_fields
 from scenegpi.words.label_map import THRESHOLD
 
+GIVEN_RELATION = 0.1
+FOUND_RELATION = 0.01
+FEW, FEW_RELATION = 2, 0.002
+"""Of a photo in which few found boxes are sure, the best two relations stay down to this score."""
+
 
 @dataclass(frozen=True)
 class PredictOptions:
@@ -23,11 +28,13 @@ class PredictOptions:
         min_score: boxes that score less are left out.
         top: keep at most this many relations per image, the best ones; None keeps every pair whose best predicate is
             likelier than "no relation".
-        min_relation: and only those with at least this score, P(subject) P(object) P(predicate).
+        min_relation: and only those with at least this score, P(subject) P(object) P(predicate); by default
+            `GIVEN_RELATION`, and `FOUND_RELATION` between boxes that were found, whose scores hold the chance that
+            there is something at all.
         similarity: least cosine for a match by word vectors (see LabelMap); above 1 nothing is guessed.
         informative: from 0 to 1, how much rare predicates are preferred to common ones (see `models.relation_counts`).
-        tidy: leave out relations that repeat a better one the other way round ("A next to B", "B next to A"), and those
-            in which a label has a role that it never had in training.
+        tidy: of the two directions of a pair keep the better one ("man has head", not "head of man" as well), and leave
+            out relations in which a label has a role that it never had in training.
         distributions: keep the whole distributions of labels and pairs.
     """
 
@@ -36,7 +43,7 @@ class PredictOptions:
     max_boxes: int = bounded(256, 1, 4096)
     min_score: float = bounded(0.0, 0.0, 1.0)
     top: int | None = bounded(20, 0, 10_000)
-    min_relation: float = bounded(0.1, 0.0, 1.0)
+    min_relation: float | None = bounded(None, 0.0, 1.0)
     similarity: float = bounded(THRESHOLD, -1.0, 2.0)
     informative: float = bounded(0.3, 0.0, 1.0)
     tidy: bool = True

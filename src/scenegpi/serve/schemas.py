@@ -44,7 +44,9 @@ class PredictRequest(Strict):
     model: Annotated[Name | None, Field(description="One of /api/models; by default one that suits.")] = None
     informative: Annotated[Share, Field(description="How much rare predicates are preferred.")] = 0.3
     top: Annotated[int, Field(ge=0, le=500, description="At most this many relations.")] = 20
-    min_relation: Annotated[Share, Field(description="Leave out relations that score less.")] = 0.1
+    min_relation: Annotated[
+        Share | None, Field(description="Leave out relations that score less; null: as `scenegpi predict` does.")
+    ] = None
     alternatives: Annotated[int, Field(ge=0, le=10, description="Predicates listed for each pair.")] = 0
     drawing: Annotated[bool, Field(description="Also give the graph as SVG.")] = False
 

@@ -69,13 +69,16 @@ class FinderConfig:
     """Which of its candidates a photo network reports as boxes.
 
     Args:
-        floor: least objectness.
-        named_floor: least objectness times P(label).
+        slope, offset: sigmoid(slope t + offset) of the finder's logit t is the chance that there is something.
+        floor: least such chance.
+        named_floor: least chance times P(label).
         overlap: of candidates that overlap by more than this only the best stays;
         same_label: of those with the same label by more than this.
         most: number of boxes that are named.
     """
 
+    slope: float = bounded(1.0, 0.01, 100.0)
+    offset: float = bounded(0.0, -100.0, 100.0)
     floor: float = bounded(0.1, 0.0, 1.0)
     named_floor: float = bounded(0.0, 0.0, 1.0)
     overlap: float = bounded(0.65, 0.0, 1.0)

@@ -73,7 +73,7 @@ class Finder:
 
     def _candidates(self, found: tuple[Tensor, Tensor]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The best ones above the floor: (K, 4) in fractions of the photo, and how sure they are (K,)."""
-        sure = found[1][0].sigmoid()
+        sure = (self.config.slope * found[1][0] + self.config.offset).sigmoid()
         best = sure.topk(min(CONSIDERED, len(sure)))
         kept = best.indices[best.values >= self.config.floor]
         boxes = corners(found[0][0][kept]).clamp(0, 1)
