@@ -64,7 +64,7 @@ class GraphRcnnConfig:
     Args:
         width, proposal_width: of the states, and of the network that proposes related pairs.
         keep, share: number of pairs of an image that are kept at most, and share of them.
-        nms: pairs that overlap more than this with a likelier one are not kept; 1 keeps them, as the released code does.
+        nms: pairs that overlap more than this with a likelier one are not kept; 1 keeps them, as in the released code.
             The paper suppresses proposals so (0.7); of given boxes, pairs that share a large box overlap, too.
         steps, score_steps: of the graph convolution over features, and over scores.
         attention: by score; without, all neighbours weigh the same, as in the released code.
