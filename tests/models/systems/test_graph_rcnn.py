@@ -127,7 +127,7 @@ def pair_iou(batch, one, other):
 
 
 def test_a_pruned_pair_never_precedes_a_kept_one():
-    model = small_system("graph-rcnn", keep=5)
+    model = small_system("graph-rcnn", keep=5, nms=0.7)
     batch = SceneBatch.of(random_graphs((5, 6)))
     related = model.network.proposals(model.network.reader(batch))
     kept = kept_pairs(related, batch, 5, nms=0.7)

@@ -64,7 +64,8 @@ class GraphRcnnConfig:
     Args:
         width, proposal_width: of the states, and of the network that proposes related pairs.
         keep, share: number of pairs of an image that are kept at most, and share of them.
-        nms: pairs that overlap more than this with a likelier one are not kept; 1 keeps them.
+        nms: pairs that overlap more than this with a likelier one are not kept; 1 keeps them, as in the released code.
+            The paper suppresses proposals so (0.7); of given boxes, pairs that share a large box overlap, too.
         steps, score_steps: of the graph convolution over features, and over scores.
         attention: by score; without, all neighbours weigh the same, as in the released code.
         multiply: the probability that a pair is related multiplies its predicates'; the published system leaves it out.
@@ -75,7 +76,7 @@ class GraphRcnnConfig:
     proposal_width: int = bounded(64, 1, MAX_WIDTH)
     keep: int = bounded(128, 1, 4096)
     share: float = bounded(1.0, 0.01, 1.0)
-    nms: float = bounded(0.7, 0.0, 1.0)
+    nms: float = bounded(1.0, 0.0, 1.0)
     steps: int = bounded(2, 0, 16)
     score_steps: int = bounded(2, 0, 16)
     attention: bool = True
