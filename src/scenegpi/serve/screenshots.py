@@ -60,8 +60,8 @@ def _try(browser: Any) -> None:
 def _browse(browser: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    box = _until(lambda: _some(browser, "#query"))[0]
-    box.send_keys("person ?a riding * and without ?a wearing hat", Keys.ENTER)
+    _until(lambda: _some(browser, ".hit"))  # the page is ready
+    _some(browser, "#query")[0].send_keys("person ?a riding * and without ?a wearing hat", Keys.ENTER)
     _until(lambda: _some(browser, ".hit rect.frame"))
     _loaded(browser)
 
