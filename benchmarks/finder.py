@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,14 +41,19 @@ LOW = 0.01
 """The floor below which nothing is looked at for recall at a number of boxes."""
 
 
-def lowered(name: str, model: SceneModel) -> tuple[Detector, float]:
-    """A finder that reports what it is hardly sure of, and the floor that it has otherwise."""
+def lowered(name: str, model: SceneModel) -> tuple[Detector, Callable[[Detections], np.ndarray]]:
+    """A finder that reports what it is hardly sure of, and what tells which of its boxes it reports otherwise."""
     found: Any = load_finder(name, model)
     if isinstance(found, Finder):
         own = found.config
-        return Finder(found.vision, replace(own, floor=LOW, named_floor=0.0)), max(own.floor, own.named_floor)
+
+        def used(d: Detections) -> np.ndarray:
+            sure = d.scores / np.maximum(np.asarray(d.label_dist).max(axis=1, initial=0.0), 1e-9)
+            return np.asarray((sure >= own.floor) & (d.scores >= own.named_floor))
+
+        return Finder(found.vision, replace(own, floor=LOW, named_floor=0.0)), used
     floor, found.floor = found.floor, LOW
-    return found, floor
+    return found, lambda d: np.asarray(d.scores >= floor)
 
 
 def recalls(
@@ -63,7 +68,10 @@ def recalls(
 
 
 def measure(
-    detector: Detector, floor: float, data: Sequence[tuple[Path, SceneGraph]], vocabulary: Vocabulary
+    detector: Detector,
+    used: Callable[[Detections], np.ndarray],
+    data: Sequence[tuple[Path, SceneGraph]],
+    vocabulary: Vocabulary,
 ) -> dict[str, Any]:
     """All figures but SGDet."""
     labels = LabelMap.between(Vocabulary(tuple(detector.names)), vocabulary, threshold=2)
@@ -78,9 +86,9 @@ def measure(
         seconds += time.perf_counter() - start
         boxes, numbers = photo_boxes(truth, photo), number[found.labels]
         total += len(truth)
-        used = np.flatnonzero(found.scores >= floor)
-        reported += len(used)
-        for key, kept in (*((str(k), np.arange(min(k, len(found)))) for k in BUDGETS), ("as used", used[:20])):
+        own = np.flatnonzero(used(found))
+        reported += len(own)
+        for key, kept in (*((str(k), np.arange(min(k, len(found)))) for k in BUDGETS), ("as used", own[:20])):
             sums[key] += recalls(truth, boxes, found, numbers, kept)
     figures: dict[str, Any] = {
         key: [round(100 * float(each) / total, 1) for each in pair] for key, pair in sums.items()
@@ -100,7 +108,9 @@ def sgdet(model: SceneModel, name: str, data: Sequence[tuple[Path, SceneGraph]],
     ):
         if prediction.graph is None:
             raise SystemExit(prediction.problem)
-        state.update([prediction.graph], [truth])
+        graph = prediction.graph  # in pixels of a photo that may have another size than the image of the annotations
+        scale = [graph.width / truth.width, graph.height / truth.height] * 2  # type: ignore[operator]
+        state.update([graph], [truth.replace(boxes=truth.boxes * scale, width=graph.width, height=graph.height)])
     found = state.result().figures
     return {key: round(100 * found[key], 1) for key in ("R@20", "R@50", "R@100")}
 
@@ -130,8 +140,8 @@ def main() -> None:
     data = photos_of(dataset, options.limit)
     report: dict[str, Any] = {"command": "benchmarks/finder.py", "data": options.data.name, "split": options.split}
     for name in options.finder:
-        detector, floor = lowered(name, model)
-        found = measure(detector, floor, data, dataset.vocabulary)
+        detector, used = lowered(name, model)
+        found = measure(detector, used, data, dataset.vocabulary)
         if dataset.vocabulary == model.vocabulary:
             found["SGDet"] = sgdet(model, name, data, options.data.name)
         report[name] = found

@@ -4,8 +4,9 @@
         [--seeds 0 1 2] [--skip FILE ...] [--json FILE]
 
 trains by the recipe `vrd-photo` what RUNS does not hold yet; the row "shipped" is the packaged model. --skip names
-files whose keys, or whose list, are photos that the photo network was trained on under another name: they are left out.
-SGCls and PredCls; 95% intervals by bootstrap over images; gains are paired with the baseline of the seeds.
+files that map photos to the ids that they have elsewhere: those whose <id>.jpg is in --skip-photos, on which the photo
+network was trained, are left out. SGCls and PredCls; 95% intervals by bootstrap over images; gains are paired with the
+baseline of the seeds.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", default=[BASELINE])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--skip", type=Path, nargs="*", default=[])
+    parser.add_argument("--skip-photos", type=Path, help="folder of the photos that the network was trained on")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     systems: dict[str, list[SceneModel]] = {SHIPPED: [load_model(options.model)]}
@@ -43,7 +45,12 @@ def main() -> None:
             folder = options.runs / f"seed{seed}"
             config = preset_config(RECIPE, name, {**where, "seed": seed}, folder / BASELINE)
             systems.setdefault(name, []).append(load_model(trained(config, folder / name)))
-    skipped = {name for file in options.skip for name in json.loads(file.read_text())}
+    skipped = {
+        name
+        for file in options.skip
+        for name, ids in json.loads(file.read_text()).items()
+        if options.skip_photos is None or any((options.skip_photos / f"{i}.jpg").is_file() for i in ids)
+    }
     test = open_dataset(options.data, "test", images=options.photos)
     images = [graph for graph in photographed(systems[SHIPPED][0], test) if graph.file not in skipped]
     train = open_dataset(options.data, "train")

@@ -277,9 +277,9 @@ def test_the_model_that_suits():
     words = Vocabulary(["man", "zither"])
     coco = Vocabulary(["person", "tv", "knife"])
     assert default_model(False, words) == ("vg150-layout", "matches 1 of 2 labels")
-    assert default_model(True, None)[0] == "vrd-photo"
-    assert default_model(True, Vocabulary([NO_LABEL]))[0] == "vrd-photo"
-    assert default_model(True, coco, scored=True)[0] == "vrd-photo"
+    assert default_model(True, None)[0] == "vg150-photo"
+    assert default_model(True, Vocabulary([NO_LABEL]))[0] == "vg150-photo"
+    assert default_model(True, coco, scored=True)[0] == "vg150-photo"
     assert default_model(True, coco, scored=False)[0] == "vg150-layout"
     with pytest.raises(Exception, match="boxes without labels need a photo"):
         default_model(False, Vocabulary([NO_LABEL]))

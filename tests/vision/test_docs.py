@@ -15,7 +15,7 @@ def test_the_page_runs():
     page = (ROOT / "docs" / "vision.md").read_text()
     names: dict[str, object] = {}
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for code in blocks:
         exec(compile(code, "vision.md", "exec"), names)
     assert names["dist"].shape == (2, 3)

@@ -12,7 +12,7 @@ from scenegpi.features.arrays import SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.prediction.model import Task
-from scenegpi.prediction.options import FEW, FEW_RELATION, FOUND_RELATION, GIVEN_RELATION, PredictOptions
+from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION, PredictOptions
 
 
 def decode(
@@ -59,14 +59,11 @@ def decode(
         ranked = score[on]
         if scores is not None:
             ranked = ranked * scores[local[:, 0]] * scores[local[:, 1]]
-        lowest = FEW_RELATION if found and options.min_relation is None else least
-        kept = np.flatnonzero(sure[on] if options.top is None else ranked >= lowest)
+        kept = np.flatnonzero(sure[on] if options.top is None else ranked >= least)
         kept = kept[np.argsort(-ranked[kept], kind="stable")]
         if options.tidy:
             labels = fields.get("labels", graph.labels)
             kept = _tidy(kept, local, best[on], labels, counts)
-        if options.top is not None:
-            kept = kept[: max(int((ranked[kept] >= least).sum()), FEW)]
         kept = kept[: options.top]
         fields["relations"] = np.column_stack([local[kept], best[on][kept]])
         fields["relation_scores"] = score[on][kept]

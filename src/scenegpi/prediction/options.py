@@ -10,8 +10,6 @@ from scenegpi.words.label_map import THRESHOLD
 
 GIVEN_RELATION = 0.1
 FOUND_RELATION = 0.01
-FEW, FEW_RELATION = 2, 0.002
-"""Of a photo in which few found boxes are sure, the best two relations stay down to this score."""
 
 
 @dataclass(frozen=True)
