@@ -82,7 +82,9 @@ def entries(table: str, words: bool) -> dict[str, Entry]:
     if table == "own":
         found = {name: Entry(name, options, _start(name)) for name, options in OWN.items()}
     elif table == "swapped":
-        found = {BASELINE: Entry(BASELINE, {})} | {name: Entry(name, {}, FIRST) for name in PRESETS if name != BASELINE}
+        found = {BASELINE: Entry(BASELINE, {}, FIRST)} | {
+            name: Entry(name, {}, FIRST) for name in PRESETS if name != BASELINE
+        }
         found |= {f"{name}, swapped": Entry(name, {"model": {"on_baseline": True}}, FIRST) for name in SWAPPED}
     else:
         found = {name: Entry(name, {}, _start(name)) for name in (*PRESETS, *SYSTEMS)}
@@ -123,6 +125,8 @@ def train_row(
     if entry.start is not None:
         start = runs / FIRST / f"seed{seed}"
         trained(row_config(Entry(BASELINE, {}), mine, first_epochs(epochs), None), start)
+    if start is not None and entry.preset == BASELINE:
+        return start / "model"
     kind = "own" if table == "own" else "whole"
     return trained(row_config(entry, mine, epochs, start), runs / kind / f"seed{seed}" / name)
 

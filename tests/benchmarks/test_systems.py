@@ -55,6 +55,8 @@ def test_a_swapped_context_starts_from_the_first_stage_of_its_seed(tmp_path):
     model = load_model(train_row(entry, "swapped", "imp, swapped", tmp_path / "runs", 3, options, 4))
     first = load_model(tmp_path / "runs" / FIRST / "seed3" / "model")
     assert torch.equal(model.baseline.label, first.baseline.label)
+    below = entries("swapped", words=False)["baseline"]
+    assert train_row(below, "swapped", "baseline", tmp_path / "runs", 3, options, 4).parent.parent.name == FIRST
     assert (first_epochs(4), first_epochs(10), first_epochs(2)) == (2, 6, 1)
 
 
