@@ -1,10 +1,9 @@
-"""Torch and onnxruntime beside each other: load, one call, batches, from the shell; and weights of 8 bits.
+"""Torch and onnxruntime beside each other: load, one call, batches, from the shell.
 
     python benchmarks/onnx_speed.py [--model vg150-layout] [--boxes 12] [--images 496] [--data DATA --limit 500]
 
 All on one thread, in seconds of the processor, so that a busy machine matters little; the median of the rounds. Images
-are random boxes and labels. With --data, PredCls recall of each on the same test images. "8 bits" is onnxruntime's
-dynamic quantization of the exported file, weights by channel.
+are random boxes and labels. With --data, PredCls recall of each on the same test images.
 """
 
 from __future__ import annotations
@@ -54,19 +53,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         file = exported_file(options.model)
-        small = quantized(file, folder / "small.onnx")
         whole = load_model(options.model)
         models: dict[str, Callable[[], Model]] = {
             "torch": lambda: load_model(options.model),
             "onnx": lambda: OnnxModel(file),
-            "onnx, 8 bits": lambda: OnnxModel(small),
         }
         rng = np.random.default_rng(0)
         graphs = [random_graph(rng, whole.vocabulary, options.boxes) for _ in range(options.images)]
         data = None if options.data is None else open_dataset(options.data, options.split)[: options.limit]
         table = Table("", "MB", "load s", "one call ms", "batch, ms per image", "shell s", "off torch by", "R@50")
         for name, load in models.items():
-            size = {"onnx": file, "onnx, 8 bits": small}.get(name)
+            size = file if name == "onnx" else None
             table.add_row(name, *row(load, size, graphs, whole, options, data, folder))
         console.print(table)
         if data is not None:
@@ -131,19 +128,6 @@ def shell(file: Path | None, name: str, graph: SceneGraph, folder: Path) -> floa
 def recall(model: Model, data: Dataset) -> float:
     pairs = scored_pairs(Predictor(model, options=PredictOptions.scoring("predcls")), data)
     return 100 * RecallState(Plan(Protocol("predcls"), model.vocabulary)).stream(pairs).result().figures["R@50"]
-
-
-def quantized(file: Path, target: Path) -> Path:
-    """The weights, cut by their parts first, as 8-bit integers."""
-    import onnxruntime
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    options, folded = onnxruntime.SessionOptions(), target.with_name("folded.onnx")
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.optimized_model_filepath = str(folded)
-    onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-    quantize_dynamic(folded, target, per_channel=True, weight_type=QuantType.QInt8)
-    return target
 
 
 def random_graph(rng: np.random.Generator, vocabulary: Vocabulary, boxes: int) -> SceneGraph:
