@@ -3,8 +3,8 @@
     python benchmarks/proposals.py --data VRD [--model vrd-layout] [--json FILE]
 
 Boxes and labels of the official test images are given, as they are to an annotator who relates boxes; the model has
-never seen them. A relation counts as proposed where its predicate is among the first FIVE of its pair, or where the whole
-relation is among the first TWENTY proposals of its image. Options are the studio's.
+never seen them. A relation counts as proposed where its predicate is among the first FIVE of its pair, or where the
+whole relation is among the first TWENTY proposals of its image. Options are the studio's.
 """
 
 from __future__ import annotations
