@@ -41,7 +41,7 @@ SCENES := out/pictures/scenes
 pictures: $(STAMP)
 	rm -rf out/pictures && mkdir -p out/pictures
 	$(BIN)/scenegpi demo --out out/pictures/demo
-	cp out/pictures/demo/scene-10.png docs/images/hero.png
+	cp out/pictures/demo/grace_hopper.png docs/images/hero.png
 	$(BIN)/scenegpi data show --out docs/images/scene.png
 	$(BIN)/python -m scenegpi.viz.matching docs/images/metrics-matching.png
 	$(BIN)/python -m scenegpi.rendered.sheet docs/images

@@ -72,6 +72,7 @@ def _annotate(browser: Any) -> None:
 
     _until(lambda: _some(browser, "#annotate-strip .thumb"))[9].click()
     _until(lambda: _some(browser, ".proposal"))
+    browser.execute_script("document.activeElement.blur()")  # on the strip, arrows go through pictures
     ActionChains(browser).send_keys(Keys.ARROW_DOWN, Keys.ENTER).perform()
     _until(lambda: _some(browser, '.relation[aria-current="true"]'))
     _until(lambda: browser.execute_script("return document.getElementById('saved').textContent") == "Saved")
