@@ -3,13 +3,8 @@
     python benchmarks/proposals.py --data VRD [--model vrd-layout] [--json FILE]
 
 Boxes and labels of the official test images are given, as they are to an annotator who relates boxes; the model has
-<<<<<<< HEAD
-never seen them. A relation counts as proposed where its predicate is among the first FIVE of its pair (a key more), or
-where the whole relation is among the first TWENTY proposals of its image (accepted as it is). Options are the studio's.
-=======
 never seen them. A relation counts as proposed where its predicate is among the first FIVE of its pair, or where the
 whole relation is among the first TWENTY proposals of its image. Options are the studio's.
->>>>>>> store
 """
 
 from __future__ import annotations

@@ -113,7 +113,13 @@ def test_options_that_make_no_sense(tmp_path):
 
 def test_recipes_are_listed_with_what_they_make():
     shown = call(train, "--recipes").output.splitlines()
-    assert [line.split(": ")[0] for line in shown] == ["rendered", "vg150-layout", "vg150-photo", "vrd-layout", "vrd-photo"]
+    assert [line.split(": ")[0] for line in shown] == [
+        "rendered",
+        "vg150-layout",
+        "vg150-photo",
+        "vrd-layout",
+        "vrd-photo",
+    ]
     assert all(len(line) > 60 for line in shown)
 
 
