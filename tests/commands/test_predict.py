@@ -53,7 +53,7 @@ def test_the_answer_is_that_of_predict(tmp_path):
     alone = predictor(boxes=list(SCENE.values()), labels=list(SCENE), width=640, height=480)
     assert np.allclose(found.pair_dist, alone.pair_dist, atol=1e-6)
     assert found.triplets()[0][:3] == alone.triplets()[0][:3]
-    assert len(found.relations) == 6
+    assert len(found.relations) == 3  # one direction of each pair
 
 
 def test_photos_take_boxes_by_name(tmp_path):
@@ -232,13 +232,20 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
         "--boxes", boxes, "--model", "nothing", "--out", tmp_path / "o"
     )
     assert "--names coco" in refused("--boxes", coco_results(tmp_path / "c.json", 1))
-    assert "no such detector; there are yolov4-tiny" in refused(tmp_path / "a.jpg", "--detector", "best")
+    assert "no such detector; there are finder, yolov4-tiny" in refused(tmp_path / "a.jpg", "--detector", "best")
     (tmp_path / "file").write_text("x")
     assert "expected a folder to write" in refused("--boxes", boxes, "--out", tmp_path / "file")
     monkeypatch.setattr("scenegpi.vision.detect.find_spec", lambda name: None)
-    message = refused(tmp_path / "a.jpg")
-    assert "give them with --boxes FILE, or install the detector: pip install '.[detect]'" in message
+    message = refused(tmp_path / "a.jpg", "--detector", "yolov4-tiny")
+    assert "install the detector: pip install '.[detect]'" in message
     assert message.count("install '") == 1
+
+
+def test_a_photo_alone_is_enough(tmp_path):
+    text = fine(photo(tmp_path / "a.jpg"), "--out", tmp_path / "out", "--formats", "none")
+    assert "using vg150-photo: uses the photo" in text
+    (found,) = predictions(tmp_path / "out")
+    assert (found.width, found.height) == (640, 480)
 
 
 def test_lines_are_graphs_with_their_source(tmp_path):
@@ -331,13 +338,13 @@ def test_killed_workers_are_replaced(tmp_path):
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "import scenegpi.commands.predict_run as run\n"
-        "whole = run._Worker.answer\n"
+        "whole = run.Worker.answer\n"
         "def answer(self, entries):\n"
         f"    marker = Path({str(marker)!r})\n"
         "    if entries[0].item.key == '4' and not marker.exists():\n"
         "        marker.touch(); os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return whole(self, entries)\n"
-        "run._Worker.answer = answer\n"
+        "run.Worker.answer = answer\n"
         "from scenegpi.cli import main\n"
         "if __name__ == '__main__': main()\n"
     )
