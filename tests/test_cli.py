@@ -97,7 +97,11 @@ def test_demo(tmp_path):
     text = scenegpi("demo", "--out", tmp_path)
     assert text.count("read back the same, 0 defects") == 3
     scenes = {f"scene-{index}.png" for index in SCENES}
-    assert {path.name for path in tmp_path.glob("*.png")} == scenes | {f"predicted-{i}.png" for i in (1, 2, 3)}
+    assert {path.name for path in tmp_path.glob("*.png")} == {
+        "grace_hopper.png",
+        *scenes,
+        *(f"predicted-{i}.png" for i in (1, 2, 3)),
+    }
     assert "DIFFER" not in text
     alone, boxes, among = map(
         int, re.search(r"correct labels: (\d+) of (\d+) from each box alone, (\d+)", text).groups()

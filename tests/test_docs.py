@@ -12,6 +12,7 @@ import pytest
 
 from conftest import ROOT
 from scenegpi.data import sample_path
+from scenegpi.rendered import render_scene
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
@@ -61,6 +62,7 @@ def test_the_python_for_models_runs(page):
 
 def test_the_readme_python_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    render_scene(0, 0)[0].save("photo.jpg")
     names: dict[str, object] = {}
     for kind, code in BLOCK.findall((ROOT / "README.md").read_text()):
         if kind == "python":
