@@ -2,9 +2,10 @@
 
     python benchmarks/vrd_photos.py --data VRD --runs RUNS [--cache FEATURES] [--words WORDS] [--json FILE]
 
-The photos of VRD (official test images) are dealt into folds. For each fold the recipe `vrd-photo` trains on the other
-photos and on the 3,780 annotated training images without pixels; then the photos of the fold are predicted from their
-pixels. Every photo is tested once; a figure over all folds is over all photos.
+The photos of VRD (official test images) are dealt into folds. For each fold the recipe `vrd-photo`, on ImageNet's
+features instead of the photo network's, trains on the other photos and on the 3,780 annotated training images without
+pixels; then the photos of the fold are predicted from their pixels. Every photo is tested once; a figure over all folds
+is over all photos.
 
     RUNS/fold0/baseline/       a run of `scenegpi train`, and so on for each row: those with context take over its label
                                predictor and its baseline
@@ -59,11 +60,13 @@ ROWS: dict[str, tuple[str, int]] = {
     "gpi-feature-attention, 3 steps": ("gpi-feature-attention", 3),
 }
 """Preset and steps."""
+FIXED = {"backbone": "efficientnet-lite0", "roi_layers": ["middle"], "photo_size": 480}
+FIXED |= {"square": False, "roi_bins": 2, "surroundings": 0.0}
 BOXES: dict[str, dict[str, Any]] = {
-    "crop": {"model": {"vision": {"features": {"nodes": "crop"}}}, "fit": {"batch": 256, "rate": 2e-3}},
-    "both": {},
+    "crop": {"model": {"vision": {"features": {**FIXED, "nodes": "crop"}}}, "fit": {"batch": 256, "rate": 2e-3}},
+    "both": {"model": {"vision": {"features": {**FIXED, "nodes": "both"}}}},
 }
-"""A box by its crop alone; or, as in the recipe, also by RoIAlign on a map of the whole photo, which shows more."""
+"""A box by its crop alone; or also by RoIAlign on a map of the whole photo, which shows more."""
 
 
 class Scores(NamedTuple):
@@ -81,7 +84,7 @@ class Scores(NamedTuple):
 def fold_config(name: str, fold: int, folder: Path, options: dict[str, Any]) -> TrainConfig:
     """The run of a row on the photos of the other folds."""
     preset, steps = ROWS[name]
-    values = merged(options, {"data": {"fold": fold}, "calibration": None})
+    values = merged(options, {"data": {"fold": fold, "splits": "photos"}, "calibration": None})
     if steps:
         values = merged(values, {"model": {"context": {"steps": steps}}})
     return preset_config(RECIPE, preset, values, folder / BASELINE)

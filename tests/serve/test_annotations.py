@@ -194,14 +194,14 @@ def test_photos_without_graphs_can_be_annotated(tmp_path):
         assert about["graph"] is None
         graph = {
             "image": {"width": about["width"], "height": about["height"]},
-            "vocabulary": {"objects": ["person", "horse"], "predicates": ["ride"]},
+            "vocabulary": {"objects": ["person", "horse"], "predicates": ["riding"]},
             "objects": [{"box": [0, 0, 9, 9], "label": "person"}, {"box": [5, 5, 20, 20], "label": "horse"}],
-            "relations": [{"subject": 0, "predicate": "ride", "object": 1}],
+            "relations": [{"subject": 0, "predicate": "riding", "object": 1}],
         }
         assert call(f"{url}/api/annotations/0", {"graph": graph, "revision": 1}, "PUT")[0] == 200
         status, content, _ = call(f"{url}/api/export/visual-genome")
         assert status == 200
         zipfile.ZipFile(io.BytesIO(content)).extractall(tmp_path / "vg")
         (found,) = open_dataset(tmp_path / "vg", images=photos)
-        assert found.triplets()[0][:3] == ("person", "ride", "horse")
+        assert found.triplets()[0][:3] == ("person", "riding", "horse")
         assert open_dataset(tmp_path / "vg", images=photos).photo_path(found) is not None
