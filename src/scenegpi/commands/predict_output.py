@@ -133,12 +133,17 @@ def prediction_lines(rows: Iterable[tuple[str, str, SceneGraph]], written: set[s
 
 
 def _holds_run(folder: Path) -> bool:
-    return (folder / LINES).exists() or (folder / RUN).exists()
+    return (folder / LINES).exists() or _has_settings(folder)
+
+
+def _has_settings(folder: Path) -> bool:
+    """Whether there is a run.json; a link is none of ours and will be replaced."""
+    return (folder / RUN).exists() and not (folder / RUN).is_symlink()
 
 
 def _difference(folder: Path, settings: dict[str, Any]) -> str | None:
     """What is not as it was in the run of a folder, in one line; None where nothing changed."""
-    before = read_object(folder / RUN) if (folder / RUN).exists() else {}
+    before = read_object(folder / RUN) if _has_settings(folder) else {}
     for key in settings | before:
         then, now = before.get(key), settings.get(key)
         if then != now:
