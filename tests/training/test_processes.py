@@ -22,18 +22,18 @@ import json, os, signal, sys, torch
 torch.set_num_threads(1)
 from pathlib import Path
 from scenegpi.options import override
-from scenegpi.training import TrainConfig, folder, resume, train
+from scenegpi.training import TrainConfig, resume, state, train
 
 how, settings, run = sys.argv[1:]
 if how == "resume":
     resume(Path(run))
     sys.exit()
 if how == "die":  # all processes, once the first epoch is on disk
-    save = folder.WholeFiles.save_checkpoint
+    save = state.StateFile.save_checkpoint
     def die(*words, **named):
         save(*words, **named)
         os.kill(os.getpid(), signal.SIGKILL)
-    folder.WholeFiles.save_checkpoint = die
+    state.StateFile.save_checkpoint = die
 train(override(TrainConfig(), json.loads(settings), ""), Path(run))
 """
 TIMEOUT = 3600
@@ -140,7 +140,9 @@ def test_two_processes_are_one_with_twice_the_batch(folder):
 
 def test_two_machines_are_one_with_twice_the_batch_also_when_killed_and_resumed(folder):
     config = settings(folder / "data.jsonl", 5, nodes=2)
-    assert any(code != 0 for _, code in launch(folder, "machines", "die", config, by_torchrun(2)))
+    died = launch(folder, "machines", "die", config, by_torchrun(2))
+    assert any(code != 0 for _, code in died)
+    assert (folder / "machines" / "baseline" / "log.csv").is_file(), [errors[-2000:] for errors, _ in died]
     assert len(losses(folder / "machines" / "baseline")) == 1
     for errors, code in launch(folder, "machines", "resume", config, by_srun()):
         assert code == 0, errors[-2000:]
