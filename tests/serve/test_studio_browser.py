@@ -129,16 +129,6 @@ def test_draw_a_box_with_the_pointer(open_at, browser):
     until(lambda: len(some(view, "#try-scene .node")) == boxes + 1)
 
 
-def test_a_photo_from_disk(open_at, browser, data):
-    view = open_at("try")
-    view.find_element(By.ID, "file").send_keys(str(data / "images" / "1.jpg"))
-    until(lambda: some(view, "#try-scene .photo image"))
-    found = len(some(view, "#try-scene .node"))
-    some(view, "#try-scene .tools button")[0].click()
-    until(lambda: len(some(view, "#try-scene .node")) > found)
-    assert view.find_element(By.ID, "status").text == ""
-
-
 def test_browse_and_search(open_at, browser, studio):
     view = open_at("browse")
     total = call(f"{studio}/api/images")[1]["total"]
