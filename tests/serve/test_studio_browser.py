@@ -129,6 +129,17 @@ def test_draw_a_box_with_the_pointer(open_at, browser):
     until(lambda: len(some(view, "#try-scene .node")) == boxes + 1)
 
 
+def test_a_photo_from_disk(open_at, browser, data):
+    """Its boxes are found, and one more can be drawn; nothing has to be installed."""
+    view = open_at("try")
+    view.find_element(By.ID, "file").send_keys(str(data / "images" / "1.jpg"))
+    found = until(lambda: len(some(view, "#try-scene .node")))
+    assert view.find_element(By.ID, "status").text == ""
+    some(view, "#try-scene .tools button")[0].click()
+    until(lambda: len(some(view, "#try-scene .node")) == found + 1)
+    assert view.find_element(By.ID, "status").text == ""
+
+
 def test_browse_and_search(open_at, browser, studio):
     view = open_at("browse")
     total = call(f"{studio}/api/images")[1]["total"]
