@@ -41,3 +41,17 @@ def graphs(draw, vocabulary=VOCABULARY, distributions=None, image_id=None, sized
         file=draw(st.one_of(st.none(), st.text(max_size=12))),
         **fields,
     )
+
+
+def small(**changes) -> SceneGraph:
+    """Three boxes and three relations, with the fields that are given changed."""
+    fields = {
+        "boxes": [[0, 0, 10, 20], [2, 3, 4, 5], [1, 1, 1, 9]],
+        "labels": [0, 1, 0],
+        "vocabulary": VOCABULARY,
+        "relations": [[0, 1, 1], [1, 0, 0], [0, 1, 1]],
+        "image_id": 7,
+        "width": 30,
+        "height": 20,
+    }
+    return SceneGraph(**{**fields, **changes})

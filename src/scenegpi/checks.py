@@ -12,7 +12,7 @@ from scenegpi.errors import GraphError
 from scenegpi.vocabulary import Vocabulary, well_formed
 
 MAX_COORDINATE = 1e7
-"""Boxes lie within so many pixels of the origin: squares of areas then still fit single precision."""
+"""Boxes lie within this many pixels of the origin: squares of areas then still fit single precision."""
 MAX_SCORE = 1e9
 """Scores and distributions are no larger: a product of three then fits it too."""
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
-from scenegpi.data import open_dataset, write_jsonl
+from scenegpi.data import open_dataset
 from scenegpi.models import load_model
 from scenegpi.prediction import Predictor
 from scenegpi.training import photo_fit, resume, train
 from scenegpi.training.config import train_config
 from scenegpi.training.photo_batches import TrainingPhotos, jittered
 from scenegpi.vision.efficientnet import packaged_network
-from training.test_photo_run import coloured_scene
+from training.coloured import write_scenes
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*does not have many workers.*")
 
@@ -26,16 +25,7 @@ def data(tmp_path_factory):
         packaged_network()
     except Exception as error:
         pytest.skip(str(error))
-    folder = tmp_path_factory.mktemp("photos")
-    (folder / "images").mkdir()
-    rng, graphs = np.random.default_rng(0), []
-    for k in range(22):
-        photo, graph = coloured_scene(rng, f"{k}.png")
-        graphs.append(graph)
-        if k < 20:
-            photo.save(folder / "images" / graph.file)
-    write_jsonl(folder / "data.jsonl", graphs)
-    return folder
+    return write_scenes(tmp_path_factory.mktemp("photos"), images=22, photos=20)
 
 
 def settings(data, **photo):

@@ -7,50 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from scenegpi.data import open_dataset, write_jsonl
+from scenegpi.data import open_dataset
 from scenegpi.errors import DataError
-from scenegpi.graph import SceneGraph
 from scenegpi.models import load_model
 from scenegpi.prediction import Predictor
 from scenegpi.training import resume, train, vision_stage
 from scenegpi.training import run as running
 from scenegpi.training.config import train_config
 from scenegpi.training.data_split import deal, left_out, open_images
-from scenegpi.vocabulary import Vocabulary
-
-COLOURS = {"red": (220, 40, 40), "green": (40, 200, 60), "blue": (40, 60, 220)}
-VOCABULARY = Vocabulary(list(COLOURS), ["left of", "on"], "colours")
-
-
-def coloured_scene(rng: np.random.Generator, name: str) -> tuple[Image.Image, SceneGraph]:
-    """Coloured squares on grey; the label of a box is its colour."""
-    pixels = rng.integers(100, 140, (96, 128, 3)).astype(np.uint8)
-    n = int(rng.integers(2, 5))
-    left, top = rng.integers(0, 90, n), rng.integers(0, 60, n)
-    labels = rng.integers(0, 3, n)
-    boxes = np.stack([left, top, left + 30, top + 30], 1)
-    for (x1, y1, x2, y2), label in zip(boxes, labels, strict=True):
-        pixels[y1:y2, x1:x2] = COLOURS[VOCABULARY.objects[label]]
-    relations = [[i, j, 0] for i in range(n) for j in range(n) if left[i] < left[j] - 5] or [[0, 1, 1]]
-    return Image.fromarray(pixels), SceneGraph(
-        boxes, labels, VOCABULARY, relations, width=128, height=96, file=name, image_id=name
-    )
+from training.coloured import write_scenes
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("photos")
-    (folder / "images").mkdir()
-    rng, graphs = np.random.default_rng(0), []
-    for k in range(36):
-        photo, graph = coloured_scene(rng, f"{k}.png")
-        graphs.append(graph)
-        if k < 30:  # six images have no photo
-            photo.save(folder / "images" / graph.file)
+    folder = write_scenes(tmp_path_factory.mktemp("photos"), images=36, photos=30)
     (folder / "images" / "29.png").write_bytes(b"no photo")
-    write_jsonl(folder / "data.jsonl", graphs)
     return folder
 
 

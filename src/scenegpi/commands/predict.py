@@ -54,7 +54,10 @@ def predict(
     every: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Of a video or a folder of frames, every so many.", rich_help_panel=INPUT, show_default=False
+            min=1,
+            help="Take every n-th frame of a video or a folder.",
+            rich_help_panel=INPUT,
+            show_default=False,
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Only this many images; 0 for all.", rich_help_panel=INPUT)] = 0,

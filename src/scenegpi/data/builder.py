@@ -22,7 +22,7 @@ from scenegpi.vocabulary import Vocabulary
 
 CHUNK, CHUNK_ROWS = 4096, 100_000  # graphs, and rows of them, held before they become columns
 FREE_BYTES, MAX_RATIO = 2**28, 16
-"""A column may take FREE_BYTES, or so many times what was given of it, whichever is more."""
+"""A column may take FREE_BYTES, or a multiple of what was given of it, whichever is more."""
 REQUIRED = {"boxes": (4, np.float64), "labels": (0, np.int32), "relations": (3, np.int32)}  # columns and dtype
 OPTIONAL = {"scores": "boxes", "label_dist": "boxes", "relation_scores": "relations", "pair_dist": "pairs"}  # rows
 
@@ -39,7 +39,7 @@ class ColumnsBuilder:
         self.splits = array("b")
         self.counts = {"boxes": array("q"), "relations": array("q"), "pairs": array("q")}
         self.absent = {name: array("b") for name in OPTIONAL}
-        # For an optional column, a number stands for so many rows that are not given.
+        # For an optional column, a number stands for that many rows that are not given.
         self._parts: dict[str, list[NDArray[Any] | int]] = {name: [] for name in (*REQUIRED, *OPTIONAL, "pairs")}
         self._pending: list[SceneGraph] = []
         self._rows = 0

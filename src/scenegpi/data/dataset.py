@@ -120,7 +120,7 @@ class Dataset(Sequence[SceneGraph]):
         return data._with(rows=data.rows[chosen])
 
     def with_validation(self, validation: int, seed: int | None = None) -> Dataset:
-        """All images, so many of "train" made "val" (see `split`)."""
+        """All images, with a given number of "train" made "val" (see `split`)."""
         if validation < 0:
             raise DataError(self.path, f"validation {validation}: expected 0 or more images")
         if not validation:

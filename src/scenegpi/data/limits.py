@@ -14,7 +14,7 @@ MAX_BOXES, MAX_RELATIONS = 10_000, 100_000
 MAX_NAMES = 100_000
 """Labels, or predicates, of one data set."""
 FREE_IMAGES, BYTES_PER_IMAGE = 250_000, 200
-"""A file may hold so many images, or one in every so many bytes, whichever is more."""
+"""A file may hold FREE_IMAGES images, or one for every BYTES_PER_IMAGE bytes, whichever is more."""
 
 
 def check_images(path: str | Path, images: int, size: int, each: int = BYTES_PER_IMAGE) -> None:

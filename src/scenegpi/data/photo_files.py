@@ -33,7 +33,7 @@ KINDS = {"JPEG": "Jpeg", "PNG": "Png", "WEBP": "WebP", "BMP": "Bmp", "GIF": "Gif
 MAX_PIXELS = dict.fromkeys(KINDS, 40_000_000) | {"JPEG": 200_000_000, "WEBP": 16_000_000}
 """That can be unpacked: a JPEG is scaled meanwhile, the decoder of WebP takes four times the memory of others."""
 MAX_SCANS, MAX_SCANNED = 500, 2_000_000_000
-"""A JPEG may have so many scans, and so many pixels in all of them together."""
+"""The most scans of one JPEG, and the most pixels in all of them together."""
 MAX_HELD = 160_000_000
 """Bytes that a decoder may keep beside the pixels: all of a JPEG with several scans, a strip of a TIFF."""
 MAX_PIECES = 50_000

@@ -42,7 +42,7 @@ def video_of(photos: list[str] | None, every: int | None) -> Path | None:
 
 
 def frames(path: Path, every: int = 1) -> Iterator[Frame]:
-    """Every so many frames of a video file, or pictures of a folder in the order of their names."""
+    """Every n-th frame of a video file, or picture of a folder in the order of their names."""
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file())
         if not files:

@@ -20,7 +20,7 @@ from scenegpi.vocabulary import Vocabulary
 
 PAIRS = 1 << 14
 IMAGES = 256
-"""A batch has at most so many images, and unless it is a single image at most so many pairs."""
+"""The most ordered pairs and images in one batch; a single image may have more pairs."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scenegpi.features.arrays import IMAGES, PAIRS, SceneArrays
-from scenegpi.features.arrays import image_size as image_size
 from scenegpi.graph import SceneGraph
 from scenegpi.pairs import edge_numbers
 from scenegpi.vocabulary import Vocabulary

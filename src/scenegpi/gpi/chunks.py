@@ -18,7 +18,7 @@ from scenegpi.gpi.features import EdgeFeatures
 
 __all__ = ["EdgeChunks"]
 
-# Values of so many edges stay in a CPU's cache; those of many more are written to fresh memory, several times slower.
+# Values of this many edges stay in a CPU's cache; those of many more are written to fresh memory, several times slower.
 _CACHE_EDGES = 2048
 _DEVICE_EDGES = 1 << 16
 

@@ -58,7 +58,7 @@ class Count:
 class Clause:
     """A relation between two things (numbers of them), or with `object` None a thing that is there.
 
-    `predicate` None is any. With `without` it must not be there; with `count` there must be so many subjects.
+    `predicate` None is any. With `without` it must not be there; with `count` there must be that many subjects.
     """
 
     subject: int

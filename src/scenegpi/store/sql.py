@@ -110,7 +110,7 @@ def ranking(found: Matches, limit: int, offset: int) -> str:
 
 
 def _restrict(build: _Builder, clause: Clause) -> None:
-    """What must not be there, or so many times: for the things that other clauses have found."""
+    """What must not be there, or be there a given number of times, for the things that other clauses have found."""
     conditions, values = build.row("x", clause)
     others = {end for other in build.query.clauses if other is not clause for end in (other.subject, other.object)}
     conditions += [

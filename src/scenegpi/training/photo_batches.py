@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from scenegpi.errors import DataError
-from scenegpi.features.batch import image_size
+from scenegpi.features.arrays import image_size
 from scenegpi.graph import SceneGraph
 from scenegpi.training.batches import Key
 from scenegpi.vision.photos import open_photo

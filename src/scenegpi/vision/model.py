@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from scenegpi.errors import DataError, GraphError
-from scenegpi.features.batch import image_size
+from scenegpi.features.arrays import image_size
 from scenegpi.graph import SceneGraph
 from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import load_backbone

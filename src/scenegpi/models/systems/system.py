@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import torch
@@ -24,7 +25,7 @@ class Answer(NamedTuple):
     extra: dict[str, Tensor] | None = None
 
 
-class System(nn.Module):
+class System(nn.Module, ABC):
     """A system: it reads by `reader` and answers; the layers that give logits are `node_out` and `pair_out`.
 
     `probabilities` says whether its outputs are meant as such; scores that only rank are not calibrated.
@@ -75,8 +76,9 @@ class System(nn.Module):
         edges = [reading.pair_logits, reading.pair_logits + pairs]
         return SceneLogits([reading.node_logits, nodes], edges, answer.extra)
 
+    @abstractmethod
     def answer(self, reading: Reading) -> Answer:
-        raise NotImplementedError
+        """Logits from what the reader has read."""
 
     def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
         """What is minimised, (G,) to be added up, from the loss that all rows share."""

@@ -21,7 +21,7 @@ MOST_EPOCHS, MOST_BYTES = 20_000, 1 << 26
 class Source:
     """A run or an evaluation on disk.
 
-    `results` are figures by the name of what was scored; `log` one row an epoch; `config` the settings of a run;
+    `results` are figures by the name of what was scored; `log` one row per epoch; `config` the settings of a run;
     `model` and `predictions` say what can be run or read again; `predicates` are the names that it knows;
     `data` and `split` are what an evaluation was made on.
     """
