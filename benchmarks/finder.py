@@ -27,11 +27,11 @@ from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models import SceneModel, load_model
 from scenegpi.prediction import Item, PredictOptions, Predictor
-from scenegpi.prediction.finding import FINDERS, load_finder
+from scenegpi.prediction.finding import OWN, UNION, load_finder
 from scenegpi.progress import watched
 from scenegpi.vision.config import FinderConfig
-from scenegpi.vision.detect import Detections, Detector
-from scenegpi.vision.find import Finder
+from scenegpi.vision.detect import DEFAULT, Detections, Detector
+from scenegpi.vision.find import Finder, worth_reporting
 from scenegpi.vision.photos import open_photo, photo_boxes
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.label_map import LabelMap
@@ -49,11 +49,11 @@ def lowered(name: str, model: SceneModel) -> tuple[Detector, Callable[[Detection
 
         def used(d: Detections) -> np.ndarray:
             sure = d.scores / np.maximum(np.asarray(d.label_dist).max(axis=1, initial=0.0), 1e-9)
-            return np.asarray((sure >= own.floor) & (d.scores >= own.named_floor))
+            return worth_reporting(sure, d.scores, own)
 
-        return Finder(found.vision, replace(own, floor=LOW, named_floor=0.0)), used
+        return Finder(found.vision, replace(own, floor=LOW, named_floor=0.0, fewest=0), found.also), used
     floor, found.floor = found.floor, LOW
-    return found, lambda d: np.asarray(d.scores >= floor)
+    return found, lambda d: np.flatnonzero(d.scores >= floor)
 
 
 def recalls(
@@ -86,7 +86,7 @@ def measure(
         seconds += time.perf_counter() - start
         boxes, numbers = photo_boxes(truth, photo), number[found.labels]
         total += len(truth)
-        own = np.flatnonzero(used(found))
+        own = used(found)
         reported += len(own)
         for key, kept in (*((str(k), np.arange(min(k, len(found)))) for k in BUDGETS), ("as used", own[:20])):
             sums[key] += recalls(truth, boxes, found, numbers, kept)
@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--photos", type=Path)
     parser.add_argument("--split")
     parser.add_argument("--validation", type=int, default=0, help="number of training images that are validation")
-    parser.add_argument("--finder", nargs="*", default=list(FINDERS)[:2])
+    parser.add_argument("--finder", nargs="*", default=[OWN, DEFAULT, UNION + DEFAULT])
     parser.add_argument("--model", default="vg150-photo")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--floor", type=float, help="of the packaged finder, to try another")

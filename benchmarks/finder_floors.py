@@ -2,11 +2,11 @@
 
     python benchmarks/finder_floors.py --data VG150 --photos DIR [--validation 1291] [--model MODEL] [--limit N]
 
-For each floor of the finder and each least score of a relation, with and without the chance that there is something in
-the score ("there"): how many triplets a photo gets, the share of graphs
-without any, and how many of the triplets meet the annotations: both ends overlap a box of their label by half ("ends"),
-and their relation is annotated, too ("all"). Annotations list a part of what is there, so these are lower bounds; they
-serve to compare floors, not to say how often a graph is right (benchmarks/judged.py).
+For each floor of the finder, each number of boxes that are reported whatever the floors say, and each least score of a
+relation: how many triplets a photo gets, the share of graphs without any, and how many of the triplets meet the
+annotations: both ends overlap a box of their label by half ("ends"), and their relation is annotated, too ("all").
+Annotations list a part of what is there, so these are lower bounds; they serve to compare floors, not to say how often
+a graph is right (benchmarks/judged.py).
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from scenegpi.prediction import PredictOptions, Predictor
 from scenegpi.prediction.finding import found_graph
 from scenegpi.progress import watched
 from scenegpi.vision.config import FinderConfig
-from scenegpi.vision.find import Finder
+from scenegpi.vision.find import Finder, worth_reporting
 from scenegpi.vision.photos import open_photo
 
 FLOORS = (0.05, 0.15, 0.3)
+FEWEST = (0, 2, 3, 4)
 NAMED = (0.04, 0.1)
-RELATIONS = (0.01, 0.02, 0.03, 0.05, 0.08)
+RELATIONS = (0.002, 0.005, 0.01, 0.02, 0.05)
 
 
 def met(graph: SceneGraph, truth: SceneGraph) -> tuple[int, int]:
@@ -76,7 +77,7 @@ def main() -> None:
     dataset = open_dataset(options.data, "val", images=options.photos, validation=options.validation)
     data = photos_of(dataset, options.limit)
     config = model.vision.config.finder or FinderConfig()
-    low = Finder(model.vision, replace(config, floor=min(FLOORS), named_floor=0.0))
+    low = Finder(model.vision, replace(config, floor=min(FLOORS), named_floor=0.0, fewest=0))
     seen = [found_graph(low.detect(open_photo(path)), model.vocabulary) for path, _ in watched(data, "photos")]
     # Photos may have another size than the image that boxes refer to.
     truths = [
@@ -84,18 +85,17 @@ def main() -> None:
         for (_, truth), g in zip(data, seen, strict=True)
     ]
     predictor = Predictor(model, options=PredictOptions(min_relation=min(RELATIONS)))
-    print("| there | floor | named | relation | triplets a photo | empty % | ends % | all % |")
+    print("| floor | named | fewest | relation | triplets per photo | empty % | ends % | all % |")
     print("|---|---|---|---|---|---|---|---|")
-    for there, floor, named in product((True, False), FLOORS, NAMED):
+    for floor, named, fewest in product(FLOORS, NAMED, FEWEST):
+        floors = replace(config, floor=floor, named_floor=named, fewest=fewest, last_floor=min(FLOORS))
         graphs = []
         for graph in seen:
             sure, dist = np.asarray(graph.scores), np.asarray(graph.label_dist)
-            best = sure * dist.max(axis=1, initial=0.0)
-            kept = graph.subset(np.flatnonzero((sure >= floor) & (best >= named)))
-            graphs.append(kept if there else kept.replace(scores=None))
+            graphs.append(graph.subset(worth_reporting(sure, sure * dist.max(axis=1, initial=0.0), floors)))
         found = [each.graph for each in predictor.stream(graphs) if each.graph is not None]
         for least in RELATIONS:
-            print(f"| {there} | {floor} | {named} | {least} | {row(found, truths, least)} |", flush=True)
+            print(f"| {floor} | {named} | {fewest} | {least} | {row(found, truths, least)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -186,6 +186,7 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("x")
     assert "expected a folder to write" in refused("--boxes", boxes, "--out", tmp_path / "file")
     monkeypatch.setattr("scenegpi.vision.detect.find_spec", lambda name: None)
+    assert "install the detector" in refused(tmp_path / "a.jpg", "--detector", "finder+yolov4-tiny")
     message = refused(tmp_path / "a.jpg", "--detector", "yolov4-tiny")
     assert "install the detector: pip install '.[detect]'" in message
     assert message.count("install '") == 1

@@ -11,7 +11,8 @@ import torch
 from scenegpi.boxes import box_iou
 from scenegpi.errors import OptionError
 from scenegpi.vision.config import PHOTO, SMALL, FinderConfig, HeadConfig
-from scenegpi.vision.find import Finder
+from scenegpi.vision.detect import Detections
+from scenegpi.vision.find import Finder, worth_reporting
 from scenegpi.vision.finder import ANCHORS, LEVELS, corners
 from scenegpi.vision.model import VisionModel
 from vision.vision_cases import VOCABULARY, colour_scene
@@ -81,11 +82,60 @@ def test_names_of_found_boxes_are_those_of_the_label_predictor(vision):
     np.testing.assert_allclose(vision.label_dist(photo, given), found.label_dist, atol=1e-4)
 
 
+def test_a_photo_and_its_mirror_image_are_named_alike(vision):
+    photo, graph = colour_scene(3, width=64, height=64)
+    boxes = graph.boxes.copy()
+    boxes[:, [0, 2]] = 64 - graph.boxes[:, [2, 0]]
+    turned = vision.label_dist(photo[:, ::-1].copy(), graph.replace(boxes=boxes))
+    named = vision.label_dist(photo, graph)
+    np.testing.assert_allclose(turned, named, atol=1e-5)
+    one = VisionModel(replace(TINY, features=replace(TINY.features, mirror=False)), VOCABULARY).eval()
+    one.load_state_dict(vision.state_dict())
+    assert np.abs(one.label_dist(photo, graph) - named).max() > 1e-4  # what a single look says is not the same
+
+
+def test_a_mirror_needs_a_square_photo():
+    with pytest.raises(ValueError, match="mirror: needs RoIs of a square photo"):
+        replace(PHOTO.features, square=False)
+
+
 def test_a_high_floor_leaves_nothing(vision):
     photo, _ = colour_scene(3)
     found = Finder(vision, FinderConfig(floor=1.0)).detect(photo)
     assert len(found) == 0
     assert found.label_dist.shape == (0, 4)
+
+
+def test_the_best_few_are_reported_below_the_floors(vision):
+    photo, _ = colour_scene(3)
+    everything = Finder(vision, FinderConfig(floor=0.0)).detect(photo)
+    assert len(everything) > 3
+    few = Finder(vision, FinderConfig(floor=1.0, named_floor=1.0, fewest=3, last_floor=0.0)).detect(photo)
+    np.testing.assert_allclose(few.boxes, everything.boxes[:3])
+    none = Finder(vision, FinderConfig(floor=1.0, named_floor=1.0, fewest=3, last_floor=1.0)).detect(photo)
+    assert len(none) == 0
+    enough = FinderConfig(floor=0.5, named_floor=0.2, fewest=2, last_floor=0.1)
+    sure, score = np.array([0.9, 0.4, 0.8, 0.7]), np.array([0.6, 0.35, 0.3, 0.1])
+    np.testing.assert_array_equal(worth_reporting(sure, score, enough), [0, 2])
+    np.testing.assert_array_equal(worth_reporting(sure, score, replace(enough, fewest=3)), [0, 1, 2])
+
+
+def test_boxes_of_another_detector_are_named_by_the_label_head(vision):
+    photo, graph = colour_scene(4)
+    inside = np.clip(graph.boxes, 0, [160, 120, 160, 120])
+
+    class Other:
+        names = ("thing",)
+
+        def detect(self, photo):
+            return Detections(inside, np.zeros(6, dtype=int), np.linspace(0.9, 0.8, 6), self.names, (160, 120))
+
+    config = FinderConfig(floor=0.75, overlap=1.0, same_label=1.0)
+    alone, both = Finder(vision, config).detect(photo), Finder(vision, config, Other()).detect(photo)
+    assert len(alone) == 0  # before training it is sure of nothing
+    assert {tuple(box) for box in both.boxes.round(6).tolist()} == {tuple(box) for box in inside.round(6).tolist()}
+    named = vision.label_dist(photo, graph.replace(boxes=both.boxes))
+    np.testing.assert_allclose(both.label_dist, named, atol=1e-4)
 
 
 def test_only_a_photo_network_finds():

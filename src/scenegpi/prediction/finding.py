@@ -13,13 +13,17 @@ from scenegpi.vision.detect import DETECTORS, Detections, Detector, check_detect
 from scenegpi.vocabulary import Vocabulary
 
 OWN = "finder"
-FINDERS = {OWN: "150 Visual Genome labels; its weights are in this package", **DETECTORS}
+UNION = f"{OWN}+"
+FINDERS = {OWN: "150 Visual Genome labels; its weights are in this package", **DETECTORS} | {
+    UNION + name: f"the boxes of both, named by the first; needs what {name} needs" for name in DETECTORS
+}
 
 
 def load_finder(name: str | None, model: Model) -> Detector:
     """A finder by its name in FINDERS; OWN, the default, is the model's, or that of the shipped photo model."""
-    if name not in (None, OWN):
-        return load_detector(name)
+    detector = None if name is None or name == OWN else load_detector(name.removeprefix(UNION))
+    if detector is not None and name in DETECTORS:
+        return detector
     from scenegpi.models.checkpoint import load_model
     from scenegpi.vision.find import Finder
     from scenegpi.vision.network import PhotoNetwork
@@ -29,7 +33,7 @@ def load_finder(name: str | None, model: Model) -> Detector:
         vision = load_model(PHOTO).vision
     if vision is None:
         raise DataError(PHOTO, "has no vision model")
-    return Finder(vision)
+    return Finder(vision, also=detector)
 
 
 def check_finder(name: str | None) -> None:
@@ -37,7 +41,7 @@ def check_finder(name: str | None) -> None:
     if name is not None and name != OWN:
         if name not in FINDERS:
             raise DataError(name, f"no such detector; there are {', '.join(FINDERS)}")
-        check_detector(name)
+        check_detector(name.removeprefix(UNION))
     elif PHOTO not in shipped_models():
         raise DataError("predict", "no model that finds boxes ships in this package; give boxes with --boxes FILE")
 

@@ -73,7 +73,7 @@ def fit_network(
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
     L.seed_everything(seed, workers=True, verbose=False)
-    photos = TrainingPhotos(data.photos, data.graphs, vision.config.features.photo_size, seed)
+    photos = TrainingPhotos(data.photos, data.graphs, options.size, seed)
     parts = max(-(-len(photos) // PART), 1)
     order = _Parts(len(photos), options.batch, parts, seed)
     own = torch.Generator()  # a new iterator draws a number, at another moment after a resume

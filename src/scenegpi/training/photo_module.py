@@ -70,7 +70,7 @@ class PhotoModule(L.LightningModule):
         side = batch.photos.shape[-1]
         extractor, rows = self.vision.extractor, []
         for k in range(len(batch.photos)):
-            mine = [FeatureMap(each.values[k : k + 1], each.stride, each.first) for each in maps]
+            mine = [each.picture(k) for each in maps]
             rows.append(extractor.roi_features(mine, boxes[batch.image == k] * side))
         return torch.cat(rows), box_geometry(boxes, torch.ones(len(boxes), 2, dtype=torch.float64))
 

@@ -27,6 +27,10 @@ class FeatureMap:
     stride: int
     first: float
 
+    def picture(self, k: int) -> FeatureMap:
+        """The map of one picture: ``(1, c, h, w)``."""
+        return FeatureMap(self.values[k : k + 1], self.stride, self.first)
+
 
 class Backbone(nn.Module):
     """Layers from fine to coarse: "early" (8 pixels per cell), "middle" (16), "last" (32), "head" (32, widest)."""

@@ -49,7 +49,8 @@ class BoxFeatureExtractor:
         self.by_crop, self.by_roi = config.nodes != "roi", config.nodes != "crop"
         crop = sum(backbone.widths[layer] for layer in config.crop_layers) if self.by_crop else 0
         roi = sum(backbone.widths[layer] for layer in config.roi_layers) if self.by_roi else 0
-        self.width = crop + roi * (config.roi_bins**2 + 2 * self.around)
+        self.view_width = crop + roi * (config.roi_bins**2 + 2 * self.around)
+        self.width = self.view_width * (1 + config.mirror)
 
     def key(self) -> str:
         """A hash of everything that the numbers depend on, besides photo and boxes."""
@@ -84,7 +85,19 @@ class BoxFeatureExtractor:
         return torch.cat([self.crop_features(self.crops(photo, boxes[i : i + CROP_CHUNK])).cpu() for i in starts])
 
     def roi_features(self, maps: Sequence[FeatureMap], rois: Tensor) -> Tensor:
-        """Maps of one photo, RoIs ``(N, 4)`` in its pixels -> ``(N, d)``; differentiable in the backbone's weights."""
+        """Maps of one photo, RoIs ``(N, 4)`` in its pixels -> ``(N, d)``; differentiable in the backbone's weights.
+
+        Maps of two pictures are those of a square photo and of its mirror image: then it is ``(N, 2 d)``.
+        """
+        if len(maps[0].values) == 1:
+            return self._view(maps, rois)
+        left, top, right, bottom = rois.unbind(1)
+        side = self.config.photo_size
+        turned = torch.stack([side - right, top, side - left, bottom], 1)
+        views = [self._view([each.picture(k) for each in maps], some) for k, some in enumerate((rois, turned))]
+        return torch.cat(views, 1)
+
+    def _view(self, maps: Sequence[FeatureMap], rois: Tensor) -> Tensor:
         config = self.config
         samples = max(ROI_SAMPLES // config.roi_bins, 1)
         parts = [roi_align(each, rois, config.roi_bins, samples).flatten(1) for each in maps]
@@ -96,10 +109,14 @@ class BoxFeatureExtractor:
         return torch.cat(parts, 1)
 
     def photo_maps(self, photo: Image.Image) -> tuple[list[FeatureMap], tuple[float, float]]:
-        """The maps that RoIs are read from, and the photo's scale in them, across and down."""
+        """The maps that RoIs are read from, and the photo's scale in them, across and down.
+
+        With `mirror` the maps have two pictures, the photo and its mirror image.
+        """
         size = self.config.photo_size
         image, scale = stretch(photo, size) if self.config.square else shrink(photo, size)
-        return self.backbone.features(image[None].to(self.device), self.config.roi_layers), scale
+        pictures = torch.stack([image, image.flip(2)]) if self.config.mirror else image[None]
+        return self.backbone.features(pictures.to(self.device), self.config.roi_layers), scale
 
     def _from_rois(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
         maps, scale = self.photo_maps(photo)

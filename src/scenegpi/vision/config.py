@@ -26,6 +26,8 @@ class BoxFeatureConfig:
         crop_layers, roi_layers: maps whose means describe a box.
         photo_size: longer side, in pixels, of the whole photo that RoIAlign reads.
         square: that photo is stretched to a square.
+        mirror: a box is described a second time, as it looks in the mirror image; the label head says the mean of what
+            it makes of the two.
         roi_bins: a RoI is cut into this many bins per side, each with features of its own.
         surroundings: above 0, a box is also described by its surroundings, the box grown by this share of its sides on
             each side, and by the whole photo, one bin each.
@@ -39,6 +41,7 @@ class BoxFeatureConfig:
     roi_layers: tuple[Layer, ...] = ("middle",)
     photo_size: int = bounded(480, 32, 1024)
     square: bool = False
+    mirror: bool = False
     roi_bins: int = bounded(2, 1, 4)
     surroundings: float = bounded(0.0, 0.0, 4.0)
 
@@ -48,6 +51,8 @@ class BoxFeatureConfig:
                 raise ValueError(f"{name}: {getattr(self, name)} is not a multiple of 32")
         if (self.nodes != "roi" and not self.crop_layers) or (self.nodes != "crop" and not self.roi_layers):
             raise ValueError("crop_layers, roi_layers: at least one map must describe a box")
+        if self.mirror and (self.nodes != "roi" or not self.square):
+            raise ValueError("mirror: needs RoIs of a square photo")
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,8 @@ class FinderConfig:
         slope, offset: sigmoid(slope t + offset) of the finder's logit t is the chance that there is something.
         floor: least such chance.
         named_floor: least chance times P(label).
+        fewest: so that no photo stays without a graph, this many of the best are reported whatever these floors say, as
+            long as their chance is at least `last_floor`.
         overlap: of candidates that overlap by more than this only the best stays;
         same_label: of those with the same label by more than this.
         most: number of boxes that are named.
@@ -81,6 +88,8 @@ class FinderConfig:
     offset: float = bounded(0.0, -100.0, 100.0)
     floor: float = bounded(0.1, 0.0, 1.0)
     named_floor: float = bounded(0.0, 0.0, 1.0)
+    fewest: int = bounded(0, 0, 400)
+    last_floor: float = bounded(0.05, 0.0, 1.0)
     overlap: float = bounded(0.65, 0.0, 1.0)
     same_label: float = bounded(0.45, 0.0, 1.0)
     most: int = bounded(40, 1, 400)
@@ -111,8 +120,9 @@ PHOTO = VisionConfig(
         backbone="photo",
         nodes="roi",
         roi_layers=("early", "middle", "last"),
-        photo_size=256,
+        photo_size=320,
         square=True,
+        mirror=True,
         roi_bins=3,
         surroundings=0.5,
     ),

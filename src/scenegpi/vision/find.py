@@ -22,7 +22,7 @@ from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.crops import clipped
-from scenegpi.vision.detect import Detections
+from scenegpi.vision.detect import Detections, Detector
 from scenegpi.vision.finder import corners
 from scenegpi.vision.labels import box_geometry
 from scenegpi.vision.model import VisionModel
@@ -39,13 +39,14 @@ class Finder:
     Args:
         vision: a vision model with a photo network.
         config: what is kept; by default as the model says.
+        also: a detector whose boxes are candidates, too; the label head names all of them.
     """
 
-    def __init__(self, vision: VisionModel, config: FinderConfig | None = None) -> None:
+    def __init__(self, vision: VisionModel, config: FinderConfig | None = None, also: Detector | None = None) -> None:
         network = vision.backbone
         if not isinstance(network, PhotoNetwork):
             raise OptionError("model.vision: a model without a photo network finds no boxes")
-        self.vision, self.network = vision, network
+        self.vision, self.network, self.also = vision, network, also
         self.config = config or vision.config.finder or FinderConfig()
         self.names: Sequence[str] = vision.vocabulary.objects
 
@@ -58,8 +59,11 @@ class Finder:
         try:
             with one_thread():
                 maps, scale = self.vision.extractor.photo_maps(Image.fromarray(photo))
-                boxes, sure = self._candidates(self.network.finder(maps))
+                boxes, sure = self._candidates(self.network.finder([each.picture(0) for each in maps]))
                 boxes = clipped(boxes * np.tile(size, 2), *size)
+                if self.also is not None:
+                    more = self.also.detect(photo)
+                    boxes, sure = np.concatenate([boxes, more.boxes]), np.concatenate([sure, more.scores])
                 kept = suppress(boxes, sure, np.zeros(len(boxes), dtype=np.int64), config.overlap)[: config.most]
                 boxes, sure = boxes[kept], sure[kept]
                 dist = self._names(maps, boxes, scale, size)
@@ -68,14 +72,15 @@ class Finder:
         label = dist.argmax(axis=1) if len(dist) else np.zeros(0, dtype=np.int64)
         score = sure * dist[np.arange(len(dist)), label]
         kept = suppress(boxes, score, label, config.same_label)
-        kept = kept[score[kept] >= config.named_floor]
+        kept = kept[worth_reporting(sure[kept], score[kept], config)]
         return Detections(boxes[kept], label[kept], score[kept], self.names, size, dist[kept])
 
     def _candidates(self, found: tuple[Tensor, Tensor]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The best ones above the floor: (K, 4) in fractions of the photo, and how sure they are (K,)."""
+        """The best ones above the lowest floor: (K, 4) in fractions of the photo, and how sure they are (K,)."""
         sure = (self.config.slope * found[1][0] + self.config.offset).sigmoid()
         best = sure.topk(min(CONSIDERED, len(sure)))
-        kept = best.indices[best.values >= self.config.floor]
+        least = min(self.config.floor, self.config.last_floor) if self.config.fewest else self.config.floor
+        kept = best.indices[best.values >= least]
         boxes = corners(found[0][0][kept]).clamp(0, 1)
         return boxes.double().cpu().numpy(), sure[kept].double().cpu().numpy()
 
@@ -90,3 +95,11 @@ class Finder:
         sizes = torch.tensor([size], dtype=torch.float64).expand(len(boxes), 2)
         geometry = box_geometry(torch.from_numpy(boxes), sizes).to(device)
         return vision.head.distribution(vision.extractor.roi_features(maps, rois), geometry).cpu().numpy()
+
+
+def worth_reporting(sure: NDArray[np.floating], score: NDArray[np.floating], config: FinderConfig) -> NDArray[np.int64]:
+    """Which boxes are reported, by the chance that there is something (N,) and that times P(label) (N,), best first."""
+    good = np.flatnonzero((sure >= config.floor) & (score >= config.named_floor))
+    if len(good) >= config.fewest:
+        return good
+    return np.flatnonzero(sure >= min(config.floor, config.last_floor))[: config.fewest]

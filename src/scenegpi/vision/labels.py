@@ -49,9 +49,15 @@ class LabelHead(nn.Module):
         self.register_buffer("temperature", torch.ones(()))
 
     def forward(self, features: Tensor, geometry: Tensor) -> Tensor:
-        """features ``(N, d)``, geometry ``(N, GEOMETRY_WIDTH)`` -> logits ``(N, C)``, the temperature not applied."""
-        x = standardised(features.float(), self.mean, 1 / self.spread)
-        return self.network(torch.cat([x, geometry], 1))
+        """features ``(N, d)``, geometry ``(N, GEOMETRY_WIDTH)`` -> logits ``(N, C)``, the temperature not applied.
+
+        Features ``(N, 2 d)`` are those of a box and of its mirror image; the logits are the mean of both.
+        """
+        width = self.mean.shape[0]
+        if features.shape[1] == width:
+            x = standardised(features.float(), self.mean, 1 / self.spread)
+            return self.network(torch.cat([x, geometry], 1))
+        return (self(features[:, :width], geometry) + self(features[:, width:], mirrored(geometry))) / 2
 
     def distribution(self, features: Tensor, geometry: Tensor) -> Tensor:
         """Calibrated probabilities ``(N, C)``."""

@@ -41,7 +41,7 @@ class VisionModel(nn.Module):
         super().__init__()
         self.config, self.vocabulary = config, vocabulary
         self.backbone = load_backbone(config.features.backbone)
-        width = BoxFeatureExtractor(config.features, self.backbone).width
+        width = BoxFeatureExtractor(config.features, self.backbone).view_width
         self.head = LabelHead(config.head, width, len(vocabulary.objects))
 
     @property
@@ -67,7 +67,7 @@ class VisionModel(nn.Module):
     @torch.inference_mode()
     def label_dist_of(self, features: Tensor, graph: SceneGraph) -> NDArray[np.float32]:
         """As `label_dist`, from box features ``(N, d)`` computed before."""
-        wanted = (len(graph), len(self.head.mean))
+        wanted = (len(graph), self.extractor.width)
         if features.shape != wanted:
             raise DataError(
                 "features", f"shape {tuple(features.shape)}, expected {wanted} for these boxes and this model"
