@@ -23,7 +23,7 @@ from scenegpi.features.entities import clamped_log
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import BaselineConfig
 from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
-from scenegpi.models.prior import STATISTICS, CountPrior, GivenPrior, PriorOutput
+from scenegpi.models.prior import STATISTICS, PriorOutput, make_prior
 
 CHUNK = 1 << 15
 """Pairs that are worked on at once where no gradient is wanted."""
@@ -62,11 +62,7 @@ class Baseline(nn.Module):
         super().__init__()
         self.config = config
         self.inputs = LayoutInputs()
-        self.prior: CountPrior | GivenPrior | None = None
-        if config.prior == "given":
-            self.prior = GivenPrior()
-        elif config.prior != "none":
-            self.prior = CountPrior(labels, 1 + predicates, config.prior, config.smoothing)
+        self.prior = make_prior(config, labels, predicates)
         self.label = nn.Parameter(torch.randn(labels, config.embedding) * 0.3)
         node = config.embedding + ENTITY_WIDTH
         self.network = PairNetwork(config, labels, predicates, node) if config.layers else None

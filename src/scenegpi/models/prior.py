@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
+from scenegpi.models.config import BaselineConfig
 
 ALL = slice(None)
 EPSILON = 1e-3
@@ -110,6 +111,15 @@ def own_counts(batch: SceneBatch, cells: Tensor, num_cells: int, classes: int) -
     rows = (group[batch.relation_edge], batch.relation_class)
     own.index_put_(rows, batch.relation_count.to(own.dtype), accumulate=True)
     return own[group]
+
+
+def make_prior(config: BaselineConfig, labels: int, predicates: int) -> CountPrior | GivenPrior | None:
+    """The prior that a model reads: counts of the training images, one that comes with each batch, or none."""
+    if config.prior == "none":
+        return None
+    return (
+        GivenPrior() if config.prior == "given" else CountPrior(labels, 1 + predicates, config.prior, config.smoothing)
+    )
 
 
 def _without(counts: Tensor, own: Tensor | None) -> Tensor:

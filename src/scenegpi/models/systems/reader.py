@@ -24,7 +24,7 @@ from scenegpi.features.entities import clamped_log
 from scenegpi.models.baseline import Baseline
 from scenegpi.models.config import BaselineConfig
 from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
-from scenegpi.models.prior import CountPrior, GivenPrior, PriorOutput
+from scenegpi.models.prior import CountPrior, GivenPrior, PriorOutput, make_prior
 from scenegpi.models.sgp import reverse_edges, scaled_log
 
 CHUNK = 1 << 15
@@ -72,11 +72,7 @@ class Reader(nn.Module):
         super().__init__()
         self.config = config
         self.inputs = LayoutInputs()
-        self.prior: CountPrior | GivenPrior | None = None
-        if config.prior == "given":
-            self.prior = GivenPrior()
-        elif config.prior != "none":
-            self.prior = CountPrior(labels, 1 + predicates, config.prior, config.smoothing)
+        self.prior = make_prior(config, labels, predicates)
         self.label = nn.Parameter(torch.randn(labels, config.embedding) * 0.3) if embed else None
         self.node_width, self.pair_width = ENTITY_WIDTH + (config.embedding if embed else 0), PAIR_INPUTS
 
