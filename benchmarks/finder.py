@@ -5,7 +5,7 @@
 Of the annotated boxes: the share that one of a photo's 5, 10, 20 best boxes overlaps by half (IoU >= 0.5, pixels
 inclusively), with any label, and with its own (a detector's names mapped to the data set's by the reviewed table).
 "boxes" is how many a finder reports at its own floor, "as used" the recall with those, at most 20. SGDet: relations of
-the model on the boxes that were found, graph constraint; annotations are incomplete, so all of these are lower bounds.
+the model on what is found above 0.01, graph constraint; annotations are incomplete, so all of these are lower bounds.
 Times are of `detect` alone, wall clock, on as many threads as torch takes by itself.
 """
 
@@ -97,10 +97,12 @@ def measure(
     return {"photos": len(data), "annotated boxes": total, **figures}
 
 
-def sgdet(model: SceneModel, name: str, data: Sequence[tuple[Path, SceneGraph]], title: str) -> dict[str, float]:
-    """R@20, 50, 100 of the model on what a finder reports as it is used."""
+def sgdet(
+    model: SceneModel, detector: Detector, data: Sequence[tuple[Path, SceneGraph]], title: str
+) -> dict[str, float]:
+    """R@20, 50, 100 of the model on the boxes of a finder."""
     options = PredictOptions(top=100, min_relation=0.0, informative=0.0, tidy=False)
-    predictor = Predictor(model, name, options)
+    predictor = Predictor(model, detector, options)
     plan = Plan(Protocol("sgdet", constraint="graph", data=title), model.vocabulary)
     state = RecallState(plan)
     for prediction, (_, truth) in zip(
@@ -143,7 +145,7 @@ def main() -> None:
         detector, used = lowered(name, model)
         found = measure(detector, used, data, dataset.vocabulary)
         if dataset.vocabulary == model.vocabulary:
-            found["SGDet"] = sgdet(model, name, data, options.data.name)
+            found["SGDet"] = sgdet(model, detector, data, options.data.name)
         report[name] = found
         print(name, found, flush=True)
     if options.json:

@@ -177,12 +177,16 @@ def _cross_fit(
 def _train(
     model: VisionModel, inputs: Tensor, geometry: Tensor, labels: Tensor, rows: Tensor, options: FitOptions
 ) -> None:
-    """In place. `inputs` are features ``(N, d)``, or crops ``(N, 3, S, S)`` if the backbone learns too."""
-    crops = inputs.dim() == 4
+    """In place. `inputs` are features ``(N, d)``, or crops ``(N, 3, S, S)`` if the backbone learns too.
+
+    Half of the steps see mirror images: of crops, or of boxes that were described with theirs, ``(N, 2 d)``.
+    """
+    crops, width = inputs.dim() == 4, model.head.mean.shape[0]
+    mirror = crops or inputs.shape[1] > width
     if crops:
         model.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     else:
-        model.head.measure(inputs[rows])
+        model.head.measure(inputs[rows, :width])
     decayed = [each for each in model.parameters() if each.dim() > 1]
     others = [each for each in model.parameters() if each.dim() <= 1]
     groups = [{"params": decayed, "weight_decay": options.weight_decay}, {"params": others, "weight_decay": 0.0}]
@@ -194,9 +198,12 @@ def _train(
     for _ in range(options.epochs):
         for chosen in rows[torch.randperm(len(rows))].split(options.batch):
             some, shape = inputs[chosen], geometry[chosen]
-            if crops and bool(torch.rand(()) < 0.5):
-                some, shape = some.flip(3), mirrored(shape)
-            features = model.extractor.crop_features(some) if crops else some
+            turned = mirror and bool(torch.rand(()) < 0.5)
+            shape = mirrored(shape) if turned else shape
+            if crops:
+                features = model.extractor.crop_features(some.flip(3) if turned else some)
+            else:
+                features = some[:, width:] if turned else some[:, :width]
             loss = F.cross_entropy(model.head(features, shape), labels[chosen])
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
