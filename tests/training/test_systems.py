@@ -78,3 +78,8 @@ def test_by_the_command_line(tmp_path):
     done = CliRunner().invoke(app, ["eval", "--model", str(run / "model"), "--data", str(path), "--task", "predcls"])
     assert done.exit_code == 0, done.output
     assert "in percent" in done.output
+    done = CliRunner().invoke(app, ["report", str(run), "--data", str(path), "--out", str(tmp_path / "report.html")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "motifs" in page
+    assert "R@50" in page
