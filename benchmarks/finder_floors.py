@@ -2,8 +2,10 @@
 
     python benchmarks/finder_floors.py --data VG150 --photos DIR [--validation 1291] [--model MODEL] [--limit N]
 
-For each floor of the finder, each number of boxes that are reported whatever the floors say, and each least score of a
-relation: how many triplets a photo gets, the share of graphs without any, and how many of the triplets meet the
+First, slope and offset that make of the finder's logits the chance that a box is annotated; where all boxes are listed,
+an image has 1.56 times as many (log 1.56 = 0.44 more). Then for each floor of the finder, each number of boxes that are
+reported whatever the floors say, and each least score of a relation: how many triplets a photo gets, the share of
+graphs without any, and how many of the triplets meet the
 annotations: both ends overlap a box of their label by half ("ends"), and their relation is annotated, too ("all").
 Annotations list a part of what is there, so these are lower bounds; they serve to compare floors, not to say how often
 a graph is right (benchmarks/judged.py).
@@ -18,11 +20,15 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
 
 from finder import photos_of
 from scenegpi.boxes import box_iou
 from scenegpi.data import open_dataset
 from scenegpi.graph import SceneGraph
+from scenegpi.metrics.calibration import fit_convex
 from scenegpi.models import load_model
 from scenegpi.prediction import PredictOptions, Predictor
 from scenegpi.prediction.finding import found_graph
@@ -31,6 +37,7 @@ from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.find import Finder, worth_reporting
 from scenegpi.vision.photos import open_photo
 
+LOWEST = 0.01
 FLOORS = (0.05, 0.15, 0.3)
 FEWEST = (0, 2, 3, 4)
 NAMED = (0.04, 0.1)
@@ -49,6 +56,22 @@ def met(graph: SceneGraph, truth: SceneGraph) -> tuple[int, int]:
         ends += bool(len(subjects) and len(objects))
         exact += any((int(a), int(b), p) in known for a in subjects for b in objects)
     return ends, exact
+
+
+def fitted(found: Sequence[SceneGraph], truths: Sequence[SceneGraph], config: FinderConfig) -> tuple[float, float]:
+    """Slope and offset that make of the finder's logits the chance that a box is annotated."""
+    sure = np.concatenate([np.asarray(graph.scores) for graph in found]).clip(1e-9, 1 - 1e-9)
+    logit = torch.from_numpy((np.log(sure / (1 - sure)) - config.offset) / config.slope)
+    pairs = zip(found, truths, strict=True)
+    met = [(box_iou(graph.boxes, truth.boxes) >= 0.5).any(1) for graph, truth in pairs]
+    target = torch.from_numpy(np.concatenate(met)).double()
+    image = torch.arange(len(found)).repeat_interleave(torch.tensor([len(graph) for graph in found]))
+
+    def loss(weights: Tensor) -> Tensor:
+        return F.binary_cross_entropy_with_logits(weights[0] * logit + weights[1], target, reduction="none")
+
+    slope, offset = fit_convex(loss, (config.slope, config.offset), image)
+    return slope, offset
 
 
 def row(found: Sequence[SceneGraph], truths: Sequence[SceneGraph], least: float) -> str:
@@ -77,13 +100,15 @@ def main() -> None:
     dataset = open_dataset(options.data, "val", images=options.photos, validation=options.validation)
     data = photos_of(dataset, options.limit)
     config = model.vision.config.finder or FinderConfig()
-    low = Finder(model.vision, replace(config, floor=min(FLOORS), named_floor=0.0, fewest=0))
+    low = Finder(model.vision, replace(config, floor=LOWEST, named_floor=0.0, fewest=0))
     seen = [found_graph(low.detect(open_photo(path)), model.vocabulary) for path, _ in watched(data, "photos")]
     # Photos may have another size than the image that boxes refer to.
     truths = [
         truth.replace(boxes=truth.boxes * ([g.width / truth.width, g.height / truth.height] * 2))
         for (_, truth), g in zip(data, seen, strict=True)
     ]
+    slope, offset = fitted(seen, truths, config)
+    print(f"the chance that a box is annotated: slope {slope:.3f}, offset {offset:.3f}\n", flush=True)
     predictor = Predictor(model, options=PredictOptions(min_relation=min(RELATIONS)))
     print("| floor | named | fewest | relation | triplets per photo | empty % | ends % | all % |")
     print("|---|---|---|---|---|---|---|---|")

@@ -16,6 +16,7 @@ from scenegpi.errors import GraphError
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models import PRESETS, build_model
 from scenegpi.prediction import Item, default_model
+from scenegpi.prediction.options import FOUND_RELATION, LAST_RELATION
 from scenegpi.vision.config import SMALL
 from scenegpi.vision.detect import finished
 
@@ -145,6 +146,25 @@ def test_one_score_ranks_and_is_cut(model):
     assert len(cut.relations) == (scores >= floor).sum()
     best = next(Predictor(model, options=replace(options, top=4)).stream([graph])).graph
     assert best.relations.tolist() == every.relations[:4].tolist()
+
+
+def test_found_boxes_keep_their_best_relation_below_the_floor(model):
+    graph = random_graphs((4,))[0].replace(relations=())
+    dist = np.random.default_rng(0).dirichlet(np.ones(len(VOCABULARY.objects)), 4)
+
+    def scores(sure, **options):
+        found = graph.replace(label_dist=dist, scores=np.full(4, sure), pairs=None, pair_dist=None)
+        predictor = Predictor(model, options=PredictOptions(informative=0.0, tidy=False, **options))
+        return [triplet.score for triplet in next(predictor.stream([found])).graph]
+
+    ranked = scores(1.0, min_relation=0.0)
+    assert len(ranked) == 12
+    for best in (1.1 * FOUND_RELATION, 0.9 * FOUND_RELATION, 1.1 * LAST_RELATION, 0.9 * LAST_RELATION):
+        sure = (best / ranked[0]) ** 0.5
+        wanted = [score * sure**2 for score in ranked if score * sure**2 >= FOUND_RELATION]
+        if best < FOUND_RELATION:
+            wanted = [best] if best >= LAST_RELATION else []
+        np.testing.assert_allclose(scores(sure), wanted, rtol=1e-4)
 
 
 def test_scoring_keeps_the_pairs_that_are_likelier_than_none(model):

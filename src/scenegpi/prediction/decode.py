@@ -12,7 +12,7 @@ from scenegpi.features.arrays import SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.prediction.model import Task
-from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION, PredictOptions
+from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION, LAST_RELATION, PredictOptions
 
 
 def decode(
@@ -48,9 +48,9 @@ def decode(
         local = (pairs[on] - starts[g]).astype(np.int32)
         fields: dict[str, Any] = {"label_dist": None, "pairs": None, "pair_dist": None}
         found = task == "sgcls" and graph.label_dist is not None and graph.scores is not None
-        least = options.min_relation
-        if least is None:
-            least = FOUND_RELATION if found else GIVEN_RELATION
+        least = last = options.min_relation
+        if least is None or last is None:
+            least, last = (FOUND_RELATION, LAST_RELATION) if found else (GIVEN_RELATION, GIVEN_RELATION)
         if task == "sgcls":
             fields |= {"labels": label[at], "scores": label_score[at] * (graph.scores if found else 1.0)}
         if options.distributions:
@@ -59,12 +59,14 @@ def decode(
         ranked = score[on]
         if scores is not None:
             ranked = ranked * scores[local[:, 0]] * scores[local[:, 1]]
-        kept = np.flatnonzero(sure[on] if options.top is None else ranked >= least)
+        kept = np.flatnonzero(sure[on] if options.top is None else ranked >= last)
         kept = kept[np.argsort(-ranked[kept], kind="stable")]
         if options.tidy:
             labels = fields.get("labels", graph.labels)
             kept = _tidy(kept, local, best[on], labels, counts)
-        kept = kept[: options.top]
+        if options.top is not None:
+            good = int((ranked[kept] >= least).sum())
+            kept = kept[: min(max(good, 1), options.top)]
         fields["relations"] = np.column_stack([local[kept], best[on][kept]])
         fields["relation_scores"] = score[on][kept]
         yield graph.with_fields(**fields)

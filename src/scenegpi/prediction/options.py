@@ -10,6 +10,7 @@ from scenegpi.words.label_map import THRESHOLD
 
 GIVEN_RELATION = 0.1
 FOUND_RELATION = 0.01
+LAST_RELATION = 0.002
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class PredictOptions:
             likelier than "no relation".
         min_relation: and only those with at least this score, P(subject) P(object) P(predicate); by default
             `GIVEN_RELATION`, and `FOUND_RELATION` between boxes that were found, whose scores hold the chance that
-            there is something at all.
+            there is something at all; of these the best one is kept if it reaches `LAST_RELATION`, so that hardly any
+            photo has an empty graph.
         similarity: least cosine for a match by word vectors (see LabelMap); above 1 nothing is guessed.
         informative: from 0 to 1, how much rare predicates are preferred to common ones (see `models.relation_counts`).
         tidy: of the two directions of a pair keep the better one ("man has head", not "head of man" as well), and leave
