@@ -14,16 +14,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
 
 from scenegpi.boxes import suppress
 from scenegpi.errors import OptionError
 from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.config import FinderConfig
-from scenegpi.vision.crops import clipped
+from scenegpi.vision.crops import clipped, stretch
 from scenegpi.vision.detect import Detections, Detector
-from scenegpi.vision.finder import corners
+from scenegpi.vision.finder import Candidates, corners
 from scenegpi.vision.labels import box_geometry
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
@@ -58,8 +57,9 @@ class Finder:
         self.vision.eval()
         try:
             with one_thread():
-                maps, scale = self.vision.extractor.photo_maps(Image.fromarray(photo))
-                boxes, sure = self._candidates(self.network.finder([each.picture(0) for each in maps]))
+                image = Image.fromarray(photo)
+                maps, scale = self.vision.extractor.photo_maps(image)
+                boxes, sure = self._candidates(self._look(image, maps))
                 boxes = clipped(boxes * np.tile(size, 2), *size)
                 if self.also is not None:
                     more = self.also.detect(photo)
@@ -75,13 +75,21 @@ class Finder:
         kept = kept[worth_reporting(sure[kept], score[kept], config)]
         return Detections(boxes[kept], label[kept], score[kept], self.names, size, dist[kept])
 
-    def _candidates(self, found: tuple[Tensor, Tensor]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _look(self, photo: Image.Image, maps: list[FeatureMap]) -> Candidates:
+        """What the finder says of the photo, at its own size, or from the maps that boxes are named by."""
+        side = self.config.size
+        if side is None or side == self.vision.config.features.photo_size:
+            return self.network.finder([each.picture(0) for each in maps])
+        pixels = stretch(photo, side)[0][None].to(self.vision.head.mean.device)
+        return self.network.finder(self.network.features(pixels))
+
+    def _candidates(self, found: Candidates) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The best ones above the lowest floor: (K, 4) in fractions of the photo, and how sure they are (K,)."""
-        sure = (self.config.slope * found[1][0] + self.config.offset).sigmoid()
+        sure = (self.config.slope * found.logits[0] + self.config.offset).sigmoid()
         best = sure.topk(min(CONSIDERED, len(sure)))
         least = min(self.config.floor, self.config.last_floor) if self.config.fewest else self.config.floor
         kept = best.indices[best.values >= least]
-        boxes = corners(found[0][0][kept]).clamp(0, 1)
+        boxes = corners(found.boxes[0][kept]).clamp(0, 1)
         return boxes.double().cpu().numpy(), sure[kept].double().cpu().numpy()
 
     def _names(
