@@ -77,7 +77,7 @@ def test_a_folder_is_exported_once(tmp_path, monkeypatch, file):
     monkeypatch.setenv("SCENEGPI_CACHE", str(tmp_path / "cache"))
     save_model(cases.model(NAME), tmp_path / "model")
     made = []
-    monkeypatch.setattr("scenegpi.onnx.export.layout_bytes", lambda model: made.append(model) or file.read_bytes())
+    monkeypatch.setattr("scenegpi.onnx.export.model_bytes", lambda model: made.append(model) or file.read_bytes())
     first = exported_file(tmp_path / "model")
     assert exported_file(tmp_path / "model") == first
     assert len(made) == 1

@@ -8,7 +8,7 @@ from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import shipped_models
 from scenegpi.prediction.defaults import PHOTO
-from scenegpi.prediction.model import Model
+from scenegpi.prediction.model import Model, open_model
 from scenegpi.vision.detect import DETECTORS, Detections, Detector, check_detector, load_detector
 from scenegpi.vocabulary import Vocabulary
 
@@ -20,16 +20,10 @@ def load_finder(name: str | None, model: Model) -> Detector:
     """A finder by its name in FINDERS; OWN, the default, is the model's, or that of the shipped photo model."""
     if name not in (None, OWN):
         return load_detector(name)
-    from scenegpi.models.checkpoint import load_model
-    from scenegpi.vision.find import Finder
-    from scenegpi.vision.network import PhotoNetwork
-
-    vision = model.vision
-    if vision is None or not isinstance(vision.backbone, PhotoNetwork):
-        vision = load_model(PHOTO).vision
-    if vision is None:
-        raise DataError(PHOTO, "has no vision model")
-    return Finder(vision)
+    found = model.finder or open_model(PHOTO, model.backend).finder
+    if found is None:
+        raise DataError(PHOTO, "has no photo network")
+    return found
 
 
 def check_finder(name: str | None) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
@@ -24,7 +23,6 @@ from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.crops import clipped
 from scenegpi.vision.detect import Detections
 from scenegpi.vision.finder import corners
-from scenegpi.vision.labels import box_geometry
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vision.photos import Photo
@@ -58,11 +56,12 @@ class Finder:
         try:
             with one_thread():
                 maps, scale = self.vision.extractor.photo_maps(Image.fromarray(photo))
-                boxes, sure = self._candidates(self.network.finder(maps))
-                boxes = clipped(boxes * np.tile(size, 2), *size)
+                extent = torch.tensor(size, dtype=torch.float64)
+                found = self.candidates(maps, extent)
+                boxes, sure = (each[found[1] >= config.floor].double().cpu().numpy() for each in found)
                 kept = suppress(boxes, sure, np.zeros(len(boxes), dtype=np.int64), config.overlap)[: config.most]
                 boxes, sure = boxes[kept], sure[kept]
-                dist = self._names(maps, boxes, scale, size)
+                dist = self.label_dist(maps, torch.from_numpy(boxes), extent, extent.new_tensor(scale)).cpu().numpy()
         finally:
             self.vision.train(training)
         label = dist.argmax(axis=1) if len(dist) else np.zeros(0, dtype=np.int64)
@@ -71,22 +70,15 @@ class Finder:
         kept = kept[score[kept] >= config.named_floor]
         return Detections(boxes[kept], label[kept], score[kept], self.names, size, dist[kept])
 
-    def _candidates(self, found: tuple[Tensor, Tensor]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The best ones above the floor: (K, 4) in fractions of the photo, and how sure they are (K,)."""
-        sure = (self.config.slope * found[1][0] + self.config.offset).sigmoid()
-        best = sure.topk(min(CONSIDERED, len(sure)))
-        kept = best.indices[best.values >= self.config.floor]
-        boxes = corners(found[0][0][kept]).clamp(0, 1)
-        return boxes.double().cpu().numpy(), sure[kept].double().cpu().numpy()
+    def candidates(self, maps: Sequence[FeatureMap], size: Tensor) -> tuple[Tensor, Tensor]:
+        """The best ones, best first: (K, 4) in pixels of a photo of width and height `size`, and how sure they are."""
+        found = self.network.finder(maps)
+        sure = (self.config.slope * found.logits[0] + self.config.offset).sigmoid()
+        best = sure.topk(min(CONSIDERED, sure.shape[0]))
+        boxes = corners(found.boxes[0][best.indices]).clamp(0, 1).double().cpu()
+        return clipped(boxes * size.repeat(2), size), best.values
 
-    def _names(
-        self, maps: list[FeatureMap], boxes: NDArray[np.float64], scale: tuple[float, float], size: tuple[int, int]
-    ) -> NDArray[np.float32]:
-        """P(label) of each box: (N, C)."""
-        if not len(boxes):
-            return np.zeros((0, len(self.names)), dtype=np.float32)
-        vision, device = self.vision, self.vision.head.mean.device
-        rois = torch.from_numpy(boxes * np.array(scale * 2)).to(device)
-        sizes = torch.tensor([size], dtype=torch.float64).expand(len(boxes), 2)
-        geometry = box_geometry(torch.from_numpy(boxes), sizes).to(device)
-        return vision.head.distribution(vision.extractor.roi_features(maps, rois), geometry).cpu().numpy()
+    def label_dist(self, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:
+        """P(label) of each box, ``(N, C)``, from the maps of the photo, which show it at this scale (2,)."""
+        rois = (boxes * scale.repeat(2)).to(self.vision.head.mean.device)
+        return self.vision.distribution(self.vision.extractor.roi_features(maps, rois), boxes, size)
