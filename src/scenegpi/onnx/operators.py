@@ -19,18 +19,18 @@ from scenegpi.vision import crops
 
 @torch.library.custom_op("scenegpi::stretch", mutates_args=())
 def stretch(image: Tensor, low: Tensor, size: Tensor, side: int) -> Tensor:
-    """A part of a photo as a square: image (H, W, 3) bytes -> (side, side, 3) int32, from 0 to 255.
+    """A part of a photo as a square: image (H, W, 3) bytes -> (3, side, side) int32, from 0 to 255.
 
     low, size (2,): its left upper corner, and its width and height, in whole pixels.
     """
     (x, y), (width, height) = low.tolist(), size.tolist()
     part = np.ascontiguousarray(image.numpy()[y : y + height, x : x + width])
-    return crops.stretch(Image.fromarray(part), side)[0].permute(1, 2, 0).int().contiguous()
+    return crops.stretch(Image.fromarray(part), side)[0].int().contiguous()
 
 
 @stretch.register_fake
 def _(image: Tensor, low: Tensor, size: Tensor, side: int) -> Tensor:
-    return image.new_empty((side, side, 3), dtype=torch.int32)
+    return image.new_empty((3, side, side), dtype=torch.int32)
 
 
 @torch.library.custom_op("scenegpi::cut_out", mutates_args=())
@@ -79,7 +79,9 @@ def _suppress(boxes: Any, scores: Any, iou: float, most: int) -> Any:
     from onnxscript import opset18
 
     op: Any = opset18
-    whole = op.Cast(op.Add(boxes, op.CastLike(op.Constant(value_floats=[0.0, 0.0, 1.0, 1.0]), boxes)), to=TensorProto.FLOAT)
+    whole = op.Cast(
+        op.Add(boxes, op.CastLike(op.Constant(value_floats=[0.0, 0.0, 1.0, 1.0]), boxes)), to=TensorProto.FLOAT
+    )
     zero = op.Constant(value_ints=[0])
     selected = op.NonMaxSuppression(
         op.Unsqueeze(whole, zero),

@@ -67,7 +67,7 @@ class FinderModule(nn.Module):
         return self.found(stretched(image, self.vision.config.features.photo_size), photo_size(image))
 
     def found(self, square: Tensor, size: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The same for a photo that was resized already, ``(S, S, 3)``, from this width and height."""
+        """The same for a photo that was resized already, ``(3, S, S)``, from this width and height."""
         finder, config = self.finder, self.finder.config
         maps = photo_maps(self.vision, square)
         boxes, sure = finder.candidates(maps, size)
@@ -108,13 +108,13 @@ def photo_size(image: Tensor) -> Tensor:
 
 
 def stretched(image: Tensor, side: int) -> Tensor:
-    """A whole photo (H, W, 3) -> (side, side, 3)."""
+    """A whole photo (H, W, 3) -> (3, side, side)."""
     return stretch(image, torch.zeros(2, dtype=torch.long), photo_size(image).long(), side)
 
 
 def photo_maps(vision: VisionModel, square: Tensor) -> list[FeatureMap]:
-    """The maps of a photo that was resized, (S, S, 3)."""
-    return vision.backbone.features(square.permute(2, 0, 1)[None].float(), vision.config.features.roi_layers)
+    """The maps of a photo that was resized, (3, S, S)."""
+    return vision.backbone.features(square[None].float(), vision.config.features.roi_layers)
 
 
 def related(layout: LayoutModule, boxes: Tensor, size: Tensor, dist: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -24,29 +24,30 @@ GAP = 3
 
 
 class _Axis(NamedTuple):
-    """One side of the part that is resized, as numbers (): all int64."""
+    """One side of the part that is resized, as numbers () of int64: its pixels, the first of them, by what they are
+    divided and how many that gives; pixels of the whole photo, and how far apart they are in it."""
 
     size: Any
     low: Any
     factor: Any
     reduced: Any
+    whole: Any
     stride: Any
 
 
 def stretch(image: Any, low: Any, size: Any, side: int) -> Any:
-    """A part of a photo as a square: image (H, W, 3) bytes -> (side, side, 3) int32, from 0 to 255.
+    """A part of a photo as a square: image (H, W, 3) bytes -> (3, side, side) int32, from 0 to 255.
 
     low, size (2,) int64: its left upper corner, and its width and height.
     """
     factor = op.Max(op.Div(size, _ints(GAP * side)), _ints(1))
     turned, a, b = _axes(image, low, size, factor, side)
     taps, weights = _taps(a, side)
-    mixed = op.Mul(op.Gather(_reduced(image, a, b), taps, axis=1), op.Unsqueeze(weights, _ints(2)))
-    mixed = _int(_rounded(op.ReduceSum(mixed, _ints(2), keepdims=0)))
+    mixed = op.ReduceSum(op.Mul(op.Gather(_reduced(image, a, b), taps, axis=2), weights), _ints(3), keepdims=0)
     taps, weights = _taps(b, side)
-    mixed = op.Mul(op.Gather(mixed, taps, axis=0), op.Unsqueeze(weights, _ints(2, 3)))
-    mixed = _int(_rounded(op.ReduceSum(mixed, _ints(1), keepdims=0)))
-    return op.Where(turned, op.Transpose(mixed, perm=[1, 0, 2]), mixed)
+    mixed = op.Mul(op.Gather(_int(_rounded(mixed)), taps, axis=1), op.Unsqueeze(weights, _ints(2)))
+    mixed = _int(_rounded(op.ReduceSum(mixed, _ints(2), keepdims=0)))
+    return op.Where(turned, op.Transpose(mixed, perm=[0, 2, 1]), mixed)
 
 
 def cut_out(image: Any, boxes: Any, side: int) -> Any:
@@ -54,14 +55,14 @@ def cut_out(image: Any, boxes: Any, side: int) -> Any:
 
     Equal to Pillow's crops of boxes with sides below 6 `side`.
     """
-    shape = op.Shape(image)
-    size = op.Gather(shape, _ints(1, 0))
+    size = op.Gather(op.Shape(image), _ints(1, 0))
     turned, a, b = _axes(image, _ints(0, 0), size, _ints(1, 1), side)
-    pixels = _double(_reduced(image, a, b))  # (B, A, 3)
+    pixels = _double(_reduced(image, a, b))  # (3, B, A)
     corners = op.Gather(boxes, op.Where(turned, _ints(1, 0, 3, 2), _ints(0, 1, 2, 3)), axis=1)
     count, rows, three, wide = op.Shape(boxes, start=0, end=1), _vector(b.size), _ints(3), _ints(side)
-    across = op.Reshape(_every(a, corners, 0, side), op.Concat(op.Mul(count, wide), _vector(a.size), axis=0), allowzero=1)
-    lines = op.Reshape(op.Transpose(pixels, perm=[1, 0, 2]), op.Concat(_vector(a.size), op.Mul(rows, three), axis=0))
+    across = _every(a, corners, 0, side)
+    across = op.Reshape(across, op.Concat(op.Mul(count, wide), _vector(a.size), axis=0), allowzero=1)
+    lines = op.Reshape(op.Transpose(pixels, perm=[2, 1, 0]), op.Concat(_vector(a.size), op.Mul(rows, three), axis=0))
     mixed = _rounded(op.MatMul(across, lines))
     mixed = op.Reshape(mixed, op.Concat(count, wide, rows, three, axis=0), allowzero=1)
     mixed = op.Transpose(mixed, perm=[0, 2, 1, 3])
@@ -79,36 +80,39 @@ def _axes(image: Any, low: Any, size: Any, factor: Any, side: int) -> tuple[Any,
     extra = op.Sub(height, _number(side))
     less = op.Less(op.Mul(op.Sub(width, _number(side)), _number(2)), extra)
     turned = op.And(op.Greater(extra, _number(0)), less)
-    stride = op.Concat(_ints(1), op.Shape(image, start=1, end=2), axis=0)
+    whole = op.Gather(op.Shape(image), _ints(1, 0))
+    stride = op.Concat(_ints(1), op.Add(op.Gather(whole, _ints(0)), _ints(1)), axis=0)
     order = op.Where(turned, _ints(1, 0), _ints(0, 1))
-    sides = [op.Gather(each, order) for each in (size, low, factor, reduced, stride)]
+    sides = [op.Gather(each, order) for each in (size, low, factor, reduced, whole, stride)]
     a, b = (_Axis(*(op.Gather(each, _number(k)) for each in sides)) for k in range(2))
     return turned, a, b
 
 
 def _reduced(image: Any, a: _Axis, b: _Axis) -> Any:
-    """Means of blocks of the part, (B, A, 3) int32; the last ones of a row or column may be smaller."""
-    flat = op.Reshape(image, _ints(-1, 3))
-    flat = op.Concat(flat, op.CastLike(_constant(np.zeros((1, 3), dtype=np.uint8)), flat), axis=0)
-    nothing = op.Sub(op.Shape(flat, start=0, end=1), _ints(1))
-    (at_a, in_a), (at_b, in_b) = _blocks(a), _blocks(b)
+    """Means of blocks of the part, (3, B, A) int32; the last ones of a row or column may be smaller."""
+    padded = op.Pad(op.Transpose(image, perm=[2, 0, 1]), _ints(0, 0, 0, 0, 1, 1))  # zeros: past the end
+    flat = op.Reshape(padded, _ints(3, -1))
+    at_a, count_a = _blocks(a)
+    at_b, count_b = _blocks(b)
     place = op.Add(op.Unsqueeze(at_b, _ints(2, 3)), at_a)  # (B, f, A, f)
-    place = op.Where(op.And(op.Unsqueeze(in_b, _ints(2, 3)), in_a), place, nothing)
-    total = _double(op.ReduceSum(_int(op.Gather(flat, place)), _ints(1, 3), keepdims=0))
-    count = op.Mul(
-        op.ReduceSum(_double(in_b), _ints(1), keepdims=1), op.Squeeze(op.ReduceSum(_double(in_a), _ints(1)), _ints(1))
-    )
-    count = op.Unsqueeze(count, _ints(2))
+    total = _double(op.ReduceSum(_int(op.Gather(flat, place, axis=1)), _ints(2, 4), keepdims=0))
+    # All blocks but the last of a side are alike, so two rows tell how many pixels there are in each.
+    last = op.Equal(op.Range(_number(0), b.reduced, _number(1)), op.Sub(b.reduced, _number(1)))
+    ends = op.Gather(count_b, op.Concat(_ints(0), _vector(op.Sub(b.reduced, _number(1))), axis=0))
+    count = op.Mul(op.Unsqueeze(ends, _ints(1)), count_a)  # (2, A)
     share = op.Mul(op.Floor(op.Div(_real(2.0**24), count)), _real(2.0**-24))
     half = op.Floor(op.Mul(count, _real(0.5)))
-    return _int(op.Floor(op.Mul(op.Add(total, half), share)))
+    row = op.Cast(last, to=TensorProto.INT64)
+    return _int(op.Floor(op.Mul(op.Add(total, op.Gather(half, row)), op.Gather(share, row))))
 
 
 def _blocks(axis: _Axis) -> tuple[Any, Any]:
-    """Offsets of the pixels of each block, and whether they are there: both (reduced, factor)."""
+    """Offsets of the pixels of each block, (reduced, factor), and how many there are (reduced,)."""
     first = op.Mul(op.Range(_number(0), axis.reduced, _number(1)), axis.factor)
-    number = op.Add(op.Unsqueeze(first, _ints(1)), op.Range(_number(0), axis.factor, _number(1)))
-    return op.Mul(op.Add(number, axis.low), axis.stride), op.Less(number, axis.size)
+    pixel = op.Add(op.Unsqueeze(first, _ints(1)), op.Range(_number(0), axis.factor, _number(1)))
+    there = op.Less(pixel, axis.size)
+    place = op.Where(there, op.Add(pixel, axis.low), axis.whole)
+    return op.Mul(place, axis.stride), op.ReduceSum(_double(there), _ints(1), keepdims=0)
 
 
 def _taps(axis: _Axis, side: int) -> tuple[Any, Any]:

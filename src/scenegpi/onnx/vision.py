@@ -1,4 +1,4 @@
-"""The vision part of a photo model, exported: what a `Predictor` asks of it, without torch. Loaded when first needed."""
+"""The vision part of a photo model, exported: what a `Predictor` asks of it, without torch; loaded when needed."""
 
 from __future__ import annotations
 
