@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from scenegpi.boxes import box_iou
 from scenegpi.data import Dataset, open_dataset
@@ -49,7 +50,7 @@ def lowered(name: str, model: SceneModel) -> tuple[Detector, Callable[[Detection
 
         def used(d: Detections) -> np.ndarray:
             sure = d.scores / np.maximum(np.asarray(d.label_dist).max(axis=1, initial=0.0), 1e-9)
-            return worth_reporting(sure, d.scores, own)
+            return np.flatnonzero(worth_reporting(torch.from_numpy(sure), torch.from_numpy(d.scores), own).numpy())
 
         return Finder(found.vision, replace(own, floor=LOW, named_floor=0.0, fewest=0), found.also), used
     floor, found.floor = found.floor, LOW

@@ -117,7 +117,9 @@ def main() -> None:
         graphs = []
         for graph in seen:
             sure, dist = np.asarray(graph.scores), np.asarray(graph.label_dist)
-            graphs.append(graph.subset(worth_reporting(sure, sure * dist.max(axis=1, initial=0.0), floors)))
+            chance = torch.from_numpy(sure * dist.max(axis=1, initial=0.0))
+            worth = worth_reporting(torch.from_numpy(sure), chance, floors)
+            graphs.append(graph.subset(np.flatnonzero(worth.numpy())))
         found = [each.graph for each in predictor.stream(graphs) if each.graph is not None]
         for least in RELATIONS:
             print(f"| {floor} | {named} | {fewest} | {least} | {row(found, truths, least)} |", flush=True)

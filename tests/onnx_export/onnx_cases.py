@@ -13,7 +13,7 @@ from scenegpi.features.arrays import SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.models import BaselineConfig, ModelConfig, SceneModel, build_model
 from scenegpi.models.calibration import Calibration, Calibrations
-from scenegpi.onnx.export import layout_bytes
+from scenegpi.onnx.export import model_bytes
 from scenegpi.onnx.runtime import OnnxModel
 
 for package in ("onnx", "onnxscript", "onnxruntime"):
@@ -37,7 +37,7 @@ def model(name: str) -> SceneModel:
 
 @cache
 def exported_bytes(name: str) -> bytes:
-    return layout_bytes(model(name))
+    return model_bytes(model(name))
 
 
 @cache

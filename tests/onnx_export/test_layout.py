@@ -67,6 +67,6 @@ def test_the_file_says_what_it_is():
 def test_a_model_in_training_goes_on_training(monkeypatch):
     monkeypatch.setattr("scenegpi.onnx.export.onnx_bytes", lambda module, *_: module.eval() and b"")
     model = cases.small_model("baseline").train()
-    cases.layout_bytes(model)
+    cases.model_bytes(model)
     assert model.training
     assert model.network.training

@@ -77,10 +77,10 @@ def test_a_folder_is_exported_once(tmp_path, monkeypatch, file):
     monkeypatch.setenv("SCENEGPI_CACHE", str(tmp_path / "cache"))
     save_model(cases.model(NAME), tmp_path / "model")
     made = []
-    monkeypatch.setattr("scenegpi.onnx.export.layout_bytes", lambda model: made.append(model) or file.read_bytes())
+    monkeypatch.setattr("scenegpi.onnx.export.model_bytes", lambda model, form: made.append(form) or file.read_bytes())
     first = exported_file(tmp_path / "model")
     assert exported_file(tmp_path / "model") == first
-    assert len(made) == 1
+    assert made == ["layout"]
     assert Predictor(tmp_path / "model", backend="onnx").model.vocabulary == VOCABULARY
     other = cases.small_model(NAME, seed=1)
     save_model(other, tmp_path / "model", overwrite=True)

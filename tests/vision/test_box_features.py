@@ -96,7 +96,7 @@ def test_boxes_anywhere_give_finite_features_and_crops_inside_the_photo(seed, he
     corners[0] = [10, 10, 10, 10]  # no area
     corners[1] = [-50, -50, -20, -20]  # wholly outside
     corners[2] = [0, 0, 1e7, 1e7]
-    inside = clipped(corners, width, height)
+    inside = clipped(torch.from_numpy(corners), torch.tensor([width, height])).numpy()
     assert (inside >= 0).all()
     assert (inside <= [width, height] * 2).all()
     assert (inside[:, 2:] - inside[:, :2] >= np.minimum([width, height], 2) - 1e-9).all()
@@ -106,7 +106,7 @@ def test_boxes_anywhere_give_finite_features_and_crops_inside_the_photo(seed, he
 
 def test_crops_show_the_box():
     photo, graph = colour_scene(3)
-    crops = cut_crops(Image.fromarray(photo), graph.boxes, 32)
+    crops = cut_crops(Image.fromarray(photo), torch.tensor(graph.boxes), 32)
     assert crops.shape == (len(graph), 3, 32, 32)
     for crop, box in zip(crops, graph.boxes.astype(int), strict=True):
         patch = photo[box[1] : box[3], box[0] : box[2]]
@@ -114,7 +114,7 @@ def test_crops_show_the_box():
 
 
 def test_margin_by_hand():
-    assert with_margin(np.array([[10.0, 20, 30, 24]]), 0.5).tolist() == [[0, 18, 40, 26]]
+    assert with_margin(torch.tensor([[10.0, 20, 30, 24]]), 0.5).tolist() == [[0, 18, 40, 26]]
 
 
 def test_the_whole_photo_keeps_its_shape():

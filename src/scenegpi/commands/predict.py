@@ -245,11 +245,12 @@ def _default_model(inputs: Inputs, console: Console) -> str:
 
 def _export_once(model: str, console: Console) -> None:
     """Before any work: an export takes some seconds, and workers must not all do it."""
-    from scenegpi.onnx.exported import exported_file, is_exported
+    from scenegpi.onnx.exported import exported_file, forms, is_exported
 
     if not is_exported(model):
         with console.status(f"exporting {model} for onnxruntime; this is done once"):
-            exported_file(model)
+            for form in forms(model):
+                exported_file(model, form)
 
 
 def _check_shards(formats: tuple[str, ...]) -> None:

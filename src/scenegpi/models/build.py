@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import Literal
 
 import numpy as np
 import torch
@@ -26,7 +27,9 @@ from scenegpi.models.sgp import SGP
 from scenegpi.models.systems.build import build_system
 from scenegpi.models.systems.system import System
 from scenegpi.threads import one_thread
+from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel
+from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.tables import label_table, predicate_table
 from scenegpi.words.vectors import WordVectors
@@ -49,6 +52,8 @@ class SceneModel(nn.Module):
     the last logits into calibrated probabilities, and is neutral until it is fitted. `trained_on` is a fingerprint of
     the training images, or None where nobody took it.
     """
+
+    backend: Literal["torch"] = "torch"
 
     def __init__(
         self,
@@ -76,6 +81,12 @@ class SceneModel(nn.Module):
     def prior(self) -> CountPrior | GivenPrior | None:
         """What it knows about pairs of labels beforehand."""
         return self._front.prior
+
+    @property
+    def finder(self) -> Finder | None:
+        """Finds boxes in photos, where it has a photo network of its own."""
+        own = self.vision is not None and isinstance(self.vision.backbone, PhotoNetwork)
+        return Finder(self.vision) if self.vision is not None and own else None
 
     @property
     def device(self) -> torch.device:

@@ -15,21 +15,30 @@ from scenegpi.files import whole_file
 from scenegpi.gpi import GPILayer, Recurrent, complete_edges
 from scenegpi.models.build import SceneModel
 from scenegpi.models.checkpoint import load_model
-from scenegpi.onnx.format import LAYOUT
+from scenegpi.onnx.contract import SIDE, SggBenchmarkModule, class_names
+from scenegpi.onnx.format import FORMS, Form
 from scenegpi.onnx.modules import LayerModule, LayoutModule, RecurrentModule
+from scenegpi.onnx.photo import FinderModule, FindModule, PhotoModule, VisionModule, vision_of
 from scenegpi.onnx.program import OPSET, onnx_bytes
 from scenegpi.options import plain
 
 Inputs = dict[str, tuple[Tensor, Mapping[int, str]]]
 Shapes = dict[str, Sequence[str | int]]
+DEPENDENT = ("motifs", "transformer", "vctree", "pixel2graph")
+"""Systems that walk sequences or trees, or fill grids, of a length that the boxes decide: no one program is theirs."""
 _SIZES = (3, 4)
 """Boxes of the images that a program is traced with; any other numbers give the same program."""
 
 
-def export_model(model: SceneModel | str | Path, path: str | Path, overwrite: bool = False) -> Path:
-    """Writes a layout model (a loaded one, a folder, or a name that ships) as one file; see docs/onnx.md."""
+def export_model(
+    model: SceneModel | str | Path, path: str | Path, form: Form = "layout", overwrite: bool = False
+) -> Path:
+    """Writes a model (a loaded one, a folder, or a name that ships) as one file; `form` is what it reads.
+
+    "layout": boxes and labels; "photo": a photo and boxes; "find": a photo; see docs/onnx.md.
+    """
     with whole_file(Path(path), overwrite) as part:
-        part.write_bytes(layout_bytes(model if isinstance(model, SceneModel) else load_model(model)))
+        part.write_bytes(model_bytes(model if isinstance(model, SceneModel) else load_model(model), form))
     return Path(path)
 
 
@@ -47,39 +56,71 @@ def export_layer(layer: GPILayer | Recurrent, path: str | Path, overwrite: bool 
     return Path(path)
 
 
-def layout_bytes(model: SceneModel) -> bytes:
-    """The file of a layout model: boxes, sizes and label distributions in, distributions out."""
+def model_bytes(model: SceneModel, form: Form = "layout") -> bytes:
+    """The file of a model."""
     if model.device.type != "cpu":
         raise DataError("export", "the model must be on the CPU")
-    vocabulary = model.vocabulary
-    labels, classes = len(vocabulary.objects), 1 + len(vocabulary.predicates)
-    counts = torch.tensor(_SIZES)
+    if model.config.system in DEPENDENT:
+        raise DataError("export", f"{model.config.system}: its steps depend on the boxes, so it cannot be exported")
+    known = model.relation_counts
+    metadata = {
+        "scenegpi": FORMS[form],
+        "scenegpi_version": __version__,
+        "opset": str(OPSET),
+        "vocabulary": _json(model.vocabulary.to_dict()),
+        "calibration": _json(plain(model.calibration)),
+        "relation_counts": _json(None if known is None else known.to_dict()),
+    }
+    if form == "sgg-benchmark":
+        metadata |= class_names(model.vocabulary)
+    training = model.training
+    try:
+        module = _module(model, form)
+        return onnx_bytes(module, _inputs(model, form), _outputs(model, form), metadata)
+    finally:
+        model.train(training)
+
+
+def _module(model: SceneModel, form: Form) -> nn.Module:
+    if form == "layout":
+        return LayoutModule(model)
+    if form == "vision":
+        return VisionModule(vision_of(model))
+    if form == "finder":
+        return FinderModule(vision_of(model))
+    return {"photo": PhotoModule, "find": FindModule, "sgg-benchmark": SggBenchmarkModule}[form](model)
+
+
+def _inputs(model: SceneModel, form: Form) -> Inputs:
     n, e = sum(_SIZES), sum(k * (k - 1) for k in _SIZES)
     corner = torch.rand(n, 2, dtype=torch.float64)
+    boxes = (torch.cat([corner, corner + 1], 1), {0: "boxes"})
+    if form == "sgg-benchmark":
+        return {"images": (torch.rand(1, 3, SIDE, SIDE), {})}
+    if form != "layout":
+        image = (torch.zeros(50, 60, 3, dtype=torch.uint8), {0: "height", 1: "width"})
+        return {"image": image} | ({"boxes": boxes} if form in ("photo", "vision") else {})
+    labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
     inputs: Inputs = {
-        "boxes": (torch.cat([corner, corner + 1], 1), {0: "boxes"}),
+        "boxes": boxes,
         "sizes": (torch.full((len(_SIZES), 2), 2.0, dtype=torch.float64), {0: "images"}),
         "label_dist": (torch.full((n, labels), 1 / labels), {0: "boxes"}),
-        "counts": (counts, {0: "images"}),
+        "counts": (torch.tensor(_SIZES), {0: "images"}),
         "labels_given": (torch.tensor(True), {}),
     }
     if model.config.baseline.prior == "given":
         inputs["pair_dist"] = (torch.full((e, classes), 1 / classes), {0: "pairs"})
-    outputs: Shapes = {"labels": ("boxes", labels), "relations": ("pairs", classes), "pairs": (2, "pairs")}
-    known = model.relation_counts
-    metadata = {
-        "scenegpi": LAYOUT,
-        "scenegpi_version": __version__,
-        "opset": str(OPSET),
-        "vocabulary": _json(vocabulary.to_dict()),
-        "calibration": _json(plain(model.calibration)),
-        "relation_counts": _json(None if known is None else known.to_dict()),
-    }
-    training = model.training
-    try:
-        return onnx_bytes(LayoutModule(model), inputs, outputs, metadata)
-    finally:
-        model.train(training)
+    return inputs
+
+
+def _outputs(model: SceneModel, form: Form) -> Shapes:
+    labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
+    if form == "sgg-benchmark":
+        return {"boxes": ("boxes", 6), "rels": ("rels", 5)}
+    found: Shapes = {"boxes": ("boxes", 4), "sure": ("boxes",)} if form in ("find", "finder") else {}
+    if form in ("vision", "finder"):
+        return {**found, "label_dist": ("boxes", labels)}
+    return {**found, "labels": ("boxes", labels), "relations": ("pairs", classes), "pairs": (2, "pairs")}
 
 
 def _layer(layer: GPILayer) -> tuple[Inputs, Shapes]:

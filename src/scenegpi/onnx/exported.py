@@ -9,38 +9,63 @@ from __future__ import annotations
 import os
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from scenegpi import __version__
-from scenegpi.files import read_bytes
-from scenegpi.models.shipped import find_model
-from scenegpi.onnx.format import LAYOUT
+from scenegpi.errors import DataError
+from scenegpi.files import read_bytes, read_object
+from scenegpi.models.shipped import find_model, shipped_models
+from scenegpi.onnx.format import FORMS, Form
 
 PARTS = ("config.json", "vocabulary.json", "model.safetensors")
 MAX_PART = 1 << 30
 
 
-def exported_file(source: str | Path) -> Path:
-    """The file of a model; exporting it takes some seconds, once."""
-    path = kept_file(source)
+def exported_file(source: str | Path, form: Form = "layout") -> Path:
+    """The file of a model, or of a part of it; exporting it takes some seconds, once."""
+    path = kept_file(source, form)
     if not path.exists():
         from scenegpi.onnx.export import export_model
 
-        export_model(source, path, overwrite=True)
+        export_model(source, path, form, overwrite=True)
     return path
 
 
+def forms(source: str | Path) -> tuple[Form, ...]:
+    """The files that a `Predictor` needs of a model."""
+    vision = _vision(find_model(source))
+    if vision is None:
+        return ("layout",)
+    return ("layout", "vision", "finder") if vision.get("backbone") == "photo" else ("layout", "vision")
+
+
 def is_exported(source: str | Path) -> bool:
-    """Whether there is nothing to export: an ONNX file, or a model whose file is kept."""
-    return Path(source).suffix == ".onnx" or kept_file(source).exists()
+    """Whether there is nothing to export: an ONNX file, or a model whose files are kept."""
+    return Path(source).suffix == ".onnx" or all(kept_file(source, form).exists() for form in forms(source))
 
 
-def kept_file(source: str | Path) -> Path:
+def kept_file(source: str | Path, form: Form = "layout") -> Path:
     """Where the file of a model is, or will be."""
     folder = find_model(source)
-    digest = blake2b(f"{LAYOUT} {__version__}".encode(), digest_size=12)
-    for part in PARTS:
-        digest.update(read_bytes(folder / part, MAX_PART))
-    return _cache() / f"{folder.name}-{digest.hexdigest()}.onnx"
+    digest = blake2b(f"{FORMS[form]} {__version__}".encode(), digest_size=12)
+    for part in (*(folder / name for name in PARTS), *_borrowed(folder)):
+        digest.update(read_bytes(part, MAX_PART))
+    return _cache() / f"{folder.name}-{form}-{digest.hexdigest()}.onnx"
+
+
+def _borrowed(folder: Path) -> list[Path]:
+    """Weights in another model's folder that this one reads photos with."""
+    name = (_vision(folder) or {}).get("backbone")
+    return [shipped_models()[name] / PARTS[-1]] if name in shipped_models() else []
+
+
+def _vision(folder: Path) -> dict[str, Any] | None:
+    """How a model reads photos; None where it reads none."""
+    try:
+        vision = read_object(folder / "config.json")["model"]["vision"]
+        return None if vision is None else dict(vision["features"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(folder / "config.json", f"not a model's ({error})") from None
 
 
 def _cache() -> Path:

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +39,7 @@ def onnx_bytes(
     import onnx
     import onnx_ir as ir
 
+    from scenegpi.onnx.operators import translations
     from scenegpi.onnx.simplify import simplify
 
     with torch.no_grad(), _quiet():
@@ -52,7 +52,7 @@ def onnx_bytes(
             input_names=list(inputs),
             output_names=list(outputs),
             dynamic_shapes={name: dict(axes) or None for name, (_, axes) in inputs.items()},
-            custom_translation_table={torch.ops.aten.sort.stable: _sort},
+            custom_translation_table=translations(),
         )
     assert program is not None
     for value, shape in zip(program.model.graph.outputs, outputs.values(), strict=True):
@@ -77,15 +77,6 @@ def check_installed(*packages: str) -> None:
     for package in packages:
         if find_spec(package) is None:
             raise DataError("onnx", f"the package {package} is missing: {INSTALL}")
-
-
-def _sort(self: Any, *, stable: bool = True, dim: int = -1, descending: bool = False) -> Any:
-    """aten.sort of a vector: TopK lists equal values in their order, so it is stable."""
-    from onnxscript import opset18
-
-    op: Any = opset18
-    size = op.Reshape(op.Size(self), op.Constant(value_ints=[1]))
-    return op.TopK(self, size, axis=dim, largest=int(descending), sorted=1)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A layout model in an ONNX file, run by onnxruntime: torch is not imported."""
+"""Models in ONNX files, run by onnxruntime: torch is not imported."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from scenegpi.errors import DataError, GraphError
 from scenegpi.features.arrays import SceneArrays
-from scenegpi.files import parse_json, read_bytes
+from scenegpi.files import parse_json
 from scenegpi.models.relation_counts import RelationCounts
-from scenegpi.onnx.format import LAYOUT
+from scenegpi.onnx.session import Session
+from scenegpi.onnx.vision import OnnxFinder, OnnxVision
 from scenegpi.vocabulary import Vocabulary
 
-MAX_FILE = 1 << 30
 FEW_PAIRS = 1 << 11
 """Of one call: what is computed of them stays in a CPU's cache, which is faster than more at a time."""
 
@@ -25,27 +25,29 @@ class OnnxModel:
 
     Args:
         file: a path, or the bytes of such a file.
+        vision, finder: what names the boxes of a photo, and finds them, where the model does.
         threads: of a call; 0 leaves it to onnxruntime.
     """
 
-    vision: None = None
+    backend: Literal["onnx"] = "onnx"
     trained_on: None = None
 
-    def __init__(self, file: str | Path | bytes, threads: int = 1) -> None:
-        self._where = "ONNX model" if isinstance(file, bytes) else str(file)
-        # As bytes: a file that refers to others beside it is refused.
-        self._session = _session(file if isinstance(file, bytes) else read_bytes(file, MAX_FILE), threads, self._where)
-        about = self._session.get_modelmeta().custom_metadata_map
-        if about.get("scenegpi") != LAYOUT:
-            found = about.get("scenegpi", "")
-            raise DataError(self._where, f"not a file that this version exported ({LAYOUT!r}, found {found!r:.40})")
+    def __init__(
+        self,
+        file: str | Path | bytes,
+        vision: OnnxVision | None = None,
+        finder: OnnxFinder | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.vision, self.finder = vision, finder
+        self._session = Session(file, "layout", threads)
+        self._where, about = self._session.where, self._session.metadata
         try:
             self.vocabulary = Vocabulary.from_dict(parse_json(about["vocabulary"]))
             counts = parse_json(about["relation_counts"])
             self.relation_counts = None if counts is None else RelationCounts.from_dict(counts)
         except (GraphError, ValueError, KeyError, TypeError) as error:
             raise DataError(self._where, f"metadata cannot be read ({error})") from None
-        self._inputs = {each.name: each for each in self._session.get_inputs()}
         self._check()
 
     def distributions(
@@ -68,16 +70,11 @@ class OnnxModel:
             "counts": scenes.counts,
             "labels_given": np.array(task == "predcls"),
         }
-        if "pair_dist" in self._inputs:
+        if "pair_dist" in self._session.inputs:
             if scenes.pair_dist is None:
                 raise GraphError("pair_dist: this model needs those of another system, and the graphs have none")
             given["pair_dist"] = scenes.pair_dist
-        try:
-            nodes, edges = self._session.run(
-                ["labels", "relations"], {name: value for name, value in given.items() if name in self._inputs}
-            )
-        except Exception as error:  # onnxruntime's own classes, one for each status
-            raise DataError(self._where, f"onnxruntime cannot run it ({_first_line(error)})") from None
+        nodes, edges = self._session.run(["labels", "relations"], given)
         wanted = {"labels": (len(scenes.boxes), nodes), "relations": (int(scenes.edge_ptr[-1]), edges)}
         for name, (rows, found) in wanted.items():
             if found.dtype != np.float32 or found.ndim != 2 or len(found) != rows:
@@ -87,7 +84,7 @@ class OnnxModel:
     def _check(self) -> None:
         """That the file's shapes are those of its vocabulary: what follows indexes by it."""
         labels, classes = len(self.vocabulary.objects), 1 + len(self.vocabulary.predicates)
-        shapes = {each.name: each.shape for each in (*self._inputs.values(), *self._session.get_outputs())}
+        shapes = self._session.inputs | self._session.outputs
         for name, width in (("label_dist", labels), ("labels", labels), ("relations", classes)):
             if len(shapes.get(name, ())) != 2 or shapes[name][1] != width:
                 raise DataError(self._where, f"{name}: shape {shapes.get(name)}, expected {width} columns")
@@ -103,27 +100,14 @@ def open_onnx(model: Any) -> OnnxModel:
     if isinstance(model, str | Path):
         if Path(model).suffix == ".onnx":
             return OnnxModel(model)
-        from scenegpi.onnx.exported import exported_file
+        from scenegpi.onnx.exported import exported_file, forms
 
-        return OnnxModel(exported_file(model))
-    from scenegpi.onnx.export import layout_bytes
+        parts = forms(model)
+        return OnnxModel(
+            exported_file(model),
+            OnnxVision(lambda: exported_file(model, "vision")) if "vision" in parts else None,
+            OnnxFinder(lambda: exported_file(model, "finder")) if "finder" in parts else None,
+        )
+    from scenegpi.onnx.export import model_bytes
 
-    return OnnxModel(layout_bytes(model))
-
-
-def _session(data: bytes, threads: int, where: str) -> Any:
-    try:
-        import onnxruntime
-    except ImportError:
-        raise DataError("onnx", "the package onnxruntime is missing: pip install 'scenegpi[onnx]'") from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own classes, one for each status
-        raise DataError(where, f"onnxruntime cannot load it ({_first_line(error)})") from None
-
-
-def _first_line(error: Exception) -> str:
-    return f"{next(iter(str(error).splitlines()), '')!s:.200}"
+    return OnnxModel(model_bytes(model))

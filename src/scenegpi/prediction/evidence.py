@@ -21,7 +21,7 @@ chosen and measured on the same 350 photos).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,8 @@ from numpy.typing import NDArray
 from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
-from scenegpi.prediction.model import Task
+from scenegpi.prediction.model import Task, Vision
 from scenegpi.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from scenegpi.vision.model import VisionModel
 
 POWER = 0.7
 MIN_PROBABILITY = 1e-6
@@ -72,7 +69,7 @@ def evidence(
     return Evidence("sgcls" if scored else "predcls", scored)
 
 
-def add_pixels(vision: VisionModel, photo: Any, graph: SceneGraph, labelled: bool) -> SceneGraph:
+def add_pixels(vision: Vision, photo: Any, graph: SceneGraph, labelled: bool) -> SceneGraph:
     """The graph with a `label_dist` from its photo; with scores of labels, both kinds of evidence multiplied."""
     dist = np.asarray(vision.label_dist(photo, graph), dtype=np.float64)
     if labelled and graph.scores is not None:

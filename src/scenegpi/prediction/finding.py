@@ -8,7 +8,7 @@ from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import shipped_models
 from scenegpi.prediction.defaults import PHOTO
-from scenegpi.prediction.model import Model
+from scenegpi.prediction.model import Model, open_model
 from scenegpi.vision.detect import DETECTORS, Detections, Detector, check_detector, load_detector
 from scenegpi.vocabulary import Vocabulary
 
@@ -24,16 +24,19 @@ def load_finder(name: str | None, model: Model) -> Detector:
     detector = None if name is None or name == OWN else load_detector(name.removeprefix(UNION))
     if detector is not None and name in DETECTORS:
         return detector
-    from scenegpi.models.checkpoint import load_model
-    from scenegpi.vision.find import Finder
-    from scenegpi.vision.network import PhotoNetwork
+    found = model.finder or open_model(PHOTO, model.backend).finder
+    if found is None:
+        raise DataError(PHOTO, "has no photo network")
+    return found if detector is None else _with(found, detector)
 
-    vision = model.vision
-    if vision is None or not isinstance(vision.backbone, PhotoNetwork):
-        vision = load_model(PHOTO).vision
-    if vision is None:
-        raise DataError(PHOTO, "has no vision model")
-    return Finder(vision, also=detector)
+
+def _with(finder: Detector, other: Detector) -> Detector:
+    """A finder that takes another detector's boxes as candidates, too."""
+    from scenegpi.vision.find import Finder
+
+    if not isinstance(finder, Finder):
+        raise DataError(f"{UNION}NAME", "needs the backend torch")
+    return Finder(finder.vision, finder.config, other)
 
 
 def check_finder(name: str | None) -> None:

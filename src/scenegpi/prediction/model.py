@@ -10,24 +10,37 @@ from numpy.typing import NDArray
 
 from scenegpi.errors import OptionError
 from scenegpi.features.arrays import SceneArrays
+from scenegpi.graph import SceneGraph
 from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scenegpi.models.fingerprint import Fingerprint
-    from scenegpi.vision.model import VisionModel
+    from scenegpi.vision.detect import Detector
 
 Task = Literal["predcls", "sgcls"]
 Backend = Literal["torch", "onnx"]
 
 
+class Vision(Protocol):
+    """Names what is in the boxes of a photo."""
+
+    def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
+        """P(label) of each box, calibrated: (N, C)."""
+        ...
+
+
 class Model(Protocol):
-    """Distributions of boxes and pairs; `vision` names what is in the boxes of a photo, or is None."""
+    """Distributions of boxes and pairs; `vision` names the boxes of a photo, `finder` finds them; either may be None."""
 
     @property
     def vocabulary(self) -> Vocabulary: ...
     @property
-    def vision(self) -> VisionModel | None: ...
+    def vision(self) -> Vision | None: ...
+    @property
+    def finder(self) -> Detector | None: ...
+    @property
+    def backend(self) -> Backend: ...
     @property
     def relation_counts(self) -> RelationCounts | None: ...
     @property

@@ -64,32 +64,34 @@ class BoxFeatureExtractor:
         if not len(boxes):
             return torch.empty(0, self.width)
         image = Image.fromarray(photo)
-        boxes = clipped(boxes, *image.size)
+        inside = clipped(torch.tensor(boxes), _size(image))
         with one_thread(len(boxes) <= FEW_BOXES):
-            parts = [self._from_crops(image, boxes)] if self.by_crop else []
-            parts += [self._from_rois(image, boxes)] if self.by_roi else []
+            parts = [self._from_crops(image, inside)] if self.by_crop else []
+            parts += [self._from_rois(image, inside)] if self.by_roi else []
         return torch.cat(parts, 1)
 
-    def crops(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
+    def crops(self, photo: Image.Image, boxes: Tensor) -> Tensor:
         """The crops that go through the backbone: ``(N, 3, crop_size, crop_size)`` bytes."""
-        grown = with_margin(clipped(boxes, *photo.size), self.config.margin)
-        return cut_crops(photo, clipped(grown, *photo.size), self.config.crop_size)
+        return cut_crops(photo, self.crop_boxes(boxes, _size(photo)), self.config.crop_size)
+
+    def crop_boxes(self, boxes: Tensor, size: Tensor) -> Tensor:
+        """What is cut out for boxes ``(N, 4)`` of a photo with this width and height: ``(N, 4)`` within it."""
+        return clipped(with_margin(clipped(boxes, size), self.config.margin), size)
 
     def crop_features(self, crops: Tensor) -> Tensor:
         """Crops ``(B, 3, S, S)`` -> means of the maps ``(B, d)``; differentiable in the backbone's weights."""
         maps = self.backbone.features(crops.to(self.device), self.config.crop_layers)
         return torch.cat([each.values.mean((2, 3)) for each in maps], 1)
 
-    def _from_crops(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
-        starts = range(0, len(boxes), CROP_CHUNK)
-        return torch.cat([self.crop_features(self.crops(photo, boxes[i : i + CROP_CHUNK])).cpu() for i in starts])
+    def _from_crops(self, photo: Image.Image, boxes: Tensor) -> Tensor:
+        return torch.cat([self.crop_features(self.crops(photo, some)).cpu() for some in boxes.split(CROP_CHUNK)])
 
     def roi_features(self, maps: Sequence[FeatureMap], rois: Tensor) -> Tensor:
         """Maps of one photo, RoIs ``(N, 4)`` in its pixels -> ``(N, d)``; differentiable in the backbone's weights.
 
         Maps of two pictures are those of a square photo and of its mirror image: then it is ``(N, 2 d)``.
         """
-        if len(maps[0].values) == 1:
+        if maps[0].values.shape[0] == 1:
             return self._view(maps, rois)
         left, top, right, bottom = rois.unbind(1)
         side = self.config.photo_size
@@ -105,7 +107,7 @@ class BoxFeatureExtractor:
             grown = (rois[:, 2:] - rois[:, :2]) * config.surroundings
             wide = torch.cat([rois[:, :2] - grown, rois[:, 2:] + grown], 1)
             parts += [roi_align(each, wide, 1, ROI_SAMPLES).flatten(1) for each in maps]
-            parts += [each.values.mean((2, 3)).expand(len(rois), -1) for each in maps]
+            parts += [each.values.mean((2, 3)).expand(rois.shape[0], -1) for each in maps]
         return torch.cat(parts, 1)
 
     def photo_maps(self, photo: Image.Image) -> tuple[list[FeatureMap], tuple[float, float]]:
@@ -115,10 +117,18 @@ class BoxFeatureExtractor:
         """
         size = self.config.photo_size
         image, scale = stretch(photo, size) if self.config.square else shrink(photo, size)
-        pictures = torch.stack([image, image.flip(2)]) if self.config.mirror else image[None]
-        return self.backbone.features(pictures.to(self.device), self.config.roi_layers), scale
+        return self.maps_of(image.to(self.device)), scale
 
-    def _from_rois(self, photo: Image.Image, boxes: NDArray[np.float64]) -> Tensor:
+    def maps_of(self, image: Tensor) -> list[FeatureMap]:
+        """The maps of a photo that has its size already, ``(3, H, W)``."""
+        pictures = torch.stack([image, image.flip(2)]) if self.config.mirror else image[None]
+        return self.backbone.features(pictures, self.config.roi_layers)
+
+    def _from_rois(self, photo: Image.Image, boxes: Tensor) -> Tensor:
         maps, scale = self.photo_maps(photo)
-        rois = torch.from_numpy(boxes * np.array(scale * 2)).to(self.device)
+        rois = (boxes * boxes.new_tensor(scale * 2)).to(self.device)
         return torch.cat([self.roi_features(maps, chunk) for chunk in rois.split(ROI_CHUNK)]).cpu()
+
+
+def _size(photo: Image.Image) -> Tensor:
+    return torch.tensor(photo.size, dtype=torch.float64)

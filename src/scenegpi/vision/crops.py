@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
@@ -18,24 +17,23 @@ THINNEST = 2.0
 """Least width and height of a crop, in pixels of the photo (or all there are)."""
 
 
-def clipped(boxes: NDArray[np.float64], width: int, height: int) -> NDArray[np.float64]:
-    """boxes (N, 4) clipped to the photo, at least `THINNEST` pixels wide and high where the photo is."""
-    size = np.array([width, height], dtype=np.float64)
-    low, high = np.clip(boxes[:, :2], 0, size), np.clip(boxes[:, 2:], 0, size)
-    half = np.minimum(THINNEST, size) / 2
-    centre = np.clip((low + high) / 2, half, size - half)
+def clipped(boxes: Tensor, size: Tensor) -> Tensor:
+    """boxes ``(N, 4)`` clipped to a photo of width and height `size`; at least `THINNEST` pixels wide and high."""
+    low, high = boxes[:, :2].clamp_min(0).minimum(size), boxes[:, 2:].clamp_min(0).minimum(size)
+    half = size.clamp_max(THINNEST) / 2
+    centre = ((low + high) / 2).maximum(half).minimum(size - half)
     thin = high - low < 2 * half
-    return np.concatenate([np.where(thin, centre - half, low), np.where(thin, centre + half, high)], axis=1)
+    return torch.cat([torch.where(thin, centre - half, low), torch.where(thin, centre + half, high)], 1)
 
 
-def with_margin(boxes: NDArray[np.float64], margin: float) -> NDArray[np.float64]:
-    """boxes (N, 4) grown by `margin` times their sides on each side."""
+def with_margin(boxes: Tensor, margin: float) -> Tensor:
+    """boxes ``(N, 4)`` grown by `margin` times their sides on each side."""
     grown = (boxes[:, 2:] - boxes[:, :2]) * margin
-    return np.concatenate([boxes[:, :2] - grown, boxes[:, 2:] + grown], axis=1)
+    return torch.cat([boxes[:, :2] - grown, boxes[:, 2:] + grown], 1)
 
 
-def cut_crops(image: Image.Image, boxes: NDArray[np.float64], size: int) -> Tensor:
-    """Boxes (N, 4) within the photo, in its pixels -> ``(N, 3, size, size)`` bytes, smoothed where they shrink."""
+def cut_crops(image: Image.Image, boxes: Tensor, size: int) -> Tensor:
+    """Boxes ``(N, 4)`` within the photo, in its pixels -> ``(N, 3, size, size)`` bytes, smoothed where they shrink."""
     out = torch.empty(len(boxes), size, size, 3, dtype=torch.uint8)
     for row, box in zip(out, boxes.tolist(), strict=True):
         crop = image.resize((size, size), Image.Resampling.BILINEAR, box=tuple(box), reducing_gap=3.0)

@@ -129,7 +129,7 @@ def label_figures(logits: Tensor, labels: Tensor, temperature: float) -> dict[st
 
 def _crops(extractor: BoxFeatureExtractor, photo: Any, graph: SceneGraph) -> Tensor:
     pixels, boxes = pixels_and_boxes(photo, graph)
-    return extractor.crops(Image.fromarray(pixels), boxes)
+    return extractor.crops(Image.fromarray(pixels), torch.tensor(boxes))
 
 
 def _cross_fit(

@@ -82,7 +82,7 @@ def box_geometry(boxes: Tensor, sizes: Tensor) -> Tensor:
     right, top = left + width, bottom + height
     side = (inside[:, 2:] - inside[:, :2]).clamp_min(1)
     shape = (side[:, 0] / side[:, 1]).log().clamp(-3, 3)
-    touches = [each < EDGE for each in (left, 1 - right, bottom, 1 - top)]
+    touches = [(each < EDGE).double() for each in (left, 1 - right, bottom, 1 - top)]
     centre = [(left + right) / 2, (bottom + top) / 2]
     columns = [left, right, bottom, top, *centre, width, height, area, area.clamp_min(0).sqrt()]
     return torch.stack([*columns, area.clamp_min(1e-4).log() / 4, shape, *touches], 1).float()

@@ -75,12 +75,16 @@ class VisionModel(nn.Module):
         training = self.training
         self.eval()
         try:
-            device = self.head.mean.device
-            geometry = graph_geometry(graph).to(device)
             with one_thread():
-                return self.head.distribution(features.to(device), geometry).cpu().numpy()
+                size = torch.tensor(image_size(graph), dtype=torch.float64)
+                return self.distribution(features, torch.tensor(graph.boxes), size).cpu().numpy()
         finally:
             self.train(training)
+
+    def distribution(self, features: Tensor, boxes: Tensor, size: Tensor) -> Tensor:
+        """P(label), calibrated, ``(N, C)``, of boxes ``(N, 4)`` in an image of width and height `size`."""
+        geometry = box_geometry(boxes, size.expand(boxes.shape[0], 2))
+        return self.head.distribution(features.to(self.head.mean.device), geometry.to(self.head.mean.device))
 
 
 def graph_geometry(graph: SceneGraph) -> Tensor:

@@ -27,5 +27,5 @@ def roi_align(features: FeatureMap, boxes: Tensor, size: int = 7, samples: int =
     x, y = ((2 * cells + 1) / extent - 1).to(values.dtype).unbind(2)
     grid = torch.stack([x[:, None].expand(-1, points, -1), y[:, :, None].expand(-1, -1, points)], 3)
     read = F.grid_sample(values, grid.reshape(1, -1, points, 2), padding_mode="border", align_corners=False)
-    bins = read.view(values.shape[1], len(boxes), size, samples, size, samples).mean((3, 5))
+    bins = read.view(values.shape[1], boxes.shape[0], size, samples, size, samples).mean((3, 5))
     return bins.transpose(0, 1)

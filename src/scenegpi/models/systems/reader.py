@@ -53,9 +53,9 @@ class Reading:
     pair_logits: Tensor | None = None
 
     def chunks(self) -> list[slice]:
-        """Rows of pairs to work on, one after the other; while a gradient is wanted, all of them at once."""
+        """Rows of pairs to work on, one after the other; all at once while a gradient is wanted, or a program is traced."""
         edges = self.batch.num_edges
-        if self.whole or torch.is_grad_enabled() or edges <= CHUNK:
+        if self.whole or torch.is_grad_enabled() or torch.compiler.is_compiling() or edges <= CHUNK:
             return [ALL]
         return [slice(k, k + CHUNK) for k in range(0, edges, CHUNK)]
 
