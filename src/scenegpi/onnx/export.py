@@ -24,8 +24,8 @@ from scenegpi.options import plain
 
 Inputs = dict[str, tuple[Tensor, Mapping[int, str]]]
 Shapes = dict[str, Sequence[str | int]]
-DEPENDENT = ("motifs", "transformer", "vctree", "pixel2graph")
-"""Systems that walk sequences or trees, or fill grids, of a length that the boxes decide: no one program is theirs."""
+DEPENDENT = ("motifs", "transformer", "vctree", "pixel2graph", "graph_rcnn")
+"""Systems whose steps (sequences, trees, grids, chosen pairs) the boxes decide: no one program is theirs."""
 _SIZES = (3, 4)
 """Boxes of the images that a program is traced with; any other numbers give the same program."""
 
