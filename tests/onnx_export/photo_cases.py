@@ -41,7 +41,7 @@ def finding_model() -> SceneModel:
     """The shipped photo network, which finds boxes, and a small layout model with random counts."""
     torch.manual_seed(0)
     shipped = load_model("vg150-photo")
-    config = replace(small(PRESETS["gpi-neighbour-attention"]), vision=shipped.config.vision)
+    config = replace(small(PRESETS["baseline"]), vision=shipped.config.vision)
     made = build_model(config, shipped.vocabulary)
     made.vision = shipped.vision
     made.prior.set_counts(torch.randint(0, 9, made.prior.counts.shape))
