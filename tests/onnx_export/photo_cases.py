@@ -38,13 +38,15 @@ def small_photo_model() -> SceneModel:
 
 @cache
 def finding_model() -> SceneModel:
-    """The shipped photo network, which finds boxes, and a small layout model with random counts."""
+    """The shipped photo network, which finds boxes, and a small layout model."""
     torch.manual_seed(0)
     shipped = load_model("vg150-photo")
-    config = replace(small(PRESETS["gpi-neighbour-attention"]), vision=shipped.config.vision)
+    config = replace(small(PRESETS["baseline"]), vision=shipped.config.vision)
     made = build_model(config, shipped.vocabulary)
     made.vision = shipped.vision
-    made.prior.set_counts(torch.randint(0, 9, made.prior.counts.shape))
+    counts = torch.zeros(made.prior.counts.shape, dtype=torch.long)  # each pair of labels has one predicate of its own
+    counts.scatter_(2, torch.randint(1, counts.shape[2], (*counts.shape[:2], 1)), 50)
+    made.prior.set_counts(counts)
     return _loud(made)
 
 

@@ -72,6 +72,6 @@ def test_a_frame_that_shows_nothing_gives_nothing():
 
 def test_relations_are_chosen_by_the_defaults_of_a_predictor():
     options = PredictOptions()
-    assert (
-        options.informative, options.top, FOUND_RELATION,
-    ) == (contract.INFORMATIVE, contract.TOP, contract.MIN_RELATION)  # fmt: skip
+    assert options.informative == contract.INFORMATIVE
+    assert options.top == contract.TOP
+    assert (FOUND_RELATION, LAST_RELATION) == (contract.FOUND_RELATION, contract.LAST_RELATION)

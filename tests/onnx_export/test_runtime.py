@@ -15,7 +15,7 @@ from scenegpi import PredictOptions, Predictor
 from scenegpi.data import write_jsonl
 from scenegpi.errors import DataError, OptionError
 from scenegpi.models import save_model
-from scenegpi.onnx.exported import exported_file, kept_file
+from scenegpi.onnx.exported import exported_file, forms, kept_file
 from scenegpi.onnx.runtime import OnnxModel, open_onnx
 
 NAME = "baseline"
@@ -85,6 +85,22 @@ def test_a_folder_is_exported_once(tmp_path, monkeypatch, file):
     other = cases.small_model(NAME, seed=1)
     save_model(other, tmp_path / "model", overwrite=True)
     assert kept_file(tmp_path / "model") != first
+
+
+def test_borrowed_weights_are_part_of_what_a_file_is_kept_by(tmp_path, monkeypatch):
+    folder, lender = tmp_path / "model", tmp_path / "vg150-photo"
+    config = {"model": {"vision": {"features": {"backbone": "vg150-photo"}}}}
+    for path in (folder, lender):
+        path.mkdir()
+        (path / "config.json").write_text(json.dumps(config))
+        (path / "vocabulary.json").write_text("{}")
+        (path / "model.safetensors").write_bytes(b"1")
+    monkeypatch.setattr("scenegpi.onnx.exported.shipped_models", lambda: {"vg150-photo": lender})
+    assert forms(folder) == ("layout", "vision")
+    first = kept_file(folder, "vision")
+    (lender / "model.safetensors").write_bytes(b"2")
+    assert kept_file(folder, "vision") != first
+    assert kept_file(folder, "layout") != kept_file(folder, "vision")
 
 
 def test_files_that_are_no_model(tmp_path, file):

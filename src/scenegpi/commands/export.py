@@ -33,8 +33,9 @@ def export(
     if photo + find + (contract is not None) > 1:
         raise OptionError("give one of --photo, --find and --contract")
     from scenegpi.onnx.export import export_model
+    from scenegpi.onnx.format import Form
     from scenegpi.onnx.program import OPSET
 
-    form = "photo" if photo else "find" if find else "layout" if contract is None else "sgg-benchmark"
+    form: Form = "photo" if photo else "find" if find else "layout" if contract is None else "sgg-benchmark"
     export_model(model, out, form, overwrite=force)
     say(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB, opset {OPSET}")

@@ -24,8 +24,8 @@ from scenegpi.options import plain
 
 Inputs = dict[str, tuple[Tensor, Mapping[int, str]]]
 Shapes = dict[str, Sequence[str | int]]
-DEPENDENT = ("motifs", "transformer", "vctree", "pixel2graph")
-"""Systems that walk sequences or trees, or fill grids, of a length that the boxes decide: no one program is theirs."""
+DEPENDENT = ("motifs", "transformer", "vctree", "pixel2graph", "graph_rcnn")
+"""Systems whose steps (sequences, trees, grids, chosen pairs) the boxes decide: no one program is theirs."""
 _SIZES = (3, 4)
 """Boxes of the images that a program is traced with; any other numbers give the same program."""
 
@@ -94,12 +94,12 @@ def _module(model: SceneModel, form: Form) -> nn.Module:
 def _inputs(model: SceneModel, form: Form) -> Inputs:
     n, e = sum(_SIZES), sum(k * (k - 1) for k in _SIZES)
     corner = torch.rand(n, 2, dtype=torch.float64)
-    boxes = (torch.cat([corner, corner + 1], 1), {0: "boxes"})
+    boxes: tuple[Tensor, Mapping[int, str]] = (torch.cat([corner, corner + 1], 1), {0: "boxes"})
     if form == "sgg-benchmark":
         return {"images": (torch.rand(1, 3, SIDE, SIDE), {})}
     if form != "layout":
-        image = (torch.zeros(50, 60, 3, dtype=torch.uint8), {0: "height", 1: "width"})
-        return {"image": image} | ({"boxes": boxes} if form in ("photo", "vision") else {})
+        photo: Inputs = {"image": (torch.zeros(50, 60, 3, dtype=torch.uint8), {0: "height", 1: "width"})}
+        return photo | ({"boxes": boxes} if form in ("photo", "vision") else {})
     labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
     inputs: Inputs = {
         "boxes": boxes,

@@ -35,7 +35,8 @@ class VisionModule(nn.Module):
         parts = []
         if extractor.by_crop:
             crops = cut_out(image, extractor.crop_boxes(boxes, size), config.crop_size)
-            parts.append(extractor.crop_features(crops.float()))
+            blank = crops.new_zeros((1, *crops.shape[1:]))  # no runtime normalises the groups of no picture at all
+            parts.append(extractor.crop_features(torch.cat([crops, blank]))[:-1])
         if extractor.by_roi:
             maps = extractor.maps_of(stretched(image, config.photo_size).float())
             parts.append(extractor.roi_features(maps, inside * (config.photo_size / size).repeat(2)))

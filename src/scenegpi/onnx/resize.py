@@ -2,7 +2,7 @@ r"""Pillow's bilinear resizing of bytes as ONNX operators: the same bytes.
 
 A stretch of n pixels from a becomes m; pixel k of the result is the mean of the pixels x of the source by
 
-.. math:: w_k(x) \propto \max(0, 1 - |x + 0.5 - c_k| / s), \qquad c_k = a + (k + 0.5) \, n / m, \quad s = \max(1, n / m),
+.. math:: w_k(x) \propto \max(0, 1 - |x + 0.5 - c_k| / s), \quad c_k = a + (k + 0.5) \, n / m, \quad s = \max(1, n / m),
 
 in whole numbers of 2^-22. Columns are mixed, then rows (since Pillow 13 rows first where that is much less work), and
 rounded to bytes each time. A photo whose side shrinks by 6 or more is first divided by a whole number f (means of f x f

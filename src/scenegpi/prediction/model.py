@@ -31,7 +31,7 @@ class Vision(Protocol):
 
 
 class Model(Protocol):
-    """Distributions of boxes and pairs; `vision` names the boxes of a photo, `finder` finds them; either may be None."""
+    """Distributions of boxes and pairs; `vision` names the boxes of a photo, `finder` finds them; each may be None."""
 
     @property
     def vocabulary(self) -> Vocabulary: ...

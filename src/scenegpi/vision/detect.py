@@ -59,7 +59,10 @@ class Detections:
 class Detector(Protocol):
     """Finds things in a photo, (H, W, 3) bytes."""
 
-    names: Sequence[str]
+    @property
+    def names(self) -> Sequence[str]:
+        """Its labels."""
+        ...
 
     def detect(self, photo: Photo) -> Detections:
         """The boxes of the things it knows."""
