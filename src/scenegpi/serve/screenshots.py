@@ -35,11 +35,11 @@ def take(scenes: Path, target: Path) -> None:
         thread.start()
         browser = open_browser(Path(place) / "profile", 1280, 1120)
         try:
-            for name, walk in (("try", _try), ("browse", _browse), ("annotate", _annotate)):
+            for part_of_page, walk in (("try", _try), ("browse", _browse), ("annotate/9", _annotate)):
                 browser.get("about:blank")
-                browser.get(f"{access.url}#{name}")
+                browser.get(f"{access.url}#{part_of_page}")
                 walk(browser)
-                with whole_file(target / f"studio-{name}.png") as part:
+                with whole_file(target / f"studio-{part_of_page.split('/')[0]}.png") as part:
                     part.write_bytes(browser.get_screenshot_as_png())
         finally:
             browser.quit()
@@ -70,9 +70,7 @@ def _annotate(browser: Any) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
-    _until(lambda: _some(browser, "#annotate-strip .thumb"))[9].click()
     _until(lambda: _some(browser, ".proposal"))
-    browser.execute_script("document.activeElement.blur()")  # on the strip, arrows go through pictures
     ActionChains(browser).send_keys(Keys.ARROW_DOWN, Keys.ENTER).perform()
     _until(lambda: _some(browser, '.relation[aria-current="true"]'))
     _until(lambda: browser.execute_script("return document.getElementById('saved').textContent") == "Saved")
