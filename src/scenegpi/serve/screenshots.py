@@ -21,7 +21,7 @@ from scenegpi.serve.app import Studio, create_app
 from scenegpi.serve.settings import Access
 from scenegpi.viz.report.screenshot import open_browser
 
-SECONDS = 600.0
+SECONDS = 120.0
 
 
 def take(scenes: Path, target: Path) -> None:
@@ -89,7 +89,10 @@ def _scroll(browser: Any, selector: str) -> None:
 
 def _loaded(browser: Any) -> None:
     """Until the pictures in view are there."""
-    whole = "return [...document.images].every((i) => i.complete || i.getBoundingClientRect().left > innerWidth)"
+    whole = """
+        const inView = (i) => i.offsetParent && i.getBoundingClientRect().left < innerWidth && i.getBoundingClientRect().right > 0;
+        return [...document.images].filter(inView).every((i) => i.complete);
+    """
     _until(lambda: browser.execute_script(whole))
     time.sleep(1.0)
 

@@ -12,7 +12,7 @@ export class Annotate {
     this.library = library;
     this.progress = new Progress(library.total);
     this.saver = new Autosave((state) => this.saved(state));
-    byId("annotate-lead").textContent = `${library.total.toLocaleString("en")} pictures of ${library.name}. Type two letters to relate two boxes; the model's proposals are beside the photo.`;
+    byId("annotate-lead").textContent = `${library.total.toLocaleString("en")} pictures of ${library.name}. Type two letters to relate two boxes, or accept a proposal.`;
     document.addEventListener("keydown", (event) => { if (!byId("annotate").hidden) this.key(event); });
   }
 
