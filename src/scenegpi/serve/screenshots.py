@@ -48,12 +48,14 @@ def take(scenes: Path, target: Path) -> None:
 
 
 def _try(browser: Any) -> None:
-    _until(lambda: _some(browser, "#try-strip .thumb"))[9].click()
+    """A picture, the alternatives of its best relation, and what the subject of that attends to."""
+    _until(lambda: _some(browser, "#try-strip .thumb"))[6].click()
     _until(lambda: _some(browser, "#try-scene .attention:not([hidden])"))
     triplet = _some(browser, "#try-scene button.triplet")[0]
+    nodes = {str(node.get_attribute("aria-label")).removeprefix("object "): node for node in _some(browser, ".node")}
+    subject = next(node for name, node in nodes.items() if str(triplet.text).startswith(name))
     browser.execute_script("arguments[0].click()", triplet)
-    node = (_some(browser, '#try-scene .node[aria-label="object person"]') or _some(browser, "#try-scene .node"))[0]
-    browser.execute_script("arguments[0].dispatchEvent(new MouseEvent('click'))", node)
+    browser.execute_script("arguments[0].dispatchEvent(new MouseEvent('click'))", subject)
     _scroll(browser, "#try-scene .scene")
 
 
@@ -90,8 +92,9 @@ def _scroll(browser: Any, selector: str) -> None:
 def _loaded(browser: Any) -> None:
     """Until the pictures in view are there."""
     whole = """
-        const inView = (i) => i.offsetParent && i.getBoundingClientRect().left < innerWidth && i.getBoundingClientRect().right > 0;
-        return [...document.images].filter(inView).every((i) => i.complete);
+        const inView = ({ left, right }) => left < innerWidth && right > 0;
+        const shown = [...document.images].filter((i) => i.offsetParent && inView(i.getBoundingClientRect()));
+        return shown.every((i) => i.complete);
     """
     _until(lambda: browser.execute_script(whole))
     time.sleep(1.0)
