@@ -23,6 +23,8 @@ from scenegpi import PredictOptions, Predictor, SceneGraph
 from scenegpi.cli import app
 from scenegpi.data import open_dataset, sample_path, write_jsonl
 from scenegpi.metrics import Protocol, scene_graph_recall
+from scenegpi.models import BaselineConfig, ModelConfig, build_model, save_model
+from scenegpi.models.shipped import model_vocabulary
 from scenegpi.rendered import render_folder
 
 RUN_ELSEWHERE = {
@@ -113,8 +115,11 @@ def test_metrics(scenes):
 
 @pytest.mark.skipif(not all(map(find_spec, ("onnx", "onnxscript", "onnxruntime"))), reason="needs the extra [onnx]")
 def test_onnx():
+    """With a narrow model, which is exported in seconds."""
     write_jsonl("boxes.jsonl", open_dataset(sample_path()))
-    assert "session" in run_page("onnx.md")
+    words = model_vocabulary("vg150-layout")
+    save_model(build_model(ModelConfig(BaselineConfig(hidden=8)), words).eval(), Path("narrow"))
+    assert "session" in run_page("onnx.md", {"vg150-layout": "narrow"})
 
 
 def test_many_images():
