@@ -152,11 +152,11 @@ def test_downloads_hold_what_is_shown(open_at, browser, tmp_path):
     said = len(some(view, "#try-scene button.triplet"))
     buttons = {button.text: button for button in some(view, "#try-scene .downloads button")}
     assert list(buttons) == ["JSON", "PNG", "GraphML"]
-    for button in buttons.values():
+    files = [tmp_path / f"3.{ending}" for ending in ("json", "png", "graphml")]
+    for button, file in zip(buttons.values(), files, strict=True):  # a browser allows one file for each click
         view.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
         button.click()
-    files = [tmp_path / f"3.{ending}" for ending in ("json", "png", "graphml")]
-    until(lambda: all(file.is_file() for file in files) and not list(tmp_path.glob("*.crdownload")))
+        until(lambda file=file: file.is_file() and not list(tmp_path.glob("*.crdownload")))
     graph = SceneGraph.from_json(files[0].read_text())
     assert (graph.file, len(graph), len(graph.relations)) == ("3.jpg", shown, said)
     with Image.open(files[1]) as picture:
