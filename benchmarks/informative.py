@@ -19,7 +19,7 @@ from scenegpi.files import read_json, write_json
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.prediction import scored_pairs
 
-POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+POWERS = (0.0, 0.1, 0.2, 0.3, 0.35, 0.4, 0.5, 0.7, 1.0)
 NAMES = ("R@20", "R@50", "R@100", "mR@20", "mR@50", "mR@100")
 
 

@@ -1,15 +1,16 @@
 """Search: speed and memory on generated graphs, and retrieval of VRD photos by their annotated graphs.
 
     python benchmarks/search.py speed --images 1000000 [--store FOLDER] [--json FILE]
-    python benchmarks/search.py vrd --data VRD [--model vrd-photo] [--json FILE]
+    python benchmarks/search.py vrd --data VRD [--models NAME ...] [--skip FILE --skip-photos DIR] [--json FILE]
 
 `speed`: each generated image has 12 objects and 10 relations, with Visual Genome's long tail (Zipf's law over 150
 labels and 50 predicates). Peak memory is that of the whole process.
 
 `vrd` (Johnson et al. 2015): the query is the annotated graph of a test image, and the answer sought is that image among
-all test photos. Boxes are those of the annotation. A model that uses photos finds labels and relations (SGCls); for
-one that does not, labels are given and only relations are found (PredCls), which makes it easier. A figure is over all
-test photos whose annotation has a relation. The row "annotations" shows what perfect predictions would give.
+all test photos whose annotation has a relation. Of a model that uses photos there are two rows: "labels found" has the
+boxes of the annotation, "boxes found" nothing but the photo. Of one that does not, boxes and labels are given. The row
+"annotations" shows what perfect predictions would give. --skip and --skip-photos, as in vrd_test.py, leave out photos
+that the photo network was trained on.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from overlap import known_photos
 from scenegpi.data import open_dataset
 from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
@@ -106,50 +109,73 @@ def _peak() -> int:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
 
 
-def vrd(data: Path, model: str) -> dict[str, Any]:
-    """Ranks of the image whose annotation is the query, for each kind of predictions."""
+def vrd(data: Path, models: Sequence[str], known: Container[str | None]) -> dict[str, Any]:
+    """Ranks of the image whose annotation is the query, for each kind of predictions; `known` photos are left out."""
+    dataset = open_dataset(data, split="test")
+    scenes = [
+        (graph, photo)
+        for graph in dataset
+        if len(graph.relations) and graph.file not in known and (photo := dataset.photo_path(graph)) is not None
+    ]
+    truth = [graph for graph, _ in scenes]
+    figures: dict[str, Any] = {"photos": len(truth)}
+    for name in models:
+        for row, graphs in _predicted(name, scenes).items():
+            figures[row] = _figures(_ranks(graphs, truth))
+    figures["annotations"] = _figures(_ranks(truth, truth))
+    figures["by chance"] = _figures(np.arange(1, len(truth) + 1))
+    return figures
+
+
+def _predicted(name: str, scenes: Sequence[tuple[SceneGraph, Path]]) -> dict[str, list[SceneGraph]]:
+    """Graphs by a model: with labels given, or where it uses photos with labels found and with boxes found as well."""
     from scenegpi.models import load_model
     from scenegpi.prediction import Item, PredictOptions, Predictor
 
-    dataset = open_dataset(data, split="test")
-    truth = [graph for graph in dataset if len(graph.relations) and dataset.photo_path(graph)]
-    network = load_model(model)
-    reads = network.vision is not None
-    kept = PredictOptions(
-        labels="found" if reads else "believed", top=100, min_relation=0.0, tidy=False, informative=0.0
-    )
-    predictor = Predictor(network, options=kept)
-    items = (Item(dataset.photo_path(graph) if reads else None, graph.replace(relations=())) for graph in truth)
-    found = [each.graph for each in predictor.stream(items)]
-    if any(graph is None for graph in found):
-        raise SystemExit("a photo could not be predicted")
-    known = 0 if network.trained_on is None else network.trained_on.count(truth)
-    name = f"{model}, labels {'found' if reads else 'given'}"
-    if known:
-        name += f", TRAINED ON {known} OF THESE {len(truth)} PHOTOS: NOT A TEST"
-    rows = {"annotations": truth, name: [graph for graph in found if graph is not None]}
-    out: dict[str, Any] = {"photos": len(truth)}
-    for name, graphs in rows.items():
-        with tempfile.TemporaryDirectory() as place:
-            store = Store(Path(place) / "store")
-            store.add(graphs)
-            ranks = np.array([_rank(store, graph) for graph in truth])
-        out[name] = {"median rank": float(np.median(ranks))} | {
-            f"R@{k}": round(100 * float((ranks <= k).mean()), 1) for k in (1, 5, 10)
+    model = load_model(name)
+    boxes = [graph.replace(relations=()) for graph, _ in scenes]
+    if model.vision is None:
+        kinds = {"labels given": [Item(None, graph) for graph in boxes]}
+    else:
+        kinds = {
+            "labels found": [Item(photo, graph) for graph, (_, photo) in zip(boxes, scenes, strict=True)],
+            "boxes found": [Item(photo) for _, photo in scenes],
         }
-    out["by chance"] = {"median rank": (len(truth) + 1) / 2} | {
-        f"R@{k}": round(100 * k / len(truth), 1) for k in (1, 5, 10)
+    seen = 0 if model.trained_on is None else model.trained_on.count(boxes)
+    warning = f", TRAINED ON {seen} OF THESE {len(scenes)} PHOTOS: NOT A TEST" if seen else ""
+    rows = {}
+    for kind, items in kinds.items():
+        labels: Any = "believed" if kind == "labels given" else "found"
+        options = PredictOptions(labels, top=100, min_relation=0.0, tidy=False, informative=0.0)
+        found = [each.graph for each in Predictor(model, options=options).stream(items)]
+        rows[f"{name}, {kind}{warning}"] = [
+            (own.subset([]) if graph is None else graph).replace(image_id=own.image_id, file=own.file)
+            for own, graph in zip(boxes, found, strict=True)
+        ]
+    return rows
+
+
+def _figures(ranks: NDArray[Any]) -> dict[str, float]:
+    return {"median rank": float(np.median(ranks))} | {
+        f"R@{k}": round(100 * float((ranks <= k).mean()), 1) for k in (1, 5, 10)
     }
-    return out
 
 
-def _rank(store: Store, query: SceneGraph) -> int:
-    """Place of the query's own image, from 1; images of the same score before it count half."""
+def _ranks(graphs: Sequence[SceneGraph], queries: Sequence[SceneGraph]) -> NDArray[Any]:
+    """Places of the queries' own images in a store of these graphs, from 1."""
+    with tempfile.TemporaryDirectory() as place:
+        store = Store(Path(place) / "store")
+        store.add(graphs)
+        return np.array([_rank(store, query) for query in queries])
+
+
+def _rank(store: Store, query: SceneGraph) -> float:
+    """Place of the query's own image, from 1; images of the same score count half."""
     key = str(query.image_id if query.image_id is not None else query.file)
     scores = {hit.key: hit.score for hit in store.similar(query, limit=len(store))}
     own = scores[key]
     ties = sum(score == own for score in scores.values()) - 1
-    return 1 + sum(score > own for score in scores.values()) + ties // 2
+    return 1 + sum(score > own for score in scores.values()) + ties / 2
 
 
 def main() -> None:
@@ -159,12 +185,17 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=100_000)
     parser.add_argument("--store", type=Path)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--model", default="vrd-photo")
+    parser.add_argument("--models", nargs="+", default=["vrd-photo", "vrd-layout"])
+    parser.add_argument("--skip", type=Path, nargs="*", default=[], help="as in vrd_test.py")
+    parser.add_argument("--skip-photos", type=Path)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     if args.what == "vrd" and args.data is None:
         parser.error("vrd needs --data")
-    figures = speed(args.images, args.store) if args.what == "speed" else vrd(args.data, args.model)
+    if args.what == "speed":
+        figures = speed(args.images, args.store)
+    else:
+        figures = vrd(args.data, args.models, known_photos(args.skip, args.skip_photos))
     for name, value in figures.items():
         print(f"{name}: {value}")
     if args.json:

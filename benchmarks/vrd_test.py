@@ -12,10 +12,10 @@ baseline of the seeds.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
+from overlap import known_photos
 from rows import BASELINE, markdown, preset_config, trained
 from scenegpi.data import open_dataset
 from scenegpi.files import write_json
@@ -45,12 +45,7 @@ def main() -> None:
             folder = options.runs / f"seed{seed}"
             config = preset_config(RECIPE, name, {**where, "seed": seed}, folder / BASELINE)
             systems.setdefault(name, []).append(load_model(trained(config, folder / name)))
-    skipped = {
-        name
-        for file in options.skip
-        for name, ids in json.loads(file.read_text()).items()
-        if options.skip_photos is None or any((options.skip_photos / f"{i}.jpg").is_file() for i in ids)
-    }
+    skipped = known_photos(options.skip, options.skip_photos)
     test = open_dataset(options.data, "test", images=options.photos)
     images = [graph for graph in photographed(systems[SHIPPED][0], test) if graph.file not in skipped]
     train = open_dataset(options.data, "train")

@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from pages import run_page
 from scenegpi.cli import app
 from scenegpi.data import open_dataset, write_jsonl
 from scenegpi.rendered import render_folder
-from test_docs import blocks, run_page
 
 
 @pytest.fixture(scope="module")
@@ -59,18 +59,7 @@ def test_a_query_that_finds_nothing_says_why(place):
 
 
 def test_the_page_about_search_runs(tmp_path, monkeypatch):
-    run_page("search.md", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert run_page("search.md")["nearest"]
     assert (tmp_path / "found.png").is_file()
     assert (tmp_path / "graphdb" / "load.cypher").is_file()
-    monkeypatch.chdir(tmp_path)
-    (code,) = blocks("search.md", "python")
-    exec(compile(code, "search.md", "exec"), {})
-
-
-def test_the_python_of_the_studio_s_page_runs(tmp_path, capsys):
-    from serve.serve_cases import running
-
-    (code,) = blocks("studio.md", "python")
-    with running({}) as (url, _):
-        exec(compile(code.replace("http://127.0.0.1:8000", url), "studio.md", "exec"), {})
-    assert "wearing" in capsys.readouterr().out

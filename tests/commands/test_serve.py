@@ -1,14 +1,17 @@
-"""`scenegpi serve` refuses in one line what can't be served; the rest is tested in tests/serve."""
+"""`scenegpi serve` refuses in one line what can't be served, and the page about it runs; the rest is in tests/serve."""
 
 from __future__ import annotations
 
 import socket
 
 import pytest
+import uvicorn
 from typer.testing import CliRunner
 
+from pages import run_page
 from scenegpi.cli import app
 from scenegpi.errors import DataError
+from serve.serve_cases import running
 
 
 def refused(*words) -> str:
@@ -35,3 +38,24 @@ def test_a_host_that_is_none():
 def test_names_that_are_none(tmp_path, text):
     (tmp_path / "words.json").write_text(text)
     refused("--port", 0, "--names", tmp_path / "words.json")
+
+
+def test_the_page_runs(tmp_path, monkeypatch, capsys):
+    """Its servers start, and stop as soon as they have; its Python talks to one that goes on."""
+    monkeypatch.chdir(tmp_path)
+    run, started = uvicorn.Server.run, []
+
+    def run_and_stop(server, sockets):
+        server.should_exit = True
+        run(server, sockets)
+        started.append(server.started)
+
+    with running({}) as (url, _):
+        monkeypatch.setattr(uvicorn.Server, "run", run_and_stop)
+        run_page(
+            "studio.md",
+            {"http://127.0.0.1:8000": url, "--scenes 40": "--scenes 4"},
+            {"scenegpi serve": ["--port", "0", "--no-open"]},
+        )
+    assert started == [True, True]
+    assert "wearing" in capsys.readouterr().out

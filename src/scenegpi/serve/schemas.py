@@ -61,7 +61,11 @@ class Pair(Strict):
 
 
 class PredictAnswer(Strict):
-    """The graph in the JSON form of docs/formats.md; `kept` are the given boxes that it has, by their places."""
+    """The graph in the JSON form of docs/formats.md, and what goes with it.
+
+    `kept`: the places of the given boxes that it has. `why`: how the model was chosen. `notes`: what was left out.
+    `pairs`: what else may relate each pair. `colours`: those of its objects in `drawing`, an SVG.
+    """
 
     graph: dict[str, Any]
     kept: list[int]

@@ -21,7 +21,7 @@ from scenegpi.serve.app import Studio, create_app
 from scenegpi.serve.settings import Access
 from scenegpi.viz.report.screenshot import open_browser
 
-SECONDS = 600.0
+SECONDS = 120.0
 
 
 def take(scenes: Path, target: Path) -> None:
@@ -35,11 +35,11 @@ def take(scenes: Path, target: Path) -> None:
         thread.start()
         browser = open_browser(Path(place) / "profile", 1280, 1120)
         try:
-            for name, walk in (("try", _try), ("browse", _browse), ("annotate", _annotate)):
+            for part_of_page, walk in (("try", _try), ("browse", _browse), ("annotate/9", _annotate)):
                 browser.get("about:blank")
-                browser.get(f"{access.url}#{name}")
+                browser.get(f"{access.url}#{part_of_page}")
                 walk(browser)
-                with whole_file(target / f"studio-{name}.png") as part:
+                with whole_file(target / f"studio-{part_of_page.split('/')[0]}.png") as part:
                     part.write_bytes(browser.get_screenshot_as_png())
         finally:
             browser.quit()
@@ -48,12 +48,14 @@ def take(scenes: Path, target: Path) -> None:
 
 
 def _try(browser: Any) -> None:
-    _until(lambda: _some(browser, "#try-strip .thumb"))[9].click()
+    """A picture, the alternatives of its best relation, and what the subject of that attends to."""
+    _until(lambda: _some(browser, "#try-strip .thumb"))[6].click()
     _until(lambda: _some(browser, "#try-scene .attention:not([hidden])"))
     triplet = _some(browser, "#try-scene button.triplet")[0]
+    nodes = {str(node.get_attribute("aria-label")).removeprefix("object "): node for node in _some(browser, ".node")}
+    subject = next(node for name, node in nodes.items() if str(triplet.text).startswith(name))
     browser.execute_script("arguments[0].click()", triplet)
-    node = (_some(browser, '#try-scene .node[aria-label="object person"]') or _some(browser, "#try-scene .node"))[0]
-    browser.execute_script("arguments[0].dispatchEvent(new MouseEvent('click'))", node)
+    browser.execute_script("arguments[0].dispatchEvent(new MouseEvent('click'))", subject)
     _scroll(browser, "#try-scene .scene")
 
 
@@ -70,9 +72,7 @@ def _annotate(browser: Any) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
-    _until(lambda: _some(browser, "#annotate-strip .thumb"))[9].click()
     _until(lambda: _some(browser, ".proposal"))
-    browser.execute_script("document.activeElement.blur()")  # on the strip, arrows go through pictures
     ActionChains(browser).send_keys(Keys.ARROW_DOWN, Keys.ENTER).perform()
     _until(lambda: _some(browser, '.relation[aria-current="true"]'))
     _until(lambda: browser.execute_script("return document.getElementById('saved').textContent") == "Saved")
@@ -91,7 +91,11 @@ def _scroll(browser: Any, selector: str) -> None:
 
 def _loaded(browser: Any) -> None:
     """Until the pictures in view are there."""
-    whole = "return [...document.images].every((i) => i.complete || i.getBoundingClientRect().left > innerWidth)"
+    whole = """
+        const inView = ({ left, right }) => left < innerWidth && right > 0;
+        const shown = [...document.images].filter((i) => i.offsetParent && inView(i.getBoundingClientRect()));
+        return shown.every((i) => i.complete);
+    """
     _until(lambda: browser.execute_script(whole))
     time.sleep(1.0)
 

@@ -2,6 +2,7 @@
 import { Autosave } from "./autosave.js";
 import { BoxEditor, boxOf, letterOf } from "./boxes.js";
 import { askJson, bar, byId, el, say } from "./page.js";
+import { Progress } from "./progress.js";
 
 const PROPOSALS = 20;
 const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3D3D3D"];
@@ -9,74 +10,38 @@ const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00
 export class Annotate {
   constructor(library) {
     this.library = library;
+    this.progress = new Progress(library.total);
     this.saver = new Autosave((state) => this.saved(state));
-    byId("annotate-lead").textContent = `${library.total.toLocaleString("en")} pictures of ${library.name}. Type two letters to relate two boxes; the model's proposals are beside the photo.`;
+    byId("annotate-lead").textContent = `${library.total.toLocaleString("en")} pictures of ${library.name}. Type two letters to relate two boxes, or accept a proposal.`;
     document.addEventListener("keydown", (event) => { if (!byId("annotate").hidden) this.key(event); });
   }
 
   async open(number) {
-    if (!this.images) await this.list();
-    const wanted = Number(number) || 0;
-    const image = number === "" ? this.images.find(({ key }) => !this.state[key])?.image ?? this.images[0].image : wanted;
+    try {
+      await (this.listed ??= this.progress.list());
+    } catch (problem) {
+      this.listed = null;
+      say(problem.message);
+      return;
+    }
+    const image = number === "" ? this.progress.next(-1) ?? 0 : Number(number) || 0;
     if (image === this.image) return;
     await this.load(image);
-  }
-
-  async list() {
-    this.images = [];
-    for (let offset = 0; offset < Math.min(this.library.total, 2000); offset += 200) {
-      const { images } = await askJson(`/api/images?limit=200&offset=${offset}`);
-      this.images.push(...images);
-    }
-    const progress = await askJson("/api/annotations");
-    this.state = progress.keys;
-    this.thumbs = new Map(this.images.map((each) => {
-      const inner = each.photo ? el("img", { src: `/api/images/${each.image}/photo?size=thumb`, alt: "", loading: "lazy" }) : el("span", { class: "blank-name" }, each.key);
-      const thumb = el("button", { type: "button", class: "thumb" }, inner);
-      thumb.addEventListener("click", () => { location.hash = `annotate/${each.image}`; });
-      return [each.image, thumb];
-    }));
-    byId("annotate-strip").replaceChildren(...this.thumbs.values());
-    gallery.roving([...this.thumbs.values()]);
-    this.marks();
-    this.meter(progress);
-  }
-
-  marks() {
-    this.images.forEach(({ image, key, file }) => {
-      const thumb = this.thumbs.get(image);
-      const state = this.state[key];
-      thumb.classList.toggle("done", state === true);
-      thumb.querySelector(".state")?.remove();
-      if (state !== undefined) thumb.append(el("span", { class: "state", "aria-hidden": "true" }, state ? "✓" : "…"));
-      thumb.setAttribute("aria-label", `${file || key}, ${state === undefined ? "not begun" : state ? "done" : "begun"}`);
-    });
-  }
-
-  meter({ images, done, relations }) {
-    const total = this.library.total;
-    byId("meter").querySelector(".begun").setAttribute("width", 100 * images / total);
-    byId("meter").querySelector(".done").setAttribute("width", 100 * done / total);
-    byId("meter").setAttribute("aria-valuenow", done);
-    byId("meter").setAttribute("aria-valuemax", total);
-    byId("meter").title = `${done} of ${total} done, ${relations} relations`;
   }
 
   saved({ kind, text, answer }) {
     byId("saved").textContent = text;
     byId("saved").classList.toggle("bad", kind === "waiting");
-    if (answer) this.meter(answer);
+    if (answer) this.progress.meter(answer);
   }
 
   async load(image) {
     say("");
     this.image = image;
-    this.thumbs.forEach((thumb, number) => thumb.setAttribute("aria-current", String(number === image)));
-    this.thumbs.get(image)?.scrollIntoView({ block: "nearest", inline: "center" });
+    this.progress.current(image);
     try {
       const [about, kept] = await Promise.all([askJson(`/api/images/${image}`), askJson(`/api/annotations/${image}`)]);
       if (image !== this.image) return;
-      this.key_ = kept.key;
       this.predicates = kept.predicates;
       const pending = this.saver.begin(image, kept);
       const graph = pending?.graph || kept.graph || about.graph;
@@ -142,8 +107,7 @@ export class Annotate {
     this.now = next;
     if (this.editor.boxes !== next.boxes) this.editor.show(this.editor.image, next.boxes);
     this.draw();
-    this.state[this.key_] = next.done;
-    this.marks();
+    this.progress.mark(this.image, next.done);
     this.saver.save(this.image, { graph: this.graph(), done: next.done });
   }
 
@@ -180,35 +144,44 @@ export class Annotate {
   }
 
   // What the model makes of these boxes: the best relations of the image, and the likeliest predicates of each pair.
-  async propose() {
+  propose() {
+    this.pairs = new Map();
+    this.offered = null;
+    this.asked = this.ask();
+    this.draw();
+  }
+
+  async ask() {
     const { image } = this;
     const { boxes } = this.now;
-    this.pairs = new Map();
-    this.offered = [];
+    let offered = [];
     try {
       const body = { image, alternatives: 5, top: 100, min_relation: 0 };
       if (boxes.length) Object.assign(body, { boxes: boxes.map(({ box }) => box), labels: boxes.map(({ label }) => label), width: this.editor.image.width, height: this.editor.image.height });
       const { graph, kept, pairs } = await askJson("/api/predict", { method: "POST", body });
       if (image !== this.image || boxes !== this.now.boxes) return;
-      if (!boxes.length) return this.offer(graph);
+      if (!boxes.length) { this.offer(graph); return; }
       const known = new Set(this.predicates);
-      const own = (predicates) => predicates.filter(([name]) => known.has(name));
-      pairs.forEach((pair) => this.pairs.set(`${kept[pair.subject]} ${kept[pair.object]}`, own(pair.predicates)));
-      this.offered = graph.relations.map((each) => ({ ...each, subject: kept[each.subject], object: kept[each.object] }))
+      // The person says that they are related; what is left to say is how.
+      const own = ({ predicates, related }) => predicates.filter(([name]) => known.has(name)).map(([name, share]) => [name, share / (related || 1)]);
+      pairs.forEach((pair) => this.pairs.set(`${kept[pair.subject]} ${kept[pair.object]}`, own(pair)));
+      offered = graph.relations.map((each) => ({ ...each, subject: kept[each.subject], object: kept[each.object] }))
         .filter(({ predicate }) => known.has(predicate)).slice(0, PROPOSALS);
     } catch (problem) {
-      if (image !== this.image) return undefined;
+      if (image !== this.image || boxes !== this.now.boxes) return;
       if (boxes.length > 1) say(problem.message);
       else if (!boxes.length) say(`${problem.message}. Draw the boxes: drag on the photo, or press “Add box”.`);
     }
-    return this.draw();
+    this.offered = offered;
+    this.draw();
   }
 
   // Boxes of a photo that had none: the finder's, as a first state.
   offer(graph) {
     const names = new Set([...this.editor.list.children].map((option) => option.value));
     const boxes = graph.objects.filter(({ label }) => names.has(label)).map(({ box, label }, k) => ({ box, label, typed: true, colour: PALETTE[k % PALETTE.length] }));
-    if (boxes.length) { this.change({ ...this.now, boxes }); this.propose(); }
+    this.offered = [];
+    if (boxes.length) { this.change({ ...this.now, boxes }); this.propose(); } else this.draw();
   }
 
   name(k) { return `${letterOf(k)} ${this.now.boxes[k].label}`; }
@@ -231,7 +204,8 @@ export class Annotate {
       row.addEventListener("pointerenter", () => this.light(each.subject, each.object));
       return el("li", {}, row);
     }));
-    if (!open.length) this.proposals.append(el("li", { class: "none" }, this.now.boxes.length > 1 ? "None left." : "Two boxes are needed."));
+    const none = !this.offered ? "Asking the model…" : this.now.boxes.length > 1 ? "None left." : "Two boxes are needed.";
+    if (!open.length) this.proposals.append(el("li", { class: "none" }, none));
     if (focused >= 0) this.proposals.querySelectorAll("button")[Math.min(focused, open.length - 1)]?.focus();
     this.undoButton.disabled = !this.past.length;
     this.alternatives();
@@ -258,8 +232,14 @@ export class Annotate {
     this.chances.replaceChildren(el("ol", {}, ...others.map(([name, share], k) => bar(name, share, [el("kbd", {}, String(k + 1)), " "]))));
   }
 
-  // Two keys, or a proposal: a relation, by the likeliest predicate unless one is given.
-  relate(subject, object, predicate = this.pairs?.get(`${subject} ${object}`)?.[0]?.[0] || this.predicates[0]) {
+  // Two keys: by the likeliest predicate, for which a quick typist waits.
+  async relatePair(subject, object) {
+    const { boxes } = this.now;
+    await this.asked;
+    if (boxes === this.now.boxes) this.relate(subject, object, this.pairs.get(`${subject} ${object}`)?.[0]?.[0] || this.predicates[0]);
+  }
+
+  relate(subject, object, predicate) {
     const there = this.has({ subject, object, predicate });
     if (there >= 0) { this.pick(there); return; }
     this.choice = this.now.relations.length;
@@ -287,10 +267,8 @@ export class Annotate {
 
   finish() {
     this.change({ ...this.now, done: true });
-    const at = this.images.findIndex(({ image }) => image === this.image);
-    const order = [...this.images.slice(at + 1), ...this.images.slice(0, at)];
-    const next = order.find(({ key }) => this.state[key] !== true);
-    if (next) location.hash = `annotate/${next.image}`; else say("All pictures are done.");
+    const next = this.progress.next(this.image);
+    if (next !== undefined) location.hash = `annotate/${next}`; else say("All pictures are done.");
   }
 
   markSubject(k) {
@@ -322,7 +300,7 @@ export class Annotate {
       else {
         const { subject } = this;
         this.markSubject(-1);
-        if (subject !== letter) this.relate(subject, letter);
+        if (subject !== letter) this.relatePair(subject, letter);
       }
     } else return;
     event.preventDefault();

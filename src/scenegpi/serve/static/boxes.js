@@ -50,6 +50,7 @@ export class BoxEditor {
     this.drawing.replaceChildren(back, ...parts, svg("g", { class: "rays" }), ...tags, this.handles());
     const taken = [];
     tags.forEach((tag) => this.place(tag, taken));
+    if (this.letters) gallery.roving(this.boxes.map((_, k) => this.part(k)));  // elsewhere gallery.wire does it
     if (focused !== undefined) this.part(Number(focused))?.focus();
   }
 
@@ -231,6 +232,7 @@ export class BoxEditor {
     this.boxes = this.boxes.filter((_, i) => i !== k);
     this.choose(-1);
     this.draw();
+    (this.part(Math.min(k, this.boxes.length - 1)) || this.add).focus();  // what had the focus is gone
     this.changed("deleted", k);
   }
 

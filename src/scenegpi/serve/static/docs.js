@@ -12,25 +12,31 @@ const start = async () => {
     if (schema.enum) return schema.enum.map((each) => `"${each}"`).join(", ");
     if (schema.const) return `"${schema.const}"`;
     if (schema.prefixItems) return `[${schema.prefixItems.map(kind).join(", ")}]`;
-    return schema.type === "array" ? `list of ${kind(schema.items)}` : schema.type || "anything";
+    if (schema.type === "array") return `list of ${schema.items?.anyOf ? `(${kind(schema.items)})` : kind(schema.items)}`;
+    return schema.type || "anything";
   };
   const bounds = (schema) => {
-    const each = [schema, ...(schema.anyOf || [])].find((one) => "minimum" in one || "maximum" in one || "maxLength" in one || "maxItems" in one);
-    if (!each) return "";
-    const words = { minimum: "at least", maximum: "at most", maxLength: "characters at most", maxItems: "items at most" };
-    return Object.entries(words).filter(([key]) => key in each).map(([key, text]) => `${text} ${each[key].toLocaleString("en")}`).join(", ");
+    const { minimum, maximum, maxLength, maxItems } = Object.assign({}, ...(schema.anyOf || []), schema);
+    const number = (value) => value.toLocaleString("en");
+    const range = maximum === undefined ? (minimum === undefined ? "" : `At least ${number(minimum)}.`) : minimum === undefined ? `At most ${number(maximum)}.` : `${number(minimum)} to ${number(maximum)}.`;
+    return [range, maxLength ? `At most ${number(maxLength)} characters.` : "", maxItems ? `At most ${number(maxItems)} items.` : ""];
   };
-  const row = (name, schema, about, required) => el("tr", {}, el("th", {}, el("code", {}, name), required ? " *" : ""), el("td", {}, el("code", {}, kind(schema))),
-    el("td", {}, [about, bounds(schema), schema.default !== undefined && schema.default !== null ? `by default ${JSON.stringify(schema.default)}` : ""].filter(Boolean).join("; ")));
-  const table = (schema) => el("table", {}, ...Object.entries(schema.properties || {}).map(([name, each]) => row(name, each, each.description || "", schema.required?.includes(name))));
+  // A sentence, in which `names` are set as code.
+  const sentence = (text) => text.split("`").map((part, k) => (k % 2 ? el("code", {}, part) : part));
+  const row = (name, schema, about, required) => {
+    const preset = [undefined, null, ""].includes(schema.default) ? "" : `Default: ${JSON.stringify(schema.default)}.`;
+    const facts = [about, ...bounds(schema), preset].filter(Boolean).join(" ");
+    return el("tr", {}, el("th", {}, el("code", {}, name), required ? " (required)" : ""), el("td", {}, el("code", {}, kind(schema))), el("td", {}, ...sentence(facts)));
+  };
+  const fields = (schema, required = []) => el("table", {}, ...Object.entries(schema.properties).map(([name, each]) => row(name, each, each.description || "", required.includes(name))));
   byId("about").textContent = `${api.info.title} ${api.info.version}. ${api.info.description}`;
   Object.entries(api.paths).forEach(([path, methods]) => Object.entries(methods).forEach(([method, each]) => {
-    const parts = [el("h2", {}, el("span", { class: `method ${method}` }, method.toUpperCase()), el("code", {}, path)), el("p", {}, each.description || each.summary || "")];
+    const parts = [el("h2", {}, el("span", { class: `method ${method}` }, method.toUpperCase()), el("code", {}, path)), el("p", {}, ...sentence(each.description || each.summary || ""))];
     if (each.parameters) parts.push(el("table", {}, ...each.parameters.map((one) => row(one.name, one.schema, one.description || "", one.required))));
     const body = target(each.requestBody?.content?.["application/json"]?.schema);
-    if (body) parts.push(el("p", {}, "The body, JSON:"), table(body));
+    if (body) parts.push(el("p", {}, "Body, JSON:"), fields(body, body.required));
     const answer = target(each.responses?.[200]?.content?.["application/json"]?.schema);
-    if (answer?.properties) parts.push(el("p", {}, "The answer:"), table(answer));
+    if (answer?.properties) parts.push(el("p", {}, ...sentence(`Answer: ${answer.description || ""}`)), fields(answer));
     byId("paths").append(el("section", { class: "api" }, ...parts));
   }));
 };
