@@ -11,7 +11,7 @@ from PIL import Image
 import onnx_export.photo_cases as cases
 from scenegpi import PredictOptions, Predictor
 from scenegpi.onnx import contract
-from scenegpi.prediction.options import FOUND_RELATION
+from scenegpi.prediction.options import FOUND_RELATION, LAST_RELATION
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
 
