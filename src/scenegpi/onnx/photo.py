@@ -26,6 +26,8 @@ class VisionModule(nn.Module):
         if features.nodes != "crop" and not features.square:
             raise DataError("export", "a model that reads photos in their own shape (square: false) is not exported")
         self.vision = vision
+        with torch.no_grad():  # weights of another package or model are read when first needed: not while it is traced
+            vision.backbone.features(torch.zeros(1, 3, 32, 32), ("early",))
 
     def forward(self, image: Tensor, boxes: Tensor) -> Tensor:
         """image (H, W, 3) bytes, boxes (N, 4) in its pixels -> (N, C)."""
