@@ -9,7 +9,6 @@ nothing done twice when an actor, a machine or the whole run is killed; ray rest
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
@@ -64,8 +63,7 @@ def run_ray(
             ShardActor, fn_constructor_args=(ray.put(shards),), batch_size=1, concurrency=jobs, num_cpus=1
         )
         for row in found.iter_rows():
-            done: Summary = pickle.loads(row["summary"])  # made by our own actors
-            summary.join(done)
+            summary.join(Summary.from_json(row["summary"]))
             step(row["images"])
     finally:
         if ours:
@@ -115,7 +113,7 @@ class ShardActor:
         numbers = [int(k) for k in batch["shard"]]
         done = [self.shard(k) for k in numbers]
         images = [stop - start for start, stop in map(self.shards.place, numbers)]
-        return {"summary": [pickle.dumps(each) for each in done], "images": images}
+        return {"summary": [each.to_json() for each in done], "images": images}
 
     def shard(self, k: int) -> Summary:
         """Predicts a shard and writes its files; what another actor finished before it died is not done again."""
