@@ -8,6 +8,7 @@ nothing done twice when an actor, a machine or the whole run is killed; ray rest
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -22,6 +23,8 @@ from scenegpi.errors import DataError
 from scenegpi.files import tidy, whole_file
 
 Form = Literal["jsonl", "parquet"]
+ENVIRONMENT = {"RAY_worker_niceness": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+"""Ray's, where the user has set nothing else: workers don't wait for whatever else runs here; no log among our lines."""
 SHARDS_PER_BLOCK = 8
 """Shards that ray schedules together: of a billion images it must not count every one."""
 
@@ -32,7 +35,9 @@ def shard_settings(inputs: Inputs, form: Form, size: int) -> dict[str, Any]:
     for photo in inputs.photos:
         digest.update(f"{photo.as_posix()}\n".encode(errors="replace"))
     if inputs.boxes is not None:
-        digest.update(f"{inputs.boxes.path} {Path(inputs.boxes.path).stat().st_size}".encode(errors="replace"))
+        path = Path(inputs.boxes.path)
+        for file in [path, *(sorted(path.iterdir()) if path.is_dir() else [])]:
+            digest.update(f"{file} {0 if file.is_dir() else file.stat().st_size}\n".encode(errors="replace"))
     return {"engine": "ray", "shard": size, "form": form, "images": len(inputs), "inputs": digest.hexdigest()}
 
 
@@ -40,6 +45,8 @@ def run_ray(
     inputs: Inputs, setup: Setup, form: Form, size: int, jobs: int, address: str | None, step: Callable[[int], None]
 ) -> Summary:
     """Predicts the shards that are not done yet; `step` is told how many images each of them has."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     try:
         import ray
         import ray.data
@@ -50,27 +57,40 @@ def run_ray(
     wanted = list(shards.waiting(summary, step))
     if not wanted:
         return summary
-    ours = not ray.is_initialized()
-    if ours:
-        where: dict[str, Any] = {"address": address} if address else {"num_cpus": jobs + 1, "include_dashboard": False}
-        ray.init(log_to_driver=False, **where)
+    _connect(ray, jobs, address)
     try:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         blocks = max(min(len(wanted), 4 * jobs), len(wanted) // SHARDS_PER_BLOCK)
         rows = ray.data.from_items([{"shard": k} for k in wanted], override_num_blocks=blocks)
         found = rows.map_batches(
-            ShardActor, fn_constructor_args=(ray.put(shards),), batch_size=1, concurrency=jobs, num_cpus=1
+            ShardActor,
+            fn_constructor_args=(ray.put(shards),),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(size=jobs),
+            num_cpus=1,
         )
         for row in found.iter_rows():
             summary.join(Summary.from_json(row["summary"]))
             step(row["images"])
     finally:
-        if ours:
-            ray.shutdown()
+        ray.shutdown()
         if shards.folder.exists():
             tidy(shards.folder)  # actors that were killed leave half-written files
     return summary
+
+
+def _connect(ray: Any, jobs: int, address: str | None) -> None:
+    """To a cluster, or to one that is started on this machine and ends with this process."""
+    here = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
+    for handler in logging.getLogger("ray.data").handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setLevel(logging.ERROR)
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **({"address": address} if address else here))
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        where = f"--address {address}" if address else "--engine ray"
+        raise DataError(where, f"ray does not start or answer ({str(error).partition(chr(10))[0]})") from None
 
 
 class _Shards:
@@ -147,8 +167,8 @@ def _write(part: Path, answers: list[Answer], form: Form) -> None:
     columns = {
         "source": pyarrow.array([source for source, _, _ in rows], pyarrow.string()),
         "name": pyarrow.array([name for _, name, _ in rows], pyarrow.string()),
-        "boxes": pyarrow.array([len(graph) for _, _, graph in rows], pyarrow.int32()),
-        "relations": pyarrow.array([len(graph.relations) for _, _, graph in rows], pyarrow.int32()),
+        "box_count": pyarrow.array([len(graph) for _, _, graph in rows], pyarrow.int32()),
+        "relation_count": pyarrow.array([len(graph.relations) for _, _, graph in rows], pyarrow.int32()),
         "graph": pyarrow.array([line.rstrip("\n") for line in lines], pyarrow.large_string()),
     }
     pyarrow.parquet.write_table(pyarrow.table(columns), part)
