@@ -2,9 +2,10 @@
 
     python benchmarks/ray_scale.py [--images 10000 100000] [--boxes 12] [--jobs 1] [--backend onnx] [--input jsonl]
 
-Layouts are random boxes and labels. Per run: images per second of the clock and per CPU second of all processes
-together, start-up included (a busy machine matters little to the second); per CPU second of the second half of the
-images alone; the largest memory of a process that predicts, halfway and at the end, and of the command.
+Layouts are random boxes and labels. Per run, start-up included: images per second of the clock, per CPU second of the
+processes that predict (a busy machine matters little to it), and per CPU second of all processes together, which ray's
+own add to as long as the clock runs; the largest memory of a process that predicts, halfway and at the end, and of the
+command.
 """
 
 from __future__ import annotations
@@ -43,16 +44,19 @@ def main() -> None:
     parser.add_argument("--backend", default="torch")
     parser.add_argument("--input", choices=("parquet", "jsonl"), default="parquet")
     options = parser.parse_args()
-    heads = ("per s", "per CPU s", "2nd half, per CPU s", "MB halfway", "MB at the end", "MB of the command")
+    heads = ("per s", "per CPU s, predicting", "per CPU s, all", "MB halfway", "MB at the end", "MB of the command")
     table = Table("images", "engine", *heads)
+    console = Console(width=120)
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         for images in options.images:
             file = write_layouts(folder / f"boxes.{options.input}", images, options.boxes)
             for engine in ("local", "ray"):
                 run = Run(folder, file, images, engine, options)
-                table.add_row(f"{images:,}", engine, *(f"{value:,.0f}" for value in run.figures()))
-    Console(width=120).print(table)
+                row = [f"{images:,}", engine, *(f"{value:,.0f}" for value in run.figures())]
+                console.print(dict(zip(("images", "engine", *heads), row, strict=True)))  # a long run may be broken off
+                table.add_row(*row)
+    console.print(table)
 
 
 def write_layouts(file: Path, images: int, boxes: int) -> Path:
@@ -83,38 +87,33 @@ class Run:
         words += ["--out", str(self.out), "--jobs", str(options.jobs)]
         words += ["--engine", engine, "--shard", str(options.shard)]
         self.cpu: dict[int, float] = {}
+        self.predicting: set[int] = set()
         self.memory = {"half": 0.0, "end": 0.0, "command": 0.0}
-        self.half: tuple[int, float] | None = None
+        self.halfway = False
         start = time.monotonic()
         command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *words]
         process = subprocess.Popen(command, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"})
         while process.poll() is None:
-            time.sleep(0.1)
+            time.sleep(0.5)
             self.look(process.pid)
         self.seconds = time.monotonic() - start
         if process.returncode:
             raise SystemExit(f"{engine}: exit code {process.returncode}")
 
     def look(self, pid: int) -> None:
-        family = list(descendants(pid))
-        if not family:
-            return
-        for one, cpu, _, _ in family:
-            self.cpu[one] = cpu
-        actors = [memory for _, _, memory, actor in family if actor]
-        predicting = max(actors or [memory for _, _, memory, _ in family])
-        self.memory["command"] = max([self.memory["command"], *(memory for one, _, memory, _ in family if one == pid)])
-        if self.half is None and 2 * (done := written(self.out)) >= self.images:
-            self.half = done, sum(self.cpu.values())
-        when = "half" if self.half is None else "end"
-        self.memory[when] = max(self.memory[when], predicting)
+        family = {one: values for one, *values in descendants(pid)}
+        self.cpu |= {one: cpu for one, (cpu, _, _) in family.items()}
+        actors = {one for one, (_, _, actor) in family.items() if actor}
+        self.predicting |= actors
+        memory = {one: megabytes for one, (_, megabytes, _) in family.items()}
+        self.halfway = self.halfway or 2 * written(self.out) >= self.images
+        for name, some in (("end" if self.halfway else "half", actors or family), ("command", {pid})):
+            self.memory[name] = max([self.memory[name], *(memory[one] for one in some if one in memory)])
 
     def figures(self) -> Iterator[float]:
-        total = sum(self.cpu.values())
-        done, at_half = self.half or (0, 0.0)
         yield self.images / self.seconds
-        yield self.images / total
-        yield (self.images - done) / max(total - at_half, TICK)
+        yield self.images / sum(cpu for one, cpu in self.cpu.items() if one in (self.predicting or self.cpu))
+        yield self.images / sum(self.cpu.values())
         yield from self.memory.values()
 
 

@@ -24,7 +24,7 @@ from scenegpi.files import tidy, whole_file
 
 Form = Literal["jsonl", "parquet"]
 ENVIRONMENT = {"RAY_worker_niceness": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
-"""Ray's, where the user has set nothing else: workers don't wait for whatever else runs here; no log among our lines."""
+"""Ray's, unless the user has set them: workers don't wait for whatever else runs here; no log among our lines."""
 SHARDS_PER_BLOCK = 8
 """Shards that ray schedules together: of a billion images it must not count every one."""
 
