@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +25,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from onnx_speed import random_graph
-from scenegpi.data import write_jsonl
-from scenegpi.graph import SceneGraph
+from scenegpi.data import open_dataset, write_jsonl
 from scenegpi.models.shipped import model_vocabulary
 
 MODEL = "vg150-layout"
@@ -60,22 +57,22 @@ def main() -> None:
 
 
 def write_layouts(file: Path, images: int, boxes: int) -> Path:
-    vocabulary, rng = model_vocabulary(MODEL), np.random.default_rng(0)
-    graphs = (random_graph(rng, vocabulary, boxes).replace(image_id=k) for k in range(images))
-    if file.suffix == ".jsonl":
-        write_jsonl(file, graphs)
-        return file
-    row = {"id": pa.int64(), "width": pa.int32(), "height": pa.int32()}
-    row |= {"boxes": pa.list_(pa.list_(pa.float64())), "labels": pa.list_(pa.string())}
-    with pq.ParquetWriter(file, pa.schema(list(row.items()))) as writer:
-        for some in iter(lambda: list(islice(graphs, 8192)), []):
-            writer.write_table(pa.Table.from_pylist([columns(graph) for graph in some], writer.schema))
+    rng, names = np.random.default_rng(0), np.array(model_vocabulary(MODEL).objects)
+    low = rng.uniform(0, 400, (images, boxes, 2))
+    corners = np.concatenate([low, low + rng.uniform(10, 240, low.shape)], 2).round(1)
+    labels = names[rng.integers(0, len(names), images * boxes)]
+    table = {"id": np.arange(images), "width": np.full(images, 640), "height": np.full(images, 640)}
+    table |= {"boxes": lists(lists(pa.array(corners.ravel()), 4), boxes), "labels": lists(pa.array(labels), boxes)}
+    parquet = file.with_suffix(".parquet")
+    pq.write_table(pa.table(table), parquet, row_group_size=8192)
+    if file != parquet:
+        write_jsonl(file, open_dataset(parquet))
     return file
 
 
-def columns(graph: SceneGraph) -> dict[str, object]:
-    size = {"id": graph.image_id, "width": graph.width, "height": graph.height}
-    return size | {"boxes": graph.boxes.tolist(), "labels": list(graph.names)}
+def lists(values: pa.Array, each: int) -> pa.Array:
+    """Values in a row -> lists of so many."""
+    return pa.ListArray.from_arrays(pa.array(np.arange(0, len(values) + 1, each), pa.int32()), values)
 
 
 class Run:

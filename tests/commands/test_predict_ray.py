@@ -13,7 +13,9 @@ import sys
 import tempfile
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from typer.testing import CliRunner
@@ -27,15 +29,25 @@ from scenegpi.data import open_dataset, write_jsonl
 from scenegpi.models import save_model
 from scenegpi.prediction import Item, Prediction
 
-ray = pytest.importorskip("ray", reason="the extra [ray] is not installed")
+if find_spec("ray") is None:  # not imported before `token` has set what it reads at its import
+    pytest.skip("the extra [ray] is not installed", allow_module_level=True)
 pq = pytest.importorskip("pyarrow.parquet", reason="the extra [ray] is not installed")
 IMAGES = 37
 ENOUGH = 120.0
 """Seconds for a cluster to come up on a starved machine."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def token():
+    """Processes of ray know each other by a word of these tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**ENVIRONMENT, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid4().hex}.items():
+            patch.setenv(name, value)
+        yield
+
+
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(token):
     """The address of a ray that another process started, as `ray start` does on the machines of a cluster."""
     if not Path("/proc/self/stat").exists():
         pytest.skip("its processes are found by way of /proc")
@@ -47,7 +59,6 @@ def cluster():
     words += [f"--temp-dir={folder}", "--include-dashboard=false", "--disable-usage-stats"]
     head = subprocess.Popen(
         [sys.executable, "-m", "ray.scripts.scripts", "start", *words],
-        env={**os.environ, **ENVIRONMENT},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

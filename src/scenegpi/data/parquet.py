@@ -69,10 +69,10 @@ class ParquetRows:
     def graph(self, i: int) -> SceneGraph:
         """Row i's graph; RowError if it makes no sense."""
         row, group = self._row(i), self._group(i)
-        file = self.groups[group][0]
+        k = self.groups[group][0]
         try:
             if GRAPH in self.columns:
-                data, known = _parsed(row[GRAPH]), self.defined.get(file, self.vocabulary)
+                data, known = _parsed(row[GRAPH]), self.defined.get(k, self.vocabulary)
             else:
                 data, known = _data(row), self.vocabulary
             crowded = too_many(*(len(_list(data.get(name))) for name in ("objects", "relations")))
@@ -80,8 +80,8 @@ class ParquetRows:
                 raise GraphError(": ".join(crowded))
             return from_dict(data, known)
         except GraphError as error:
-            first = next(j for j, (k, _, _) in enumerate(self.groups) if k == file)
-            raise RowError(self.files[file], f"row {i - int(self.starts[first])}: {error}") from None
+            first = next(j for j, (other, _, _) in enumerate(self.groups) if other == k)
+            raise RowError(self.files[k], f"row {i - int(self.starts[first])}: {error}") from None
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(N,) boxes and (N,) relations of each image."""
@@ -118,13 +118,14 @@ class ParquetRows:
     def _vocabulary(self) -> Vocabulary:
         """Of all labels; of graphs, that of the first file."""
         if GRAPH in self.columns:
-            for file in dict.fromkeys(k for k, _, _ in self.groups):
-                first = next(i for i, (k, _, _) in enumerate(self.groups) if k == file)
+            for j, (k, _, _) in enumerate(self.groups):
+                if k in self.defined or self.starts[j] == self.starts[j + 1]:
+                    continue
                 try:
-                    found = _parsed(self._row(int(self.starts[first]))[GRAPH]).get("vocabulary")
-                    self.defined[file] = Vocabulary.from_dict(found)
+                    found = _parsed(self._row(int(self.starts[j]))[GRAPH]).get("vocabulary")
+                    self.defined[k] = Vocabulary.from_dict(found)
                 except ValueError as error:
-                    raise DataError(self.files[file], f"first row: {error}") from None
+                    raise DataError(self.files[k], f"first row: {error}") from None
             return next(iter(self.defined.values()), Vocabulary([]))
         if "labels" not in self.columns:
             return Vocabulary([NO_LABEL])
