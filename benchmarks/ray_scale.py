@@ -36,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--boxes", type=int, default=12)
+    parser.add_argument("--engines", nargs="+", default=["local", "ray"])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--shard", type=int, default=1024)
     parser.add_argument("--backend", default="torch")
@@ -48,7 +49,7 @@ def main() -> None:
         folder = Path(text)
         for images in options.images:
             file = write_layouts(folder / f"boxes.{options.input}", images, options.boxes)
-            for engine in ("local", "ray"):
+            for engine in options.engines:
                 run = Run(folder, file, images, engine, options)
                 row = [f"{images:,}", engine, *(f"{value:,.0f}" for value in run.figures())]
                 console.print(dict(zip(("images", "engine", *heads), row, strict=True)))  # a long run may be broken off
