@@ -5,7 +5,7 @@
 Layouts are random boxes and labels. Per run, start-up included: images per second of the clock, per CPU second of the
 processes that predict (a busy machine matters little to it), and per CPU second of all processes together, which ray's
 own add to as long as the clock runs; the largest memory of a process that predicts, halfway and at the end, and of the
-command.
+command; and what was written.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--input", choices=("parquet", "jsonl"), default="parquet")
     options = parser.parse_args()
     heads = ("per s", "per CPU s, predicting", "per CPU s, all", "MB halfway", "MB at the end", "MB of the command")
+    heads += ("bytes per image",)
     table = Table("images", "engine", *heads)
     console = Console(width=120)
     with tempfile.TemporaryDirectory() as text:
@@ -113,6 +114,7 @@ class Run:
         yield self.images / sum(cpu for one, cpu in self.cpu.items() if one in (self.predicting or self.cpu))
         yield self.images / sum(self.cpu.values())
         yield from self.memory.values()
+        yield sum(file.stat().st_size for file in self.out.rglob("*") if file.is_file()) / self.images
 
 
 def descendants(pid: int) -> Iterator[tuple[int, float, float, bool]]:
