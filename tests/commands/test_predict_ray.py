@@ -51,11 +51,9 @@ def cluster(token):
     """The address of a ray that another process started, as `ray start` does on the machines of a cluster."""
     if not Path("/proc/self/stat").exists():
         pytest.skip("its processes are found by way of /proc")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    port = free_port()
     folder = Path(tempfile.mkdtemp(prefix="ray-"))  # names of sockets must be short
-    words = ["--head", "--block", f"--port={address.partition(':')[2]}", "--node-ip-address=127.0.0.1", "--num-cpus=1"]
+    words = ["--head", "--block", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=1"]
     words += [f"--temp-dir={folder}", "--include-dashboard=false", "--disable-usage-stats"]
     head = subprocess.Popen(
         [sys.executable, "-m", "ray.scripts.scripts", "start", *words],
@@ -68,13 +66,19 @@ def cluster(token):
             if head.poll() is not None or time.monotonic() > end:
                 pytest.skip("ray does not start here")
             time.sleep(0.1)
-        yield address
+        yield f"127.0.0.1:{port}"
     finally:
         for pid in [*below(head.pid), head.pid]:  # asked to end, ray takes its time
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         head.wait()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +231,12 @@ def test_a_summary_travels_as_text(data):
     again.join(summary)
     assert again.predicted == 2 * summary.predicted == 6
     assert again.names[summary.target].total() == 14
+
+
+def test_where_no_cluster_is(data, tmp_path):
+    for address in (f"127.0.0.1:{free_port()}", "127.0.0.1:99999999"):
+        with pytest.raises(AssertionError, match=rf"{address}: no cluster answers there"):
+            predict(data, "boxes.jsonl", tmp_path, "--engine", "ray", "--address", address)
 
 
 def test_files_for_all_images_and_unknown_words_are_refused(data, tmp_path):

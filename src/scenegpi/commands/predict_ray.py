@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
@@ -20,7 +21,7 @@ from scenegpi.commands.predict_inputs import Inputs
 from scenegpi.commands.predict_output import SHARDS, prediction_lines
 from scenegpi.commands.predict_run import Answer, Setup, Summary, Worker
 from scenegpi.errors import DataError
-from scenegpi.files import tidy, whole_file
+from scenegpi.files import reason, tidy, whole_file
 
 Form = Literal["jsonl", "parquet"]
 ENVIRONMENT = {"RAY_worker_niceness": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
@@ -86,11 +87,25 @@ def _connect(ray: Any, jobs: int, address: str | None) -> None:
     for handler in logging.getLogger("ray.data").handlers:
         if isinstance(handler, logging.StreamHandler):
             handler.setLevel(logging.ERROR)
+    if address:
+        _check_answers(address)
     try:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **({"address": address} if address else here))
     except (ConnectionError, ValueError, RuntimeError) as error:
         where = f"--address {address}" if address else "--engine ray"
         raise DataError(where, f"ray does not start or answer ({str(error).partition(chr(10))[0]})") from None
+
+
+def _check_answers(address: str) -> None:
+    """DataError where no machine answers at HOST:PORT: ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "://" in address:
+        return
+    try:
+        socket.create_connection((host, int(port)), 10).close()
+    except (OSError, OverflowError) as error:
+        said = reason(error) if isinstance(error, OSError) else str(error)
+        raise DataError("--address", f"{address}: no cluster answers there ({said})") from None
 
 
 class _Shards:
