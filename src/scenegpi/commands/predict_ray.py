@@ -27,7 +27,7 @@ Form = Literal["jsonl", "parquet"]
 ENVIRONMENT = {"RAY_worker_niceness": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 """Ray's, unless the user has set them: workers don't wait for whatever else runs here; no log among our lines."""
 SHARDS_PER_BLOCK = 8
-"""Shards that ray schedules together: of a billion images it must not count every one."""
+"""Shards that ray schedules together where there are many: of a billion images it must not count every one."""
 
 
 def shard_settings(inputs: Inputs, form: Form, size: int) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def run_ray(
     try:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
-        blocks = max(min(len(wanted), 4 * jobs), len(wanted) // SHARDS_PER_BLOCK)
+        blocks = max(min(len(wanted), 64 * jobs), len(wanted) // SHARDS_PER_BLOCK)
         rows = ray.data.from_items([{"shard": k} for k in wanted], override_num_blocks=blocks)
         found = rows.map_batches(
             ShardActor,
@@ -71,9 +71,10 @@ def run_ray(
             compute=ray.data.ActorPoolStrategy(size=jobs),
             num_cpus=1,
         )
-        for row in found.iter_rows():
-            summary.join(Summary.from_json(row["summary"]))
-            step(row["images"])
+        for some in found.iter_batches(batch_size=None, prefetch_batches=0):  # as they come, for the progress
+            for line, images in zip(some["summary"], some["images"], strict=True):
+                summary.join(Summary.from_json(str(line)))
+                step(int(images))
     finally:
         ray.shutdown()
         if shards.folder.exists():
