@@ -1,14 +1,17 @@
 """Many layouts through `scenegpi predict`, in one process and by ray with as many actors: throughput and memory.
 
-    python benchmarks/ray_scale.py [--images 10000 100000] [--boxes 12] [--jobs 1] [--backend onnx] [--shard 1024]
+    python benchmarks/ray_scale.py [--images 10000 100000] [--boxes 12] [--jobs 1] [--backend onnx] [--input jsonl]
 
-Layouts are random boxes and labels in a JSON lines file. Per run: images per second of the clock, start-up included and
-without it (the second half of the images), and the largest memory of a process that predicts, halfway and at the end.
+Layouts are random boxes and labels. Per run, start-up included: images per second of the clock, per CPU second of the
+processes that predict (a busy machine matters little to it), and per CPU second of all processes together, which ray's
+own add to as long as the clock runs; the largest memory of a process that predicts, halfway and at the end, and of the
+command; and what was written.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -17,67 +20,128 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from onnx_speed import random_graph
-from scenegpi.data import write_jsonl
-from scenegpi.graph import SceneGraph
+from scenegpi.data import open_dataset, write_jsonl
 from scenegpi.models.shipped import model_vocabulary
 
 MODEL = "vg150-layout"
+TICK, PAGE = 1 / os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--boxes", type=int, default=12)
+    parser.add_argument("--engines", nargs="+", default=["local", "ray"])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--shard", type=int, default=1024)
     parser.add_argument("--backend", default="torch")
+    parser.add_argument("--input", choices=("parquet", "jsonl"), default="parquet")
     options = parser.parse_args()
-    table = Table("images", "engine", "per second", "second half, per second", "MB halfway", "MB at the end")
+    heads = ("per s", "per CPU s, predicting", "per CPU s, all", "MB halfway", "MB at the end", "MB of the command")
+    heads += ("bytes per image",)
+    table = Table("images", "engine", *heads)
+    console = Console(width=120)
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         for images in options.images:
-            write_jsonl(folder / "boxes.jsonl", layouts(images, options.boxes))
-            for engine in ("local", "ray"):
-                table.add_row(f"{images:,}", engine, *run(folder, images, engine, options))
-    Console(width=110).print(table)
+            file = write_layouts(folder / f"boxes.{options.input}", images, options.boxes)
+            for engine in options.engines:
+                run = Run(folder, file, images, engine, options)
+                row = [f"{images:,}", engine, *(f"{value:,.0f}" for value in run.figures())]
+                console.print(dict(zip(("images", "engine", *heads), row, strict=True)))  # a long run may be broken off
+                table.add_row(*row)
+    console.print(table)
 
 
-def layouts(images: int, boxes: int) -> Iterator[SceneGraph]:
-    vocabulary, rng = model_vocabulary(MODEL), np.random.default_rng(0)
-    return (random_graph(rng, vocabulary, boxes).replace(image_id=k) for k in range(images))
+def write_layouts(file: Path, images: int, boxes: int) -> Path:
+    rng, names = np.random.default_rng(0), np.array(model_vocabulary(MODEL).objects)
+    low = rng.uniform(0, 400, (images, boxes, 2))
+    corners = np.concatenate([low, low + rng.uniform(10, 240, low.shape)], 2).round(1)
+    labels = names[rng.integers(0, len(names), images * boxes)]
+    table = {"id": np.arange(images), "width": np.full(images, 640), "height": np.full(images, 640)}
+    table |= {"boxes": lists(lists(pa.array(corners.ravel()), 4), boxes), "labels": lists(pa.array(labels), boxes)}
+    parquet = file.with_suffix(".parquet")
+    pq.write_table(pa.table(table), parquet, row_group_size=8192)
+    if file != parquet:
+        write_jsonl(file, open_dataset(parquet))
+    return file
 
 
-def run(folder: Path, images: int, engine: str, options: argparse.Namespace) -> list[str]:
-    """Watches one run from outside: how many images are written, and how much memory its processes take."""
-    out = folder / f"{engine}-{images}"
-    words = ["predict", "--boxes", "boxes.jsonl", "--model", MODEL, "--backend", options.backend, "--formats", "none"]
-    words += ["--out", str(out), "--jobs", str(options.jobs), "--engine", engine, "--shard", str(options.shard)]
-    start = time.monotonic()
-    process = subprocess.Popen([sys.executable, "-c", "from scenegpi.cli import main; main()", *words], cwd=folder)
-    half, memory = 0.0, {False: 0.0, True: 0.0}
-    while process.poll() is None:
-        time.sleep(0.2)
-        done = written(out)
-        if not half and 2 * done >= images:
-            half, at_half = time.monotonic(), done
-        memory[bool(half)] = max(memory[bool(half)], megabytes(process.pid, engine))
-    end = time.monotonic()
-    if process.returncode:
-        raise SystemExit(f"{engine}: exit code {process.returncode}")
-    later = (images - at_half) / (end - half) if half else float("nan")
-    return [f"{images / (end - start):,.0f}", f"{later:,.0f}", f"{memory[False]:,.0f}", f"{memory[True]:,.0f}"]
+def lists(values: pa.Array, each: int) -> pa.Array:
+    """Values in a row -> lists of so many."""
+    return pa.ListArray.from_arrays(pa.array(np.arange(0, len(values) + 1, each), pa.int32()), values)
+
+
+class Run:
+    """One run, watched from outside: how many images are written, what its processes take of CPU and memory."""
+
+    def __init__(self, folder: Path, file: Path, images: int, engine: str, options: argparse.Namespace) -> None:
+        self.out, self.images = folder / f"{engine}-{images}", images
+        words = ["predict", str(file), "--model", MODEL, "--backend", options.backend, "--formats", "none"]
+        words += ["--out", str(self.out), "--jobs", str(options.jobs)]
+        words += ["--engine", engine, "--shard", str(options.shard)]
+        self.cpu: dict[int, float] = {}
+        self.predicting: set[int] = set()
+        self.memory = {"half": 0.0, "end": 0.0, "command": 0.0}
+        self.halfway = False
+        start = time.monotonic()
+        command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *words]
+        process = subprocess.Popen(command, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        while process.poll() is None:
+            time.sleep(0.5)
+            self.look(process.pid)
+        self.seconds = time.monotonic() - start
+        if process.returncode:
+            raise SystemExit(f"{engine}: exit code {process.returncode}")
+
+    def look(self, pid: int) -> None:
+        family = {one: values for one, *values in descendants(pid)}
+        self.cpu |= {one: cpu for one, (cpu, _, _) in family.items()}
+        actors = {one for one, (_, _, actor) in family.items() if actor}
+        self.predicting |= actors
+        memory = {one: megabytes for one, (_, megabytes, _) in family.items()}
+        self.halfway = self.halfway or 2 * written(self.out) >= self.images
+        for name, some in (("end" if self.halfway else "half", actors or family), ("command", {pid})):
+            self.memory[name] = max([self.memory[name], *(memory[one] for one in some if one in memory)])
+
+    def figures(self) -> Iterator[float]:
+        yield self.images / self.seconds
+        yield self.images / sum(cpu for one, cpu in self.cpu.items() if one in (self.predicting or self.cpu))
+        yield self.images / sum(self.cpu.values())
+        yield from self.memory.values()
+        yield sum(file.stat().st_size for file in self.out.rglob("*") if file.is_file()) / self.images
+
+
+def descendants(pid: int) -> Iterator[tuple[int, float, float, bool]]:
+    """Of a process and all below it: number, CPU seconds, resident MB, and whether it is an actor of ray's."""
+    parents, found = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            pages = int((folder / "statm").read_text().split()[1])
+            actor = b"ShardActor" in (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        one = int(folder.name)
+        parents[one] = int(fields[1])
+        found[one] = (one, (int(fields[11]) + int(fields[12])) * TICK, pages * PAGE, actor)
+    for one in found:
+        above = one
+        while above != pid and above in parents:
+            above = parents[above]
+        if above == pid:
+            yield found[one]
 
 
 def written(out: Path) -> int:
-    """Images in the files so far: lines are about equally long, so bytes tell."""
+    """Images in the files so far."""
     lines = out / "predictions.jsonl"
-    if lines.exists():
-        return count(lines)
-    return sum(count(file) for file in out.glob("shards/*.jsonl"))
+    return sum(map(count, [lines] if lines.exists() else out.glob("shards/*.jsonl")))
 
 
 _counted: dict[Path, tuple[int, int]] = {}
@@ -92,29 +156,6 @@ def count(file: Path) -> int:
             lines += block.count(b"\n")
         _counted[file] = handle.tell(), lines
     return lines
-
-
-def megabytes(pid: int, engine: str) -> float:
-    """Resident memory of the process that predicts: the command itself, or the largest of ray's actors."""
-    if engine == "local":
-        return resident(Path(f"/proc/{pid}"))
-    return max((resident(each) for each in Path("/proc").glob("[0-9]*") if is_actor(each)), default=0.0)
-
-
-def is_actor(process: Path) -> bool:
-    try:
-        return (process / "cmdline").read_bytes().startswith(b"ray::") and b"MapWorker" in (
-            process / "cmdline"
-        ).read_bytes()
-    except OSError:
-        return False
-
-
-def resident(process: Path) -> float:
-    try:
-        return int((process / "statm").read_text().split()[1]) * 4096 / 1e6
-    except OSError:
-        return 0.0
 
 
 if __name__ == "__main__":

@@ -37,7 +37,11 @@ class DataError(SceneGPIError):
         super().__init__(printable(f"{self.file}: {cut(message)}"))
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str, str]]:
-        return DataError, (self.file, self.message)
+        return type(self), (self.file, self.message)
+
+
+class RowError(DataError):
+    """One image of a file that makes no sense; the others may."""
 
 
 def printable(text: object) -> str:

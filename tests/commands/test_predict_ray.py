@@ -5,10 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
-import threading
+import socket
+import subprocess
+import sys
+import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from typer.testing import CliRunner
@@ -16,43 +22,95 @@ from typer.testing import CliRunner
 from models.model_cases import random_graphs, small_model
 from scenegpi.cli import app
 from scenegpi.commands.predict_inputs import Inputs
-from scenegpi.commands.predict_ray import run_ray
-from scenegpi.commands.predict_run import Setup
+from scenegpi.commands.predict_ray import ENVIRONMENT, ShardActor, shard_settings
+from scenegpi.commands.predict_run import Answer, Entry, Summary
 from scenegpi.data import open_dataset, write_jsonl
+from scenegpi.errors import DataError
 from scenegpi.models import save_model
-from scenegpi.prediction import PredictOptions
+from scenegpi.prediction import Item, Prediction
 
-ray = pytest.importorskip("ray", reason="the extra [ray] is not installed")
+if find_spec("ray") is None:  # not imported before `token` has set what it reads at its import
+    pytest.skip("the extra [ray] is not installed", allow_module_level=True)
+pq = pytest.importorskip("pyarrow.parquet", reason="the extra [ray] is not installed")
 IMAGES = 37
+ENOUGH = 120.0
+"""Seconds for a cluster to come up on a starved machine."""
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster():
-    """One ray for all tests: starting it takes seconds. Its workers are as important as the tests."""
-    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - as ray spells it
+def token():
+    """Processes of ray know each other by a word of these tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**ENVIRONMENT, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid4().hex}.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def cluster(token):
+    """The address of a ray that another process started, as `ray start` does on the machines of a cluster."""
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("its processes are found by way of /proc")
+    port = free_port()
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))  # names of sockets must be short
+    words = ["--head", "--block", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=1"]
+    words += [f"--temp-dir={folder}", "--include-dashboard=false", "--disable-usage-stats"]
+    head = subprocess.Popen(
+        [sys.executable, "-m", "ray.scripts.scripts", "start", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    except Exception as error:  # it waits for half a minute, which a starved machine may not keep
-        pytest.skip(f"ray does not start here: {error}")
-    yield
-    ray.shutdown()
+        end = time.monotonic() + ENOUGH
+        while not (folder / "ray_current_cluster").exists():
+            if head.poll() is not None or time.monotonic() > end:
+                pytest.skip("ray does not start here")
+            time.sleep(0.1)
+        yield f"127.0.0.1:{port}"
+    finally:
+        for pid in [*below(head.pid), head.pid]:  # asked to end, ray takes its time
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        head.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
+    """A model, and the same boxes as JSON lines and as Parquet."""
     folder = tmp_path_factory.mktemp("ray")
     save_model(small_model("baseline"), folder / "model")
-    sizes = tuple((3, 0, 1, 6, 12)[k % 5] for k in range(IMAGES))
-    write_jsonl(folder / "boxes.jsonl", random_graphs(sizes, dist=False))
+    graphs = random_graphs(tuple((3, 0, 1, 6, 12)[k % 5] for k in range(IMAGES)), dist=False)
+    write_jsonl(folder / "boxes.jsonl", graphs)
+    rows = [{"id": g.image_id, "width": g.width, "height": g.height} for g in graphs]
+    rows = [row | {"boxes": g.boxes.tolist(), "labels": list(g.names)} for row, g in zip(rows, graphs, strict=True)]
+    import pyarrow
+
+    pq.write_table(pyarrow.Table.from_pylist(rows), folder / "boxes.parquet", row_group_size=8)
     return folder
 
 
-def predicted(folder: Path, *more: str) -> list[dict]:
-    arguments = ["predict", "--boxes", str(folder / "boxes.jsonl"), "--model", str(folder / "model")]
-    done = CliRunner().invoke(app, [*arguments, "--formats", "none", *more])
-    assert done.exit_code == 0, done.output
-    out = Path(more[more.index("--out") + 1])
+@pytest.fixture(scope="module")
+def plain(data, tmp_path_factory):
+    """The rows of a run without ray."""
+    return predicted(data, "boxes.jsonl", tmp_path_factory.mktemp("plain"))
+
+
+def predicted(folder: Path, boxes: str, out: Path, *more: str) -> list[dict]:
+    predict(folder, boxes, out, *more)
     return rows(out)
+
+
+def predict(folder: Path, boxes: str, out: Path, *more: str) -> None:
+    words = ["predict", str(folder / boxes), "--model", str(folder / "model"), "--out", str(out), "--formats", "none"]
+    done = CliRunner().invoke(app, [*words, *more])
+    assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
 
 
 def rows(out: Path) -> list[dict]:
@@ -61,9 +119,7 @@ def rows(out: Path) -> list[dict]:
     lines: list[str] = []
     for file in files:
         if file.suffix == ".parquet":
-            import pyarrow.parquet
-
-            lines += pyarrow.parquet.read_table(file).column("graph").to_pylist()
+            lines += pq.read_table(file).column("graph").to_pylist()
         else:
             lines += file.read_text().splitlines()
     found = [json.loads(line) for line in lines]
@@ -72,75 +128,115 @@ def rows(out: Path) -> list[dict]:
     return sorted(found, key=lambda row: str(row["source"]))
 
 
-def test_the_rows_are_those_of_a_plain_run(data, tmp_path):
-    plain = predicted(data, "--out", str(tmp_path / "plain"))
-    assert len(plain) == IMAGES
-    for form in ("jsonl", "parquet"):
-        out = tmp_path / form
-        sharded = predicted(data, "--out", str(out), "--engine", "ray", "--shard", "10", "--form", form)
-        assert sharded == plain
-        assert sorted(file.name for file in (out / "shards").iterdir()) == [f"{k:06d}.{form}" for k in range(4)]
-    graphs = open_dataset(tmp_path / "jsonl" / "shards" / "000001.jsonl")  # a shard is a data set of its own
-    assert len(graphs) == 10
-
-
-def test_finished_shards_are_not_done_again(data, tmp_path):
+def test_the_rows_are_those_of_a_plain_run(data, plain, tmp_path):
     out = tmp_path / "out"
-    more = ["--out", str(out), "--engine", "ray", "--shard", "10"]
-    first = predicted(data, *more)
-    files = {file: file.stat().st_mtime_ns for file in (out / "shards").iterdir()}
-    lost = out / "shards" / "000002.jsonl"
-    lost.unlink()
-    assert predicted(data, *more) == first
-    again = {file for file, before in files.items() if file.stat().st_mtime_ns != before}
-    assert again == {lost}
-    # Other images under the same numbers must not be taken for these: such a run goes to a folder of its own.
-    predicted(data, *more, "--limit", "25")
-    assert {file: file.stat().st_mtime_ns for file in files if file != lost}.items() <= files.items()
-    assert len(list((tmp_path / "out-2" / "shards").iterdir())) == 3
+    assert len(plain) == IMAGES
+    assert predicted(data, "boxes.jsonl", out, "--engine", "ray", "--shard", "10") == plain
+    assert sorted(file.name for file in (out / "shards").iterdir()) == [f"{k:06d}.jsonl" for k in range(4)]
+    assert len(open_dataset(out / "shards" / "000001.jsonl")) == 10  # a shard is a data set of its own
 
 
-def our_actors() -> list[int]:
-    """Processes of shard actors that descend from this one, whatever else runs on the machine."""
-    parents, found = {}, []
+def test_parquet_without_ray_gives_the_same_rows(data, plain, tmp_path):
+    assert predicted(data, "boxes.parquet", tmp_path) == plain
+
+
+def test_a_bad_row_is_skipped_and_named(data, plain, tmp_path):
+    table = pq.read_table(data / "boxes.parquet")
+    rows = table.to_pylist()
+    rows[2]["boxes"] = [[5.0, 0.0, 0.0, 5.0]]
+    pq.write_table(type(table).from_pylist(rows, table.schema), tmp_path / "bad.parquet")
+    words = ["predict", str(tmp_path / "bad.parquet"), "--model", str(data / "model"), "--formats", "none"]
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert "bad.parquet: row 2: boxes[0]" in (tmp_path / "out" / "skipped.txt").read_text()
+    assert len((tmp_path / "out" / "predictions.jsonl").read_text().splitlines()) == IMAGES - 1
+
+
+def test_shards_of_other_images_are_not_taken_for_these(data):
+    boxes = open_dataset(data / "boxes.jsonl")
+    runs = [
+        shard_settings(Inputs([], boxes), "jsonl", 10),
+        shard_settings(Inputs([], boxes[:25]), "jsonl", 10),
+        shard_settings(Inputs([], boxes), "jsonl", 9),
+        shard_settings(Inputs([], boxes), "parquet", 10),
+        shard_settings(Inputs([], open_dataset(data / "boxes.parquet")), "jsonl", 10),
+        shard_settings(Inputs([Path("a.jpg")], None), "jsonl", 10),
+        shard_settings(Inputs([Path("b.jpg")], None), "jsonl", 10),
+    ]
+    assert len({json.dumps(run) for run in runs}) == len(runs)
+    assert shard_settings(Inputs([], open_dataset(data / "boxes.jsonl")), "jsonl", 10) == runs[0]
+
+
+def below(pid: int) -> list[int]:
+    """Processes that descend from one."""
+    parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            pid = int(folder.name)
-            parents[pid] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if b"ShardActor" in (folder / "cmdline").read_bytes():
-                found.append(pid)
-    return [pid for pid in found if os.getpid() in ancestors(pid, parents)]
-
-
-def ancestors(pid: int, parents: dict[int, int]) -> list[int]:
-    found = []
-    while pid in parents:
-        pid = parents[pid]
-        found.append(pid)
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found, new = [], [pid]
+    while new:
+        new = [child for child, parent in parents.items() if parent in new]
+        found += new
     return found
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found by way of /proc")
-def test_a_killed_actor_loses_nothing(data, tmp_path):
-    """The process of an actor is killed while shards are waiting; the run goes on and gives all rows."""
-    inputs = Inputs([], open_dataset(data / "boxes.jsonl"))
-    setup = Setup(str(data / "model"), None, PredictOptions(max_boxes=64), tmp_path, ())
-    killed: list[int] = []
+def broken_off(*_: object) -> None:
+    raise DataError("--address", "broken off")
 
-    def kill() -> None:
-        while not killed and not any(tmp_path.glob("shards/*.jsonl")):
-            time.sleep(0.01)
-        for pid in our_actors():
-            os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
 
-    watcher = threading.Thread(target=kill, daemon=True)
-    watcher.start()
-    summary = run_ray(inputs, setup, "jsonl", 1, 1, None, lambda images: None)
-    watcher.join(60)
-    assert killed
-    assert summary.predicted + summary.resumed == IMAGES
-    assert rows(tmp_path) == predicted(data, "--out", str(tmp_path / "plain"))
+def test_a_killed_actor_loses_nothing_and_finished_shards_are_not_done_again(
+    data, plain, cluster, tmp_path, monkeypatch
+):
+    """By address, Parquet to Parquet: one shard is done before, and at another one the process of the actor is killed."""
+    out = tmp_path / "out"
+    more = ["--engine", "ray", "--shard", "1", "--form", "parquet", "--address", cluster]
+    with monkeypatch.context() as patch:
+        patch.setattr("scenegpi.commands.predict_ray._connect", broken_off)
+        with pytest.raises(AssertionError, match="broken off"):
+            predict(data, "boxes.parquet", out, *more)
+    (out / "shards").mkdir()
+    done = out / "shards" / "000005.parquet"
+    done.write_text("done before")
+    killed = tmp_path / "killed"
+
+    class Killed(ShardActor):  # defined here it travels whole: these tests need not be on the path of a cluster
+        def shard(self, k: int) -> Summary:
+            if k == 9 and not killed.exists():
+                killed.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return ShardActor.shard(self, k)
+
+    monkeypatch.setattr("scenegpi.commands.predict_ray.ShardActor", Killed)
+    predict(data, "boxes.parquet", out, *more)
+    assert killed.exists()
+    assert done.read_text() == "done before"
+    done.unlink()
+    before = str(open_dataset(data / "boxes.jsonl")[5].image_id)
+    assert rows(out) == [row for row in plain if row["source"] != before]
+    assert len(open_dataset(out / "shards")) == IMAGES - 1  # Parquet shards are a data set, too
+
+
+def test_a_summary_travels_as_text(data):
+    summary = Summary()
+    for k, graph in enumerate(random_graphs((3, 0, 4))):
+        found = Prediction(
+            Item(None, graph, f"image {k}"), graph, why_unread="\udc80 unread", vocabulary=graph.vocabulary
+        )
+        found.names.update(graph.names)
+        found.left_out["too small"] += k
+        summary.add(Answer(Entry(found.item, f"image-{k}"), found))
+    summary.add(Answer(Entry(Item(key="bad"), "bad"), Prediction(Item(key="bad"), problem="bad: \x1b no photo")))
+    again = Summary.from_json(summary.to_json())
+    assert again == summary
+    again.join(summary)
+    assert again.predicted == 2 * summary.predicted == 6
+    assert again.names[summary.target].total() == 14
+
+
+def test_where_no_cluster_is(data, tmp_path):
+    for address in (f"127.0.0.1:{free_port()}", "127.0.0.1:99999999"):
+        with pytest.raises(AssertionError, match=rf"{address}: no cluster answers there"):
+            predict(data, "boxes.jsonl", tmp_path, "--engine", "ray", "--address", address)
 
 
 def test_files_for_all_images_and_unknown_words_are_refused(data, tmp_path):

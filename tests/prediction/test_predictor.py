@@ -239,6 +239,24 @@ def test_a_missing_detector_is_told_once_and_before_any_photo(model, monkeypatch
     assert str(told.value).count("pip install") == 1
 
 
+def test_a_stream_of_frames_is_held_up_to_a_bound(model, monkeypatch):
+    """Frames are pixels in memory: a batch of graphs must not keep hundreds of them."""
+    monkeypatch.setattr("scenegpi.prediction.predictor.PIXELS", 4 * 50 * 60 * 3)
+    taken = 0
+
+    def frames():
+        nonlocal taken
+        for graph in random_graphs((2,) * 20, dist=False):
+            taken += 1
+            pixels = np.zeros((50, 60, 3), dtype=np.uint8)
+            yield Item(pixels if taken % 2 else Image.fromarray(pixels), graph)
+
+    for k, prediction in enumerate(Predictor(model).stream(frames()), 1):
+        assert prediction.graph is not None
+        assert taken <= k + 4
+    assert k == 20
+
+
 def test_a_finder_of_ones_own(model, photo):
     finder = Finder()
     predictor = Predictor(model, finder, replace(ALL, similarity=2.0))

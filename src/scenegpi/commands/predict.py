@@ -24,12 +24,17 @@ EPILOG = "Exit codes: 0 all images predicted, 1 some were skipped (each is named
 @quiet()
 def predict(
     photos: Annotated[
-        list[str] | None, typer.Argument(help="Photos: files, folders, patterns.", metavar="PHOTO", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            help="Photos: files, folders, patterns; or a table of boxes.", metavar="PHOTO", show_default=False
+        ),
     ] = None,
     boxes: Annotated[
         Path | None,
         typer.Option(
-            help="Boxes: COCO results, YOLO txt, JSON lines, any data set.", rich_help_panel=INPUT, show_default=False
+            help="Boxes: COCO results, YOLO txt, JSON lines, Parquet, any data set.",
+            rich_help_panel=INPUT,
+            show_default=False,
         ),
     ] = None,
     names: Annotated[
@@ -161,7 +166,7 @@ def predict(
     [bold]scenegpi predict --boxes boxes.json[/bold] needs no photo.
     """
 
-    from scenegpi.commands.predict_inputs import Inputs, find_photos, open_boxes
+    from scenegpi.commands.predict_inputs import Inputs, boxes_given_as_photo, find_photos, open_boxes
     from scenegpi.commands.predict_output import FORMATS, PredictionLog, choose_folder, write_whole
     from scenegpi.commands.predict_report import print_summary
     from scenegpi.commands.predict_run import Setup, run
@@ -177,6 +182,7 @@ def predict(
         raise DataError("predict", "nothing to predict: give photos, or boxes with --boxes FILE, or both")
     if boxes is not None and detector is not None:
         raise DataError("predict", "give either --boxes or --detector")
+    photos, boxes = boxes_given_as_photo(photos, boxes)
     video = video_of(photos, every)
     wanted = _formats(formats, FORMATS if video is None else VIDEO_FORMATS)
     values = {"labels": labels, "nms": nms, "max_boxes": max_boxes, "min_score": min_score, "top": top}
@@ -191,7 +197,7 @@ def predict(
         setup = Setup(model or default_model(True)[0], detector, options, out, wanted, device, 0, _backend(backend))
         predict_video(video, every or 1, limit, setup)
         return
-    files = find_photos(photos or [], out)
+    files = find_photos(photos, out)
     data = None if boxes is None else open_boxes(boxes, files, format, names, photo_folder, sizes)
     inputs = Inputs(files[: limit or None], data if not limit or files or data is None else data[:limit])
     if data is None:

@@ -12,10 +12,12 @@ from scenegpi.data import DataError, Dataset, open_dataset
 from scenegpi.data.coco_names import COCO_IDS, COCO_PLACES
 from scenegpi.data.images import SUFFIXES, photo_size
 from scenegpi.data.open import detect_format
+from scenegpi.errors import RowError
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction.inputs import Item
 
 PHOTOS = (*SUFFIXES, ".gif", ".tif", ".tiff", ".ppm", ".pgm")
+TABLES = (".parquet", ".jsonl")
 UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\ud800-\udfff/\\:*?"<>|]+')
 LONGEST_NAME = 120
 """Bytes of a file name, without a number to tell it apart and without its suffix."""
@@ -52,23 +54,38 @@ class Inputs:
         """The images from one place to another; no two of them share a key or a name."""
         keys: set[str] = set()
         names: set[str] = set()
-        for photo, graph in self._images(slice(start, stop)):
+        for photo, graph, problem in self._images(slice(start, stop)):
             shown = photo.as_posix() if photo is not None and self.photos else _shown(graph, start + len(keys))
             key = _free(shown, keys)
             name = _free(_file_name(photo, graph, shown), names, fold=True)
-            missing = graph is None and self.boxes is not None
-            yield Entry(Item(photo, graph, key), name, f"{key}: no boxes were given for it" if missing else "")
+            if graph is None and self.boxes is not None:
+                problem = problem or f"{key}: no boxes were given for it"
+            yield Entry(Item(photo, graph, key), name, problem)
 
-    def _images(self, part: slice) -> Iterator[tuple[Path | None, SceneGraph | None]]:
+    def _images(self, part: slice) -> Iterator[tuple[Path | None, SceneGraph | None, str]]:
+        """Photo, boxes, and what is wrong with them."""
         if self.boxes is None:
-            yield from ((path, None) for path in self.photos[part])
+            yield from ((path, None, "") for path in self.photos[part])
         elif self.photos:
             for path, at in zip(self.photos[part], self.matches[part], strict=True):
                 graph = None if at is None else self.boxes[at]
                 scaled = graph is not None and self.boxes.format == "yolo"
-                yield path, _on_photo(graph, path) if scaled and graph is not None else graph
+                yield path, _on_photo(graph, path) if scaled and graph is not None else graph, ""
         else:
-            yield from ((self.boxes.photo_path(graph), graph) for graph in self.boxes[part])
+            for i in range(*part.indices(len(self.boxes))):
+                try:
+                    graph = self.boxes[i]
+                except RowError as error:  # a table that is read as it goes
+                    yield None, None, str(error)
+                else:
+                    yield self.boxes.photo_path(graph), graph, ""
+
+
+def boxes_given_as_photo(photos: list[str] | None, boxes: Path | None) -> tuple[list[str], Path | None]:
+    """Photos and boxes, where a table of boxes may be the only argument: `scenegpi predict boxes.parquet`."""
+    if boxes is None and photos and len(photos) == 1 and Path(photos[0]).suffix.lower() in TABLES:
+        return [], Path(photos[0])
+    return photos or [], boxes
 
 
 def find_photos(paths: Sequence[str], out: Path) -> list[Path]:

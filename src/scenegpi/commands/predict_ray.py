@@ -8,8 +8,9 @@ nothing done twice when an actor, a machine or the whole run is killed; ray rest
 
 from __future__ import annotations
 
+import logging
 import os
-import pickle
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
@@ -20,11 +21,13 @@ from scenegpi.commands.predict_inputs import Inputs
 from scenegpi.commands.predict_output import SHARDS, prediction_lines
 from scenegpi.commands.predict_run import Answer, Setup, Summary, Worker
 from scenegpi.errors import DataError
-from scenegpi.files import tidy, whole_file
+from scenegpi.files import reason, tidy, whole_file
 
 Form = Literal["jsonl", "parquet"]
+ENVIRONMENT = {"RAY_worker_niceness": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+"""Ray's, unless the user has set them: workers don't wait for whatever else runs here; no log among our lines."""
 SHARDS_PER_BLOCK = 8
-"""Shards that ray schedules together: of a billion images it must not count every one."""
+"""Shards that ray schedules together where there are many: of a billion images it must not count every one."""
 
 
 def shard_settings(inputs: Inputs, form: Form, size: int) -> dict[str, Any]:
@@ -33,7 +36,9 @@ def shard_settings(inputs: Inputs, form: Form, size: int) -> dict[str, Any]:
     for photo in inputs.photos:
         digest.update(f"{photo.as_posix()}\n".encode(errors="replace"))
     if inputs.boxes is not None:
-        digest.update(f"{inputs.boxes.path} {Path(inputs.boxes.path).stat().st_size}".encode(errors="replace"))
+        path = Path(inputs.boxes.path)
+        for file in [path, *(sorted(path.iterdir()) if path.is_dir() else [])]:
+            digest.update(f"{file} {0 if file.is_dir() else file.stat().st_size}\n".encode(errors="replace"))
     return {"engine": "ray", "shard": size, "form": form, "images": len(inputs), "inputs": digest.hexdigest()}
 
 
@@ -41,6 +46,8 @@ def run_ray(
     inputs: Inputs, setup: Setup, form: Form, size: int, jobs: int, address: str | None, step: Callable[[int], None]
 ) -> Summary:
     """Predicts the shards that are not done yet; `step` is told how many images each of them has."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     try:
         import ray
         import ray.data
@@ -51,28 +58,55 @@ def run_ray(
     wanted = list(shards.waiting(summary, step))
     if not wanted:
         return summary
-    ours = not ray.is_initialized()
-    if ours:
-        where: dict[str, Any] = {"address": address} if address else {"num_cpus": jobs + 1, "include_dashboard": False}
-        ray.init(log_to_driver=False, **where)
+    _connect(ray, jobs, address)
     try:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
-        blocks = max(min(len(wanted), 4 * jobs), len(wanted) // SHARDS_PER_BLOCK)
+        blocks = max(min(len(wanted), 64 * jobs), len(wanted) // SHARDS_PER_BLOCK)
         rows = ray.data.from_items([{"shard": k} for k in wanted], override_num_blocks=blocks)
         found = rows.map_batches(
-            ShardActor, fn_constructor_args=(ray.put(shards),), batch_size=1, concurrency=jobs, num_cpus=1
+            ShardActor,
+            fn_constructor_args=(ray.put(shards),),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(size=jobs),
+            num_cpus=1,
         )
-        for row in found.iter_rows():
-            done: Summary = pickle.loads(row["summary"])  # made by our own actors
-            summary.join(done)
-            step(row["images"])
+        for some in found.iter_batches(batch_size=None, prefetch_batches=0):  # as they come, for the progress
+            for line, images in zip(some["summary"], some["images"], strict=True):
+                summary.join(Summary.from_json(str(line)))
+                step(int(images))
     finally:
-        if ours:
-            ray.shutdown()
+        ray.shutdown()
         if shards.folder.exists():
             tidy(shards.folder)  # actors that were killed leave half-written files
     return summary
+
+
+def _connect(ray: Any, jobs: int, address: str | None) -> None:
+    """To a cluster, or to one that is started on this machine and ends with this process."""
+    here = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
+    for handler in logging.getLogger("ray.data").handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setLevel(logging.ERROR)
+    if address:
+        _check_answers(address)
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **({"address": address} if address else here))
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        where = f"--address {address}" if address else "--engine ray"
+        raise DataError(where, f"ray does not start or answer ({str(error).partition(chr(10))[0]})") from None
+
+
+def _check_answers(address: str) -> None:
+    """DataError where no machine answers at HOST:PORT: ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "://" in address:
+        return
+    try:
+        socket.create_connection((host, int(port)), 10).close()
+    except (OSError, OverflowError) as error:
+        said = reason(error) if isinstance(error, OSError) else str(error)
+        raise DataError("--address", f"{address}: no cluster answers there ({said})") from None
 
 
 class _Shards:
@@ -115,7 +149,7 @@ class ShardActor:
         numbers = [int(k) for k in batch["shard"]]
         done = [self.shard(k) for k in numbers]
         images = [stop - start for start, stop in map(self.shards.place, numbers)]
-        return {"summary": [pickle.dumps(each) for each in done], "images": images}
+        return {"summary": [each.to_json() for each in done], "images": images}
 
     def shard(self, k: int) -> Summary:
         """Predicts a shard and writes its files; what another actor finished before it died is not done again."""
@@ -149,8 +183,8 @@ def _write(part: Path, answers: list[Answer], form: Form) -> None:
     columns = {
         "source": pyarrow.array([source for source, _, _ in rows], pyarrow.string()),
         "name": pyarrow.array([name for _, name, _ in rows], pyarrow.string()),
-        "boxes": pyarrow.array([len(graph) for _, _, graph in rows], pyarrow.int32()),
-        "relations": pyarrow.array([len(graph.relations) for _, _, graph in rows], pyarrow.int32()),
+        "box_count": pyarrow.array([len(graph) for _, _, graph in rows], pyarrow.int32()),
+        "relation_count": pyarrow.array([len(graph.relations) for _, _, graph in rows], pyarrow.int32()),
         "graph": pyarrow.array([line.rstrip("\n") for line in lines], pyarrow.large_string()),
     }
     pyarrow.parquet.write_table(pyarrow.table(columns), part)

@@ -14,6 +14,7 @@ from scenegpi.data.detections import read_coco_results
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.jsonl import JsonLines
 from scenegpi.data.open_images import read_open_images
+from scenegpi.data.parquet import ParquetRows
 from scenegpi.data.vrd import read_vrd
 from scenegpi.data.yolo import label_folders, read_yolo
 from scenegpi.errors import DataError, Report
@@ -29,6 +30,7 @@ FORMATS = {
     "coco-results": "COCO results JSON, boxes only",
     "yolo": "YOLO txt files, boxes only",
     "jsonl": "scenegpi JSON lines",
+    "parquet": "Parquet, one row per image",
 }
 log = logging.getLogger("scenegpi")
 
@@ -102,7 +104,7 @@ def detect_format(path: Path) -> str:
             return _folder_format(path)
         suffix = path.suffix.lower()
         simple = {".h5": "visual-genome", ".hdf5": "visual-genome", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-        simple |= {".csv": "open-images", ".txt": "yolo"}
+        simple |= {".csv": "open-images", ".txt": "yolo", ".parquet": "parquet"}
         if suffix in simple:
             return simple[suffix]
         if suffix == ".json":
@@ -125,9 +127,11 @@ def _folder_format(path: Path) -> str:
         return "vrd"
     if "rel.json" in names:
         return "coco-folder"
+    if any(name.endswith(".parquet") for name in names):
+        return "parquet"
     if label_folders(path):
         return "yolo"
-    raise DataError(path, "the folder holds no known data set (VG-SGG.h5, VRD, COCO with rel.json, YOLO txt)")
+    raise DataError(path, "the folder holds no known data set (VG-SGG.h5, VRD, COCO with rel.json, Parquet, YOLO txt)")
 
 
 def _read(
@@ -139,7 +143,7 @@ def _read(
     sizes: Path | None,
     vocabulary: Vocabulary | None,
     trust: bool,
-) -> Columns | JsonLines:
+) -> Columns | JsonLines | ParquetRows:
     if format == "visual-genome":
         from scenegpi.data.visual_genome import read_visual_genome
 
@@ -156,6 +160,8 @@ def _read(
         return read_coco_results(path, report, _names(names))
     if format == "yolo":
         return read_yolo(path, report, images, _names(names), sizes)
+    if format == "parquet":
+        return ParquetRows(path, report, vocabulary)
     return JsonLines(path, report, vocabulary, trust)
 
 

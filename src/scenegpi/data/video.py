@@ -41,8 +41,9 @@ def video_of(photos: list[str] | None, every: int | None) -> Path | None:
     return found[0]
 
 
-def frames(path: Path, every: int = 1) -> Iterator[Frame]:
+def frames(path: str | Path, every: int = 1) -> Iterator[Frame]:
     """Every n-th frame of a video file, or picture of a folder in the order of their names."""
+    path = Path(path)
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file())
         if not files:

@@ -35,6 +35,8 @@ from scenegpi.vision.detect import Detector
 from scenegpi.vision.photos import Photo, as_photo
 from scenegpi.vocabulary import Vocabulary
 
+PIXELS = 1 << 26
+"""Bytes of photos in a batch."""
 log = logging.getLogger("scenegpi")
 
 
@@ -147,21 +149,24 @@ class Predictor:
     def stream(self, items: Iterable[Any]) -> Iterator[Prediction]:
         """A prediction for each item, in order: an `Item`, a graph of boxes, or a photo in any form.
 
-        Photos are held one at a time, graphs until a batch is full. An image that fails has a `problem`.
+        Files are opened one at a time; graphs are held until a batch is full, and with them photos that were given as
+        pixels, up to 64 MB. An image that fails has a `problem`.
         """
         waiting: list[Prediction] = []
         ready: list[SceneGraph] = []
         task: Task | None = None
-        pairs = 0
+        pairs = pixels = 0
         for value in items:
             prediction = Prediction(Item.of(value))
+            held = _bytes(prediction.item.photo)
             graph, found = self._prepared(prediction)
             size = 0 if graph is None else len(graph) * (len(graph) - 1)
             other = found is not None and task is not None and found.task != task
-            if waiting and (other or pairs + size > PAIRS or len(waiting) >= IMAGES):
+            if waiting and (other or pairs + size > PAIRS or pixels + held > PIXELS or len(waiting) >= IMAGES):
                 yield from self._answers(waiting, ready, task)
-                waiting, ready, task, pairs = [], [], None, 0
+                waiting, ready, task, pairs, pixels = [], [], None, 0, 0
             waiting.append(prediction)
+            pixels += held
             if graph is not None and found is not None:
                 ready.append(graph)
                 task, pairs = found.task, pairs + size
@@ -264,6 +269,13 @@ class Predictor:
         if graph.file is None and isinstance(item.photo, str | Path):
             changes["file"] = Path(item.photo).name
         return graph.replace(**changes) if changes else graph
+
+
+def _bytes(photo: Any) -> int:
+    """Memory of a photo that was given as pixels; of a file, none."""
+    if isinstance(photo, np.ndarray):
+        return photo.nbytes
+    return 3 * photo.width * photo.height if hasattr(photo, "width") else 0
 
 
 def _size(item: Item, photo: Photo | None) -> tuple[int, int]:

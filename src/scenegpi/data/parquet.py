@@ -1,0 +1,238 @@
+"""Parquet with one row per image (docs/formats.md), in one file or a folder of files, read as a stream.
+
+    boxes   list of lists of 4 numbers     labels  list of texts       scores  list of numbers
+    id      a number or a text             file    a text              width, height
+
+Only `boxes` must be there. Instead of all these, `graph` may hold each image as the text of a JSON line, which is what
+`scenegpi predict --form parquet` writes. On opening, the footers are read and the labels; rows when they are asked for,
+a few at a time and best in their order: memory does not grow with the number of images.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.data.columns import NO_SPLIT
+from scenegpi.data.detector_results import NO_LABEL
+from scenegpi.data.limits import check_images, check_names, too_many
+from scenegpi.errors import DataError, GraphError, Report, RowError
+from scenegpi.files import open_file, parse_json
+from scenegpi.graph import SceneGraph
+from scenegpi.graph_json import from_dict
+from scenegpi.vocabulary import Vocabulary
+
+SUFFIX = ".parquet"
+COLUMNS = ("boxes", "labels", "scores", "id", "file", "width", "height")
+GRAPH = "graph"
+ROWS, VALUES = 1024, 1 << 20
+"""Rows read at a time: at most so many, and fewer where they hold more values than this."""
+FREE_VALUES, VALUES_PER_BYTE = 1 << 24, 16
+"""A group of rows may hold so many values, or so many for every byte of the file: repeated ones take no space."""
+BYTES_PER_IMAGE = 8
+
+
+class ParquetRows:
+    """The graphs of Parquet files, read on demand.
+
+    Args:
+        path: a file, or a folder whose `*.parquet` files are taken by name.
+        report: where defects are noted. Rows are checked when they are read: one that makes no sense is a RowError.
+        vocabulary: for graphs that hold none.
+    """
+
+    def __init__(self, path: Path, report: Report, vocabulary: Vocabulary | None = None) -> None:
+        self.path, self.report = path, report
+        self.files = parquet_files(path)
+        self._open: tuple[int, Any] | None = None
+        self._next: tuple[int, Iterator[list[dict[str, Any]]]] | None = None  # first row that comes, and rows from it
+        self._rows: tuple[int, list[dict[str, Any]]] = (0, [])
+        self.groups: list[tuple[int, int, int]] = []
+        """File, number in it and rows at a time of each group of rows."""
+        counts = [0]
+        self.columns: list[str] = []
+        for k, file in enumerate(self.files):
+            counts += self._footer(k, file)
+        self.starts = np.cumsum(counts)
+        self.defined: dict[int, Vocabulary] = {}
+        """With graphs, the vocabulary of each file, which is in its first row."""
+        self.vocabulary = vocabulary or self._vocabulary()
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def graph(self, i: int) -> SceneGraph:
+        """Row i's graph; RowError if it makes no sense."""
+        row, group = self._row(i), self._group(i)
+        k = self.groups[group][0]
+        try:
+            if GRAPH in self.columns:
+                data, known = _parsed(row[GRAPH]), self.defined.get(k, self.vocabulary)
+            else:
+                data, known = _data(row), self.vocabulary
+            crowded = too_many(*(len(_list(data.get(name))) for name in ("objects", "relations")))
+            if crowded:
+                raise GraphError(": ".join(crowded))
+            return from_dict(data, known)
+        except GraphError as error:
+            first = next(j for j, (other, _, _) in enumerate(self.groups) if other == k)
+            raise RowError(self.files[k], f"row {i - int(self.starts[first])}: {error}") from None
+
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(N,) boxes and (N,) relations of each image."""
+        table = np.array([(len(g), len(g.relations)) for g in map(self.graph, range(len(self)))], dtype=np.int64)
+        return table.reshape(-1, 2)[:, 0], table.reshape(-1, 2)[:, 1]
+
+    def split_codes(self) -> NDArray[np.int8]:
+        """(N,) -1: not said."""
+        return np.full(len(self), NO_SPLIT, dtype=np.int8)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_open": None, "_next": None, "_rows": (0, [])}
+
+    def _footer(self, k: int, file: Path) -> Iterator[int]:
+        """Notes the groups of a file and gives the rows of each."""
+        parquet = self._file(k)
+        names = parquet.schema_arrow.names
+        columns = [GRAPH] if GRAPH in names else [name for name in COLUMNS if name in names]
+        if "boxes" not in columns and GRAPH not in columns:
+            raise DataError(file, f"there is no column boxes or graph, found {', '.join(names)!r:.200}")
+        if k and columns != self.columns:
+            raise DataError(file, f"columns {', '.join(columns)}, but the files before have {', '.join(self.columns)}")
+        self.columns = columns
+        size = os.stat(file).st_size
+        check_images(file, parquet.metadata.num_rows, size, BYTES_PER_IMAGE)
+        for number in range(parquet.metadata.num_row_groups):
+            group = parquet.metadata.row_group(number)
+            values = max((group.column(j).num_values for j in range(group.num_columns)), default=0)
+            if values > max(FREE_VALUES, VALUES_PER_BYTE * size):
+                raise DataError(file, f"group of rows {number}: {values:,} values are too many for {size:,} bytes")
+            self.groups.append((k, number, max(1, min(ROWS, group.num_rows * VALUES // max(values, 1)))))
+            yield group.num_rows
+
+    def _vocabulary(self) -> Vocabulary:
+        """Of all labels; of graphs, that of the first file."""
+        if GRAPH in self.columns:
+            for j, (k, _, _) in enumerate(self.groups):
+                if k in self.defined or self.starts[j] == self.starts[j + 1]:
+                    continue
+                try:
+                    found = _parsed(self._row(int(self.starts[j]))[GRAPH]).get("vocabulary")
+                    self.defined[k] = Vocabulary.from_dict(found)
+                except ValueError as error:
+                    raise DataError(self.files[k], f"first row: {error}") from None
+            return next(iter(self.defined.values()), Vocabulary([]))
+        if "labels" not in self.columns:
+            return Vocabulary([NO_LABEL])
+        names: dict[str, None] = {}
+        for k, file in enumerate(self.files):
+            kind = self._file(k).schema_arrow.field("labels").type
+            if not hasattr(kind, "value_type"):
+                raise DataError(file, f"labels: expected lists of texts, found {kind}")
+            for found in self._read(k, None, ROWS, ["labels"], lambda batch: batch.column(0).flatten().unique()):
+                names |= dict.fromkeys(name for name in found if isinstance(name, str))
+                check_names(file, len(names), "labels")
+        try:
+            return Vocabulary(sorted(names))
+        except ValueError as error:
+            raise DataError(self.path, str(error)) from None
+
+    def _group(self, i: int) -> int:
+        return int(np.searchsorted(self.starts, i, side="right")) - 1
+
+    def _row(self, i: int) -> dict[str, Any]:
+        """Row i; those after it come without being looked for again."""
+        first, rows = self._rows
+        if not first <= i < first + len(rows):
+            start = int(self.starts[self._group(i)])
+            if self._next is None or not start <= self._next[0] <= i:
+                self._next = start, self._stream(self._group(i))
+            first, stream = self._next
+            rows = []
+            while not first <= i < first + len(rows):
+                first += len(rows)
+                rows = next(stream, [])
+                if not rows:
+                    raise DataError(self.path, f"ends before row {i}, which its footer promises")
+            self._rows, self._next = (first, rows), (first + len(rows), stream)
+        return rows[i - first]
+
+    def _stream(self, group: int) -> Iterator[list[dict[str, Any]]]:
+        """The rows of a group, and of those after it."""
+        for k, number, count in self.groups[group:]:
+            yield from self._read(k, [number], count, self.columns, lambda batch: batch)
+
+    def _read(
+        self, k: int, groups: list[int] | None, count: int, columns: list[str], part: Callable[[Any], Any]
+    ) -> Iterator[list[Any]]:
+        """A part of each batch of rows, as a list."""
+        try:
+            for batch in self._file(k).iter_batches(count, row_groups=groups, columns=columns, use_threads=False):
+                yield part(batch).to_pylist()
+        except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's errors are of these kinds
+            raise DataError(self.files[k], f"cannot be read ({_first_line(error)})") from None
+
+    def _file(self, k: int) -> Any:
+        """File k as pyarrow reads it; one is open at a time."""
+        if self._open is None or self._open[0] != k:
+            pq = import_parquet()
+            file = self.files[k]
+            try:
+                self._open = k, pq.ParquetFile(open_file(file), pre_buffer=False, buffer_size=1 << 20)
+            except (OSError, ValueError) as error:
+                raise DataError(file, f"cannot be read as Parquet ({_first_line(error)})") from None
+        return self._open[1]
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """The files of a folder by name, or the one file."""
+    return sorted(file for file in path.iterdir() if file.suffix == SUFFIX) if path.is_dir() else [path]
+
+
+def import_parquet() -> Any:
+    """The module pyarrow.parquet; DataError that says what to install."""
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise DataError("parquet", "pyarrow is missing: pip install 'scenegpi[ray]'") from None
+    return pyarrow.parquet
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _parsed(text: Any) -> dict[str, Any]:
+    data = parse_json(text) if isinstance(text, str) else None
+    if not isinstance(data, dict):
+        raise GraphError("graph: expected a JSON object")
+    return data
+
+
+def _data(row: dict[str, Any]) -> dict[str, Any]:
+    """Columns of one image -> its JSON form."""
+    boxes = row["boxes"] if row["boxes"] is not None else []
+    if not isinstance(boxes, list):
+        raise GraphError(f"boxes: expected a list, found {boxes!r:.60}")
+    objects = [{"box": box} for box in boxes]
+    for key, name, default in (("label", "labels", NO_LABEL), ("score", "scores", None)):
+        values = row.get(name)
+        if values is None and name in row and name == "labels" and boxes:
+            raise GraphError("labels: missing, though there are boxes")
+        if values is None:
+            values = [default] * len(boxes)
+        if not isinstance(values, list) or len(values) != len(boxes):
+            raise GraphError(f"{name}: expected one for each of {len(boxes)} boxes")
+        for one, value in zip(objects, values, strict=True):
+            one[key] = value
+    image = {key: row[key] for key in ("id", "file", "width", "height") if row.get(key) is not None}
+    return {"image": image, "objects": objects}
