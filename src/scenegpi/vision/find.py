@@ -110,4 +110,5 @@ def worth_reporting(sure: Tensor, score: Tensor, config: FinderConfig) -> Tensor
     good = (sure >= config.floor) & (score >= config.named_floor)
     few = sure >= min(config.floor, config.last_floor)
     few = few & (few.cumsum(0) <= config.fewest)
-    return torch.where(good.sum() >= config.fewest, good, few)
+    enough = good.sum() >= config.fewest
+    return (good & enough) | (few & ~enough)
