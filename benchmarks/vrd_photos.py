@@ -61,7 +61,7 @@ ROWS: dict[str, tuple[str, int]] = {
 }
 """Preset and steps."""
 FIXED = {"backbone": "efficientnet-lite0", "roi_layers": ["middle"], "photo_size": 480}
-FIXED |= {"square": False, "roi_bins": 2, "surroundings": 0.0}
+FIXED |= {"square": False, "mirror": False, "roi_bins": 2, "surroundings": 0.0}
 BOXES: dict[str, dict[str, Any]] = {
     "crop": {"model": {"vision": {"features": {**FIXED, "nodes": "crop"}}}, "fit": {"batch": 256, "rate": 2e-3}},
     "both": {"model": {"vision": {"features": {**FIXED, "nodes": "both"}}}},

@@ -122,9 +122,13 @@ def test_onnx():
     assert "session" in run_page("onnx.md", {"vg150-layout": "narrow"})
 
 
-def test_many_images():
-    write_jsonl("boxes.jsonl", open_dataset(sample_path()))
-    run_page("scale.md", {"--jobs 8": "--jobs 1"})
+def test_many_images(scenes):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    graphs = list(open_dataset(sample_path()))
+    table = {"source": [str(k) for k in range(len(graphs))], "graph": [graph.to_json() for graph in graphs]}
+    parquet.write_table(pytest.importorskip("pyarrow").table(table), "boxes.parquet")
+    shutil.copytree(scenes / "images", "clip")  # frames of a video may also be pictures in a folder
+    run_page("scale.md", {"--jobs 8": "--jobs 1", "video.mp4": "clip"})
     assert Path("graphs/predictions.jsonl").is_file()
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -181,7 +182,9 @@ def test_a_stopped_run_takes_its_workers_along_and_loses_nothing(tmp_path, how):
     out = tmp_path / "out"
     words = ["predict", "--boxes", str(boxes), "--out", str(out), "--formats", "png", "--batch", "2", "--jobs", "2"]
     command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *words]
-    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    # A shell starts its background jobs deaf to SIGINT, and they pass that on.
+    hear = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear)
     until = time.monotonic() + 300
     while time.monotonic() < until and (not (out / LINES).exists() or not (out / LINES).stat().st_size):
         time.sleep(0.05)
