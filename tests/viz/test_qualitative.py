@@ -17,6 +17,7 @@ from scenegpi.data import DataError, open_dataset, sample_path, write_jsonl
 from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.prediction import aligned
+from scenegpi.rendered import render_folder
 from scenegpi.viz.compare import compare_image, first_stage, pick
 from scenegpi.viz.qualitative import draw_qualitative
 
@@ -113,3 +114,12 @@ def test_the_commands(tmp_path):
     write_jsonl(tmp_path / "none.jsonl", [SceneGraph([], [], open_dataset(sample_path()).vocabulary, image_id=1)])
     done = run(app, ["figure", "qualitative", "--data", str(tmp_path / "none.jsonl"), "--out", str(tmp_path / "n.png")])
     assert "no image with 2 to 12 boxes" in str(done.exception)
+
+
+def test_images_without_a_photo_are_passed_over(tmp_path):
+    render_folder(tmp_path / "scenes", 5, seed=2)
+    next(iter(sorted((tmp_path / "scenes" / "images").iterdir()))).unlink()
+    words = ["--data", str(tmp_path / "scenes"), "--model", "rendered", "--task", "sgcls", "--rows", "1"]
+    done = CliRunner().invoke(app, ["figure", "qualitative", *words, "--out", str(tmp_path / "q.png")])
+    assert done.exit_code == 0, done.output
+    assert "4 images: " in done.output

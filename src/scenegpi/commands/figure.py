@@ -62,10 +62,11 @@ def qualitative(
         chosen = [dataset.find(name) for name in image]
     else:
         boxes, relations = dataset.counts()
-        usable = ((boxes > 1) & (relations > 0)).nonzero()[0].tolist()
+        usable = (boxes > 1) & (relations > 0)
         if task == "sgcls" and network.vision is not None:
-            usable = [k for k in usable if dataset.image_path(k) is not None or dataset[k].label_dist is not None]
-        dataset = dataset[usable[:limit]]
+            for k in usable.nonzero()[0].tolist():
+                usable[k] = dataset.image_path(k) is not None or dataset[k].label_dist is not None
+        dataset = dataset[usable.nonzero()[0][:limit]]
         chosen, totals = pick(compare(_watched(dataset), network, first, task), rows)
     if not chosen:
         from scenegpi.data import DataError
