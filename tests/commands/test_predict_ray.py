@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import shutil
 import signal
@@ -35,6 +36,15 @@ pq = pytest.importorskip("pyarrow.parquet", reason="the extra [ray] is not insta
 IMAGES = 37
 ENOUGH = 120.0
 """Seconds for a cluster to come up on a starved machine."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _handlers_as_they_were():
+    """Ray sets the level of handlers that are not its own; other tests want to hear warnings."""
+    levels = [(handler, handler.level) for handler in logging.root.handlers]
+    yield
+    for handler, level in levels:
+        handler.setLevel(level)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -136,6 +136,7 @@ def test_draw_a_box_with_the_pointer(open_at, browser):
 def test_a_photo_from_disk(open_at, browser, data):
     """Its boxes are found, and one more can be drawn; nothing has to be installed."""
     view = open_at("try")
+    until(lambda: some(view, "#try-strip .thumb"))  # the page is ready
     view.find_element(By.ID, "file").send_keys(str(data / "images" / "1.jpg"))
     found = until(lambda: len(some(view, "#try-scene .node")))
     assert view.find_element(By.ID, "status").text == ""
