@@ -39,6 +39,7 @@ def corpus(folder: Path, data: Path | None = None, images: int = 12) -> dict[str
         "open-images": _csv(folder / "open-images" / "x.csv", dataset),
         "coco-results": _results(folder / "coco-results" / "x.json", dataset),
         "yolo": _yolo(folder / "yolo", dataset),
+        "parquet": _parquet(folder / "parquet" / "x.parquet", dataset),
     }
     found: dict[str, Case] = {name: ("data", path) for name, path in sets.items()}
     found |= {"evaluation": ("evaluation", _evaluation(folder / "evaluation" / "x.npz"))}
@@ -47,6 +48,20 @@ def corpus(folder: Path, data: Path | None = None, images: int = 12) -> dict[str
     found |= {name: ("words", path) for name, path in _words(folder).items()}
     found |= {name: ("names", path) for name, path in _names(folder).items()}
     return found | {name: ("photo", path) for name, path in _photos(folder).items()}
+
+
+def _parquet(path: Path, dataset: Dataset) -> Path:
+    import pyarrow
+    from pyarrow import parquet
+
+    path.parent.mkdir(parents=True)
+    columns = {
+        "boxes": [graph.boxes.tolist() for graph in dataset],
+        "labels": [list(graph.names) for graph in dataset],
+        "id": [str(graph.image_id) for graph in dataset],
+    }
+    parquet.write_table(pyarrow.table(columns), path)
+    return path
 
 
 def _scored(graph: SceneGraph, seed: int) -> SceneGraph:

@@ -39,12 +39,10 @@ ENOUGH = 120.0
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _handlers_as_they_were():
-    """Ray sets the level of handlers that are not its own; other tests want to hear warnings."""
-    levels = [(handler, handler.level) for handler in logging.root.handlers]
+def _handlers_are_left_alone():
+    levels = {handler: handler.level for handler in logging.root.handlers}
     yield
-    for handler, level in levels:
-        handler.setLevel(level)
+    assert {handler: handler.level for handler in levels} == levels
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -86,7 +86,7 @@ def _connect(ray: Any, jobs: int, address: str | None) -> None:
     """To a cluster, or to one that is started on this machine and ends with this process."""
     here = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
     for handler in logging.getLogger("ray.data").handlers:
-        if isinstance(handler, logging.StreamHandler):
+        if type(handler).__module__.startswith("ray.") and isinstance(handler, logging.StreamHandler):  # not the user's
             handler.setLevel(logging.ERROR)
     if address:
         _check_answers(address)

@@ -31,9 +31,9 @@ SUFFIX = ".parquet"
 COLUMNS = ("boxes", "labels", "scores", "id", "file", "width", "height")
 GRAPH = "graph"
 ROWS, VALUES = 1024, 1 << 20
-"""Rows read at a time: at most so many, and fewer where they hold more values than this."""
+"""The most rows, and the most values in them, that are read at a time."""
 FREE_VALUES, VALUES_PER_BYTE = 1 << 24, 16
-"""A group of rows may hold so many values, or so many for every byte of the file: repeated ones take no space."""
+"""A group of rows may hold FREE_VALUES, or VALUES_PER_BYTE for each byte of its file: repeated ones take no space."""
 BYTES_PER_IMAGE = 8
 
 

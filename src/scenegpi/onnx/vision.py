@@ -12,25 +12,34 @@ from numpy.typing import NDArray
 
 from scenegpi.files import parse_json
 from scenegpi.graph import SceneGraph
+from scenegpi.onnx.format import Form
 from scenegpi.onnx.session import Session
 from scenegpi.vision.detect import Detections
 from scenegpi.vision.photos import Photo, pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
 
-class OnnxVision:
-    """Names what is in the boxes of a photo.
+class _Part:
+    """A file of one form that is opened when it is first needed.
 
     Args:
-        file: gives the path of its file, of the form "vision".
+        file: gives its path.
     """
+
+    form: Form
 
     def __init__(self, file: Callable[[], Path]) -> None:
         self._file = file
 
     @cached_property
     def _session(self) -> Session:
-        return Session(self._file(), "vision")
+        return Session(self._file(), self.form)
+
+
+class OnnxVision(_Part):
+    """Names what is in the boxes of a photo."""
+
+    form = "vision"
 
     def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
         """P(label) of each box, calibrated: (N, C)."""
@@ -39,19 +48,10 @@ class OnnxVision:
         return found
 
 
-class OnnxFinder:
-    """Finds and names the things in a photo.
+class OnnxFinder(_Part):
+    """Finds and names the things in a photo."""
 
-    Args:
-        file: gives the path of its file, of the form "finder".
-    """
-
-    def __init__(self, file: Callable[[], Path]) -> None:
-        self._file = file
-
-    @cached_property
-    def _session(self) -> Session:
-        return Session(self._file(), "finder")
+    form = "finder"
 
     @cached_property
     def names(self) -> Sequence[str]:
