@@ -5,10 +5,11 @@
 First, slope and offset that make of the finder's logits the chance that a box is annotated; where all boxes are listed,
 an image has 1.56 times as many (log 1.56 = 0.44 more). Then for each floor of the finder, each number of boxes that are
 reported whatever the floors say, and each least score of a relation: how many triplets a photo gets, the share of
-graphs without any, and how many of the triplets meet the
-annotations: both ends overlap a box of their label by half ("ends"), and their relation is annotated, too ("all").
-Annotations list a part of what is there, so these are lower bounds; they serve to compare floors, not to say how often
-a graph is right (benchmarks/judged.py).
+graphs without any, and how many of the triplets meet the annotations: both ends overlap a box of their label by half
+("ends"), and their relation is annotated, too ("all"). A "person" is also who is annotated as a man or a woman. Before
+that, how often a kind of person is the annotated one, by its share of P(person): what `scenegpi.words.kinds.SURE` rests
+on. Annotations list a part of what is there, so these are lower bounds; they serve to compare floors, not to say how
+often a graph is right (benchmarks/judged.py).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -36,11 +37,13 @@ from scenegpi.progress import watched
 from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.find import Finder, worth_reporting
 from scenegpi.vision.photos import open_photo
+from scenegpi.words.kinds import kinds_of
 
 LOWEST = 0.01
 FLOORS = (0.05, 0.15, 0.3)
 FEWEST = (0, 2, 3, 4)
 NAMED = (0.04, 0.1)
+SHARES = (0.0, 0.4, 0.5, 0.6, 0.7, 1.0)
 RELATIONS = (0.002, 0.005, 0.01, 0.02, 0.05)
 
 
@@ -48,7 +51,10 @@ def met(graph: SceneGraph, truth: SceneGraph) -> tuple[int, int]:
     """How many triplets of a graph have both ends, and how many are annotated as they are."""
     if not len(graph.relations) or not len(truth):
         return 0, 0
-    same = (box_iou(graph.boxes, truth.boxes) >= 0.5) & (graph.labels[:, None] == truth.labels)
+    kinds = kinds_of(truth.vocabulary)
+    broad = truth.labels if kinds is None else kinds.broad[truth.labels]
+    named = (graph.labels[:, None] == truth.labels) | (graph.labels[:, None] == broad)
+    same = (box_iou(graph.boxes, truth.boxes) >= 0.5) & named
     known = {tuple(row) for row in truth.relations.tolist()}
     ends = exact = 0
     for s, o, p in graph.relations.tolist():
@@ -74,6 +80,26 @@ def fitted(found: Sequence[SceneGraph], truths: Sequence[SceneGraph], config: Fi
     return slope, offset
 
 
+def kinds_right(found: Sequence[SceneGraph], truths: Sequence[SceneGraph]) -> str:
+    """A table: of boxes that overlap an annotated person, how often the most probable kind is the annotated one."""
+    rows = []
+    for graph, truth in zip(found, truths, strict=True):
+        kinds = kinds_of(truth.vocabulary)
+        if kinds is None or not len(graph) or not len(truth):
+            continue
+        overlap, dist = box_iou(graph.boxes, truth.boxes), np.asarray(graph.label_dist)
+        label, true = dist.argmax(axis=1), truth.labels[overlap.argmax(axis=1)]
+        share = dist[np.arange(len(dist)), label] / (dist * kinds.members[label]).sum(axis=1)
+        people = (overlap.max(axis=1) >= 0.5) & (kinds.broad[label] != label) & (kinds.broad[true] != true)
+        rows.append(np.column_stack([share, label == true])[people])
+    rows_of = np.concatenate(rows) if rows else np.zeros((0, 2))
+    lines = ["| share of the kind | boxes | kind right % |", "|---|---:|---:|"]
+    for low, high in pairwise(SHARES):
+        some = rows_of[(rows_of[:, 0] >= low) & (rows_of[:, 0] < high)]
+        lines.append(f"| {low} to {high:g} | {len(some)} | {100 * some[:, 1].mean() if len(some) else 0:.0f} |")
+    return "\n".join(lines)
+
+
 def row(found: Sequence[SceneGraph], truths: Sequence[SceneGraph], least: float) -> str:
     """A line of the table, with relations that score at least so much."""
     triplets = empty = ends = exact = 0
@@ -85,6 +111,13 @@ def row(found: Sequence[SceneGraph], truths: Sequence[SceneGraph], least: float)
     n = len(found)
     shares = [100 * each / max(triplets, 1) for each in (ends, exact)]
     return f"{triplets / n:.1f} | {100 * empty / n:.1f} | {shares[0]:.1f} | {shares[1]:.1f}"
+
+
+def above(graph: SceneGraph, floors: FinderConfig) -> SceneGraph:
+    """The boxes that are reported by these floors."""
+    sure, dist = np.asarray(graph.scores), np.asarray(graph.label_dist)
+    chance = torch.from_numpy(sure * dist.max(axis=1, initial=0.0))
+    return graph.subset(np.flatnonzero(worth_reporting(torch.from_numpy(sure), chance, floors).numpy()))
 
 
 def main() -> None:
@@ -109,17 +142,13 @@ def main() -> None:
     ]
     slope, offset = fitted(seen, truths, config)
     print(f"the chance that a box is annotated: slope {slope:.3f}, offset {offset:.3f}\n", flush=True)
+    print(kinds_right([above(graph, config) for graph in seen], truths), flush=True)
     predictor = Predictor(model, options=PredictOptions(min_relation=min(RELATIONS)))
     print("| floor | named | fewest | relation | triplets per photo | empty % | ends % | all % |")
     print("|---|---|---|---|---|---|---|---|")
     for floor, named, fewest in product(FLOORS, NAMED, FEWEST):
         floors = replace(config, floor=floor, named_floor=named, fewest=fewest, last_floor=min(FLOORS))
-        graphs = []
-        for graph in seen:
-            sure, dist = np.asarray(graph.scores), np.asarray(graph.label_dist)
-            chance = torch.from_numpy(sure * dist.max(axis=1, initial=0.0))
-            worth = worth_reporting(torch.from_numpy(sure), chance, floors)
-            graphs.append(graph.subset(np.flatnonzero(worth.numpy())))
+        graphs = [above(graph, floors) for graph in seen]
         found = [each.graph for each in predictor.stream(graphs) if each.graph is not None]
         for least in RELATIONS:
             print(f"| {floor} | {named} | {fewest} | {least} | {row(found, truths, least)} |", flush=True)

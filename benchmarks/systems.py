@@ -12,8 +12,8 @@ RUNS keeps what is trained: the same command, with the same or other rows, goes 
 fewer images and --test-images scores fewer, spread evenly. Figures are means over the seeds; gains over the baseline
 are paired by image and seed, with 95% intervals by bootstrap over images.
 
-With --distributions (an npz file of label distributions for all images of VG150, as `docs/formats.md` describes) the
-task is SGCls, from the same distributions for every row; scored are the test images.
+With --distributions (label distributions of the training images and of test images, as `photo_distributions.py` writes
+them) the task is SGCls, from the same distributions for every row; scored are the test images that the file names.
 
 Beside them: number of weights; CPU milliseconds per image, forward, and forward and backward; and what changes when the
 boxes of an image are listed in another order: the largest change of a probability, and the share of images whose 20
@@ -32,7 +32,7 @@ import torch
 
 from rows import BASELINE, REPLICATES, Row, markdown, plain_rows, score, score_seeds, trained
 from scenegpi.data import Dataset, open_dataset
-from scenegpi.data.distributions import attach_distributions
+from scenegpi.data.distributions import attach_distributions, image_key, read_distributions
 from scenegpi.files import read_object, write_json
 from scenegpi.metrics import Plan, Protocol, ZeroShot
 from scenegpi.metrics.published import PREDICATE_RECALL_AT_5
@@ -176,7 +176,9 @@ def main() -> None:
     tests = {"(a) images with all their boxes": open_dataset(options.all_boxes), "(b) test images": test}
     task: Task = "predcls"
     if options.distributions is not None:
-        task, tests = "sgcls", {"(b) test images": attach_distributions(test, options.distributions)}
+        named = read_distributions(options.distributions).number
+        places = [i for i in range(len(test)) if image_key(test[i]) in named]
+        task, tests = "sgcls", {"test photos": attach_distributions(test[places], options.distributions)}
         shared |= {"task": task, "data": {**shared["data"], "distributions": str(options.distributions)}}
     written: dict[str, Any] = {"task": f"{task}, in percent", "training images": len(train)}
     written |= {"epochs": options.epochs, "seeds": options.seeds, "tables": {}}

@@ -12,7 +12,7 @@ from scenegpi.boxes import box_iou
 from scenegpi.errors import OptionError
 from scenegpi.vision.config import PHOTO, SMALL, FinderConfig, HeadConfig
 from scenegpi.vision.detect import Detections
-from scenegpi.vision.find import Finder, worth_reporting
+from scenegpi.vision.find import Finder, single, worth_reporting
 from scenegpi.vision.finder import ANCHORS, LEVELS, corners
 from scenegpi.vision.model import VisionModel
 from vision.vision_cases import VOCABULARY, colour_scene
@@ -161,3 +161,23 @@ def test_only_a_photo_network_finds():
 def test_corners():
     box = torch.tensor([[0.5, 0.4, 0.2, 0.6]])
     torch.testing.assert_close(corners(box), torch.tensor([[0.4, 0.1, 0.6, 0.7]]))
+
+
+def test_of_boxes_with_one_label_that_lie_in_one_another_the_best_stays():
+    rng = np.random.default_rng(3)
+    low = rng.uniform(0, 80, (60, 2))
+    boxes = np.concatenate([low, low + rng.uniform(5, 60, (60, 2))], 1)
+    score, label = rng.uniform(size=60), rng.integers(0, 3, 60)
+    kept = single(torch.from_numpy(boxes), torch.from_numpy(score), torch.from_numpy(label), 0.5).tolist()
+    expected = []
+    for i in sorted(range(60), key=lambda k: -score[k]):
+        rivals = [j for j in range(60) if label[j] == label[i] and score[j] > score[i]]
+        shared = [
+            np.clip(np.minimum(boxes[i, 2:], boxes[j, 2:]) - np.maximum(boxes[i, :2], boxes[j, :2]), 0, None).prod()
+            / min((boxes[k, 2:] - boxes[k, :2]).prod() for k in (i, j))
+            for j in rivals
+        ]
+        if not any(share > 0.5 for share in shared):
+            expected.append(i)
+    assert kept == expected
+    assert 3 < len(kept) < 60

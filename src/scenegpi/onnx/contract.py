@@ -1,7 +1,8 @@
 """A photo model in the form that SGG-Benchmark's programs read: one letterboxed frame in, boxes and relations out.
 
 The frame holds a photo between bars of grey; they are cut off before the network reads the photo. Relations are chosen
-as a `Predictor` does by default: rare predicates are preferred a little, one direction of a pair, at most 20.
+as a `Predictor` does by default: rare predicates are preferred a little, one direction of a pair, at most 20, and who
+may be a man or a woman is a person.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from scenegpi.models.build import SceneModel
 from scenegpi.onnx.operators import stretch
 from scenegpi.onnx.photo import FindModule, related
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.kinds import broader, kinds_of
 
 SIDE = 640
 GREY = 114
@@ -28,6 +30,8 @@ class SggBenchmarkModule(nn.Module):
 
     weight: Tensor
     plausible: Tensor
+    members: Tensor
+    broad: Tensor
 
     def __init__(self, model: SceneModel) -> None:
         super().__init__()
@@ -40,6 +44,10 @@ class SggBenchmarkModule(nn.Module):
             roles = torch.stack([torch.from_numpy(counts.as_subject), torch.from_numpy(counts.as_object)])
         self.register_buffer("weight", weight)
         self.register_buffer("plausible", roles)
+        kinds = kinds_of(model.vocabulary)
+        members, broad = (torch.eye(labels), torch.arange(labels)) if kinds is None else map(torch.from_numpy, kinds)
+        self.register_buffer("members", members)
+        self.register_buffer("broad", broad)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """images (1, 3, SIDE, SIDE), 0 to 1 -> (N, 6) x1, y1, x2, y2, label, score; (M, 5) as `relations`."""
@@ -49,6 +57,7 @@ class SggBenchmarkModule(nn.Module):
         found, sure, dist = self.find.finder.found(lambda side: stretch(image, low, size, side), extent)
         labels, pair_dist, pairs = related(self.find.layout, found, extent, dist)
         score, label = labels.max(1)
+        label, score = broader(labels, label, score, self.members, self.broad)
         score = score * sure
         boxes = torch.cat([(found + low.repeat(2)).float(), (label[:, None] + 1).float(), score[:, None]], 1)
         return boxes, self.relations(pair_dist, pairs, label, score)

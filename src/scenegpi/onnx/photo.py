@@ -12,7 +12,7 @@ from scenegpi.models.build import SceneModel
 from scenegpi.onnx.modules import LayoutModule
 from scenegpi.onnx.operators import cut_out, stretch, suppress
 from scenegpi.vision.crops import clipped
-from scenegpi.vision.find import Finder, worth_reporting
+from scenegpi.vision.find import Finder, single, worth_reporting
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 
@@ -80,9 +80,7 @@ class FinderModule(nn.Module):
         dist = finder.label_dist(maps, boxes, size, side / size)
         score, label = dist.max(1)
         score = sure * score
-        of_label = label == torch.arange(dist.shape[1])[:, None]
-        kept = suppress(boxes, torch.where(of_label, score, -1), config.same_label, config.most)
-        kept = kept[score[kept].sort(stable=True, descending=True)[1]]
+        kept = single(boxes, score, label, config.same_label)
         kept = kept[worth_reporting(sure[kept], score[kept], config)]
         return boxes[kept], sure[kept], dist[kept]
 

@@ -13,6 +13,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.prediction.model import Task
 from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION, LAST_RELATION, PredictOptions
+from scenegpi.words.kinds import broader, kinds_of
 
 
 def decode(
@@ -35,8 +36,12 @@ def decode(
     best = edges[:, 1:].argmax(axis=1).astype(np.int32)
     score = edges[np.arange(len(edges)), best + 1]
     sure = score > edges[:, 0]
-    label = nodes.argmax(axis=1).astype(np.int32)
+    label = nodes.argmax(axis=1)
     label_score = nodes[np.arange(len(nodes)), label]
+    kinds = kinds_of(graphs[0].vocabulary) if options.tidy and graphs else None
+    if kinds is not None:
+        label, label_score = broader(nodes, label, label_score, *kinds)
+    label = label.astype(np.int32)
     finite = bool(np.isfinite(label_score).all() and np.isfinite(score).all())
     starts, edge_starts = scenes.ptr.tolist(), scenes.edge_ptr.tolist()
     pairs = scenes.edge_index.T

@@ -39,9 +39,9 @@ class Images(NamedTuple):
 def open_images(config: DataConfig, photos: bool = False) -> Images:
     """Training and validation images, and where their photos are; DataError if there is nothing to train on."""
     dataset = _open(config)
-    if config.distributions is not None:
-        dataset = attach_distributions(dataset, config.distributions)
     train, validation = _split(dataset, config, photos)
+    if config.distributions is not None:
+        train, validation = (attach_distributions(each, config.distributions) for each in (train, validation))
     if config.limit and config.limit < len(train):
         train = train[np.arange(config.limit) * len(train) // config.limit]
     if not len(train) or (not len(validation) and config.validation != 0):

@@ -81,8 +81,8 @@ class FinderConfig:
         named_floor: least chance times P(label).
         fewest: so that no photo stays without a graph, this many of the best are reported whatever these floors say, as
             long as their chance is at least `last_floor`.
-        overlap: of candidates that overlap by more than this only the best stays;
-        same_label: of those with the same label by more than this.
+        overlap: of candidates that overlap by more than this (IoU) only the best stays;
+        same_label: and of those with one label that have more than this share of the smaller one in common.
         most: number of boxes that are named.
     """
 
@@ -94,7 +94,7 @@ class FinderConfig:
     fewest: int = bounded(0, 0, 400)
     last_floor: float = bounded(0.05, 0.0, 1.0)
     overlap: float = bounded(0.65, 0.0, 1.0)
-    same_label: float = bounded(0.45, 0.0, 1.0)
+    same_label: float = bounded(0.5, 0.0, 1.0)
     most: int = bounded(40, 1, 400)
 
 

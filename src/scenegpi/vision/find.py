@@ -3,7 +3,7 @@
     found = Finder(vision).detect(open_photo("street.jpg"))       # Detections with `label_dist`
 
 Candidates come without labels. Of those that overlap much only the best stays, whatever it shows; the label head names
-the rest; then of those with one label that overlap only the best stays.
+the rest; then of those with one label that lie in one another only the best stays.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class Finder:
             self.vision.train(training)
         label = dist.argmax(axis=1) if len(dist) else np.zeros(0, dtype=np.int64)
         score = sure * dist[np.arange(len(dist)), label]
-        kept = suppress(boxes, score, label, config.same_label)
+        order = (torch.from_numpy(boxes), torch.from_numpy(score), torch.from_numpy(label))
+        kept = single(*order, config.same_label).numpy()
         worth = worth_reporting(torch.from_numpy(sure[kept]), torch.from_numpy(score[kept]), config)
         kept = kept[worth.numpy()]
         return Detections(boxes[kept], label[kept], score[kept], self.names, size, dist[kept])
@@ -103,6 +104,20 @@ class Finder:
         """P(label) of each box, ``(N, C)``, from the maps of the photo, which show it at this scale (2,)."""
         rois = (boxes * scale.repeat(2)).to(self.vision.head.mean.device)
         return self.vision.distribution(self.vision.extractor.roi_features(maps, rois), boxes, size)
+
+
+def single(boxes: Tensor, score: Tensor, label: Tensor, share: float) -> Tensor:
+    """Boxes that stay, best first, as rows of `boxes` (N, 4): a person's box within another person's is mostly the same
+    person. One goes if a better one of its label has more than this share of the smaller of the two in common with it.
+    """
+    score, order = score.sort(stable=True, descending=True)
+    boxes, label = boxes[order], label[order]
+    size = torch.minimum(boxes[:, None, 2:], boxes[:, 2:]) - torch.maximum(boxes[:, None, :2], boxes[:, :2])
+    area = (boxes[:, 2:] - boxes[:, :2]).prod(1)
+    common = size.clamp_min(0).prod(2) / torch.minimum(area[:, None], area).clamp_min(1e-9)
+    place = torch.arange(order.shape[0])
+    double = (common > share) & (label[:, None] == label) & (place < place[:, None])
+    return order[~double.any(1)]
 
 
 def worth_reporting(sure: Tensor, score: Tensor, config: FinderConfig) -> Tensor:
