@@ -121,7 +121,7 @@ def predict(
         typer.Option(
             min=0,
             max=1,
-            help="Leave out relations that score less; by default 0.1, between found boxes 0.01.",
+            help="Leave out relations that score less; by default 0.1, between found boxes 0.02.",
             rich_help_panel=OUTPUT,
             show_default=False,
         ),
@@ -133,7 +133,11 @@ def predict(
         ),
     ] = 0.3,
     tidy: Annotated[
-        bool, typer.Option(help="Leave out mirrored and implausible relations.", rich_help_panel=OUTPUT)
+        bool,
+        typer.Option(
+            help="Leave out mirrored and implausible relations; 'person' where man or woman is unsure.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = True,
     distributions: Annotated[
         bool, typer.Option("--distributions", help="Also write whole distributions (large).", rich_help_panel=OUTPUT)
