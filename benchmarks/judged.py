@@ -57,7 +57,7 @@ SPATIAL = frozenset(
         "to-the-right-of",
     ]
 )
-SHEET = (520, 420)
+SHEET = (860, 430)
 
 
 def is_spatial(predicate: str) -> bool:
@@ -66,7 +66,7 @@ def is_spatial(predicate: str) -> bool:
 
 
 def draw(options: argparse.Namespace) -> None:
-    dataset = open_dataset(options.data, options.split, images=options.photos)
+    dataset = open_dataset(options.data, options.split, images=options.photos, validation=options.validation)
     places = [i for i in range(len(dataset)) if dataset.image_path(i) is not None]
     chosen = np.sort(np.random.default_rng(options.seed).permutation(places)[: options.count]).tolist()
     predictor = Predictor(options.model, options.finder)
@@ -92,7 +92,7 @@ def sheet(path: Path, graph: object, lines: list[str], number: int) -> Image.Ima
     """The photo with its numbered boxes, and the triplets below it."""
     photo = Image.fromarray(open_photo(path))
     width, height = graph.width or photo.width, graph.height or photo.height  # type: ignore[attr-defined]
-    side = SHEET[0] // 2
+    side = SHEET[1]
     page = Image.new("RGB", SHEET, "white")
     page.paste(photo.resize((side, side)), (0, 0))
     pen = ImageDraw.Draw(page)
@@ -135,6 +135,7 @@ def main() -> None:
     drawing.add_argument("--data", type=Path, required=True)
     drawing.add_argument("--photos", type=Path)
     drawing.add_argument("--split", default="test")
+    drawing.add_argument("--validation", type=int, help="number of images that --split val stands for")
     drawing.add_argument("--model", default="vg150-photo")
     drawing.add_argument("--finder")
     drawing.add_argument("--seed", type=int, default=0)

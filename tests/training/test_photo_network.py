@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from scenegpi.data import open_dataset
+from scenegpi.errors import DataError
+from scenegpi.files import read_object
 from scenegpi.models import load_model
+from scenegpi.options import override
 from scenegpi.prediction import Predictor
-from scenegpi.training import photo_fit, resume, train
-from scenegpi.training.config import train_config
+from scenegpi.training import photo_fit, photo_stage, resume, train
+from scenegpi.training.config import TrainConfig, train_config
+from scenegpi.training.data_split import open_images
 from scenegpi.training.photo_batches import TrainingPhotos, jittered
 from scenegpi.vision.efficientnet import packaged_network
+from scenegpi.vision.fit import folds_of
 from training.coloured import write_scenes
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*does not have many workers.*")
@@ -61,6 +67,10 @@ def settings(data, **photo):
     return train_config(values)
 
 
+def settings_of(folder):
+    return override(TrainConfig(), read_object(folder / "config.json"), "")
+
+
 @pytest.fixture(scope="module")
 def run(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "photo"
@@ -105,6 +115,18 @@ def test_held_out_distributions_come_from_the_other_half(run):
     whole = {name for name in ("pretrain", "half0", "half1", "whole") if (run / "vision" / name).is_dir()}
     assert whole == {"pretrain", "half0", "half1", "whole"}
     assert not list((run / "vision").rglob("last.ckpt"))
+
+
+def test_what_a_half_said_of_the_others_is_kept(run, monkeypatch):
+    vision = load_model(run / "model").vision
+    graphs = open_images(settings_of(run).data, photos=True).train
+    file = run / "vision" / "half1" / photo_stage.HELD_OUT
+    monkeypatch.setattr(photo_stage, "box_logits", None)  # nothing is computed anew
+    others = np.flatnonzero(folds_of(18, 2, 0) == 1).tolist()
+    kept = photo_stage.held_out_logits(vision, others, [], graphs, file, 1)
+    assert [len(kept[i]) for i in others] == [len(graphs[i]) for i in others]
+    with pytest.raises(DataError, match=r"held_out\.safetensors: logits: .*shape"):
+        photo_stage.held_out_logits(vision, others[1:], [], graphs, file, 1)
 
 
 def test_a_killed_run_ends_where_an_undisturbed_one_does(run, data, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import lightning as L
@@ -69,8 +70,10 @@ class PhotoModule(L.LightningModule):
         boxes = jittered(batch.boxes, JITTER) if self.training else batch.boxes
         side = batch.photos.shape[-1]
         extractor, rows = self.vision.extractor, []
+        # Split at once: the gradient of a slice would be a batch of zeros for every photo.
+        parts = [each.values.split(1) for each in maps]
         for k in range(len(batch.photos)):
-            mine = [each.picture(k) for each in maps]
+            mine = [replace(each, values=values[k]) for each, values in zip(maps, parts, strict=True)]
             rows.append(extractor.roi_features(mine, boxes[batch.image == k] * side))
         return torch.cat(rows), box_geometry(boxes, torch.ones(len(boxes), 2, dtype=torch.float64))
 

@@ -1,7 +1,7 @@
 """The photo network of a run: pretrained, trained on each half of the photos, then on all of them.
 
     RUN/vision/pretrain/    other photos, with boxes that are complete (COCO)
-    RUN/vision/half0/       all photos but those of the first half; it predicts them
+    RUN/vision/half0/       all photos but those of the first half; it predicts them (held_out.safetensors)
     RUN/vision/half1/       and the other way round
     RUN/vision/whole/       starts from the mean of the two, and goes on with all photos
 
@@ -23,8 +23,10 @@ from torch import Tensor
 
 from scenegpi.data.open import open_dataset
 from scenegpi.errors import DataError
+from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.calibration import fit_temperature
+from scenegpi.models.checkpoint import read_tensors
 from scenegpi.training.photo_config import PhotoFitConfig, PretrainConfig
 from scenegpi.training.photo_fit import PhotoSet, fit_network, new_vision
 from scenegpi.training.photo_module import mean_weights
@@ -35,6 +37,7 @@ from scenegpi.vision.photos import pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
 HALVES = 2
+HELD_OUT = "held_out.safetensors"
 
 
 def fit_photo_network(
@@ -58,35 +61,17 @@ def fit_photo_network(
         unreadable: called with the error of a photo that can't be read; its held-out distribution is None.
     """
     first = _pretrained(config, options, folder, seed, shown) if options.pretrain.path else None
-    fold = folds_of(len(photos), HALVES, seed)
     halves: list[VisionModel] = []
     logits: dict[int, Tensor] = {}
     for k in range(HALVES):
-        mine, others = (np.flatnonzero(which).tolist() for which in (fold != k, fold == k))
         vision = _started(config, vocabulary, first, seed)
-        data = PhotoSet([photos[i] for i in mine], [graphs[i] for i in mine], complete=False)
-        name = f"photos, half {k + 1}"
-        fit_network(
-            vision,
-            data,
-            options,
-            options.epochs,
-            folder / f"half{k}",
-            seed=seed + k,
-            name=name,
-            progress=shown,
-            measure=first is None,
+        others = fit_half(
+            vision, k, photos, graphs, options, folder / f"half{k}", seed=seed, shown=shown, measure=first is None
         )
         halves.append(vision)
-        for done, i in enumerate(others, 1):
-            try:
-                logits[i] = box_logits(vision, photos[i], graphs[i])
-            except DataError as error:
-                if unreadable is None:
-                    raise
-                unreadable(error)
-            if progress is not None:
-                progress(f"held out, half {k + 1}", done, len(others))
+        logits |= held_out_logits(
+            vision, others, photos, graphs, folder / f"half{k}" / HELD_OUT, k, progress=progress, unreadable=unreadable
+        )
     whole = _started(config, vocabulary, first, seed)
     whole.load_state_dict(mean_weights(list(halves)))
     slower = replace(
@@ -104,6 +89,69 @@ def fit_photo_network(
         measure=False,
     )
     return _calibrated(whole, graphs, logits)
+
+
+def fit_half(
+    vision: VisionModel,
+    k: int,
+    photos: Sequence[Path],
+    graphs: Sequence[SceneGraph],
+    options: PhotoFitConfig,
+    folder: Path,
+    *,
+    seed: int,
+    shown: bool,
+    measure: bool,
+) -> list[int]:
+    """Trains the network of a half, in place, on all photos but those of half k; gives the numbers of these."""
+    fold = folds_of(len(photos), HALVES, seed)
+    mine, others = (np.flatnonzero(which).tolist() for which in (fold != k, fold == k))
+    data = PhotoSet([photos[i] for i in mine], [graphs[i] for i in mine], complete=False)
+    fit_network(
+        vision,
+        data,
+        options,
+        options.epochs,
+        folder,
+        seed=seed + k,
+        name=f"photos, half {k + 1}",
+        progress=shown,
+        measure=measure,
+    )
+    return others
+
+
+def held_out_logits(
+    vision: VisionModel,
+    others: Sequence[int],
+    photos: Sequence[Path],
+    graphs: Sequence[SceneGraph],
+    file: Path,
+    k: int,
+    *,
+    progress: Callable[[str, int, int], Any] | None = None,
+    unreadable: Callable[[DataError], Any] | None = None,
+) -> dict[int, Tensor]:
+    """Number of a photo -> logits ``(N, C)`` of its boxes, by a network that has not seen it; kept in `file`."""
+    from safetensors.torch import save_file
+
+    counts, labels = [len(graphs[i]) for i in others], len(vision.vocabulary.objects)
+    if not file.is_file():
+        rows = [torch.full((count, labels), torch.nan) for count in counts]  # of a photo that can't be read
+        for done, i in enumerate(others):
+            try:
+                rows[done] = box_logits(vision, photos[i], graphs[i])
+            except DataError as error:
+                if unreadable is None:
+                    raise
+                unreadable(error)
+            if progress is not None:
+                progress(f"held out, half {k + 1}", done + 1, len(others))
+        with whole_file(file) as part:
+            save_file({"logits": torch.cat(rows)}, part)
+    wanted = {"logits": torch.empty(sum(counts), labels, device="meta")}
+    kept = read_tensors(file, wanted)["logits"].split(counts)
+    return {i: rows for i, rows in zip(others, kept, strict=True) if not bool(rows.isnan().any())}
 
 
 @torch.inference_mode()

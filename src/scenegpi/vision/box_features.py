@@ -121,8 +121,11 @@ class BoxFeatureExtractor:
 
     def maps_of(self, image: Tensor) -> list[FeatureMap]:
         """The maps of a photo that has its size already, ``(3, H, W)``."""
-        pictures = torch.stack([image, image.flip(2)]) if self.config.mirror else image[None]
-        return self.backbone.features(pictures, self.config.roi_layers)
+        return self.backbone.features(self.pictures(image), self.config.roi_layers)
+
+    def pictures(self, image: Tensor) -> Tensor:
+        """The photo ``(3, H, W)`` and, with `mirror`, its mirror image: ``(1 or 2, 3, H, W)``."""
+        return torch.stack([image, image.flip(2)]) if self.config.mirror else image[None]
 
     def _from_rois(self, photo: Image.Image, boxes: Tensor) -> Tensor:
         maps, scale = self.photo_maps(photo)

@@ -27,7 +27,7 @@ class BoxFeatureConfig:
         photo_size: longer side, in pixels, of the whole photo that RoIAlign reads.
         square: that photo is stretched to a square.
         mirror: a box is described a second time, as it looks in the mirror image; the label head says the mean of what
-            it makes of the two.
+            it makes of the two. Boxes are looked for in both.
         roi_bins: a RoI is cut into this many bins per side, each with features of its own.
         surroundings: above 0, a box is also described by its surroundings, the box grown by this share of its sides on
             each side, and by the whole photo, one bin each.

@@ -2,8 +2,9 @@
 
     found = Finder(vision).detect(open_photo("street.jpg"))       # Detections with `label_dist`
 
-Candidates come without labels. Of those that overlap much only the best stays, whatever it shows; the label head names
-the rest; then of those with one label that lie in one another only the best stays.
+Candidates come without labels. Of those that overlap much only the best stays, whatever it shows, in the place where
+they are on average; the label head names the rest; then of those with one label that lie in one another only the best
+stays.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
@@ -29,6 +31,8 @@ from scenegpi.vision.photos import Photo
 
 CONSIDERED = 400
 """Candidates that suppression looks at."""
+AGREEING = 0.7
+"""A box that stays is moved to the mean of the candidates that overlap it by more than this."""
 
 
 class Finder:
@@ -73,8 +77,7 @@ class Finder:
                 if self.also is not None:
                     more = self.also.detect(photo)
                     boxes, sure = np.concatenate([boxes, more.boxes]), np.concatenate([sure, more.scores])
-                kept = suppress(boxes, sure, np.zeros(len(boxes), dtype=np.int64), config.overlap)[: config.most]
-                boxes, sure = boxes[kept], sure[kept]
+                boxes, sure = self._places(boxes, sure)
                 dist = self.label_dist(maps, torch.from_numpy(boxes), extent, extent.new_tensor(scale)).cpu().numpy()
         finally:
             self.vision.train(training)
@@ -86,24 +89,57 @@ class Finder:
         kept = kept[worth.numpy()]
         return Detections(boxes[kept], label[kept], score[kept], self.names, size, dist[kept])
 
+    def _places(self, boxes: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """Of candidates (N, 4) those that stay, moved to where they agree, best first, and how sure they are."""
+        kept = self._unlike(boxes, sure)
+        boxes = agreed(*map(torch.from_numpy, (boxes[kept], boxes, sure))).numpy()
+        sure = sure[kept]
+        kept = self._unlike(boxes, sure)  # boxes that moved may overlap anew
+        return boxes[kept], sure[kept]
+
+    def _unlike(self, boxes: NDArray[np.float64], sure: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The best that do not overlap much."""
+        return suppress(boxes, sure, np.zeros(len(boxes), dtype=np.int64), self.config.overlap)[: self.config.most]
+
     def look(self, maps: Sequence[FeatureMap], square: Callable[[], Tensor]) -> list[FeatureMap]:
         """The maps in which boxes are looked for: those that they are named by, or of `square`, ``(3, side, side)``."""
         if self.side == self.vision.config.features.photo_size:
-            return [each.picture(0) for each in maps]
-        return self.network.features(square()[None].to(self.vision.head.mean.device))
+            return list(maps)
+        return self.network.features(self.vision.extractor.pictures(square()).to(self.vision.head.mean.device))
 
     def candidates(self, maps: Sequence[FeatureMap], size: Tensor) -> tuple[Tensor, Tensor]:
-        """The best ones, best first: (K, 4) in pixels of a photo of width and height `size`, and how sure they are."""
+        """The best ones, best first: (K, 4) in pixels of a photo of width and height `size`, and how sure they are.
+
+        Maps of two pictures are those of the photo and of its mirror image; both have candidates.
+        """
         found = self.network.finder(maps)
-        sure = (self.config.slope * found.logits[0] + self.config.offset).sigmoid()
+        boxes = corners(found.boxes)
+        if boxes.shape[0] > 1:
+            left, top, right, bottom = boxes[1].unbind(1)
+            boxes = torch.stack([boxes[0], torch.stack([1 - right, top, 1 - left, bottom], 1)])
+        sure = (self.config.slope * found.logits.flatten() + self.config.offset).sigmoid()
         best = sure.topk(min(CONSIDERED, sure.shape[0]))
-        boxes = corners(found.boxes[0][best.indices]).clamp(0, 1).double().cpu()
+        boxes = boxes.flatten(0, 1)[best.indices].clamp(0, 1).double().cpu()
         return clipped(boxes * size.repeat(2), size), best.values
 
     def label_dist(self, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:
         """P(label) of each box, ``(N, C)``, from the maps of the photo, which show it at this scale (2,)."""
         rois = (boxes * scale.repeat(2)).to(self.vision.head.mean.device)
         return self.vision.distribution(self.vision.extractor.roi_features(maps, rois), boxes, size)
+
+
+def agreed(kept: Tensor, boxes: Tensor, sure: Tensor) -> Tensor:
+    """The boxes (K, 4) that stay, each at the mean of the candidates (N, 4) that nearly agree with it, ``(K, 4)``.
+
+    A candidate counts by its overlap (IoU) and by how sure it is, (N,).
+    """
+    size = torch.minimum(kept[:, None, 2:], boxes[:, 2:]) - torch.maximum(kept[:, None, :2], boxes[:, :2])
+    common = size.clamp_min(0).prod(2)
+    areas = [(each[:, 2:] - each[:, :2]).prod(1) for each in (kept, boxes)]
+    overlap = common / (areas[0][:, None] + areas[1] - common).clamp_min(1e-9)
+    weight = torch.where(overlap > AGREEING, overlap * sure.to(boxes.dtype), 0.0)
+    total = weight.sum(1, keepdim=True)
+    return torch.where(total > 0, weight @ boxes / total.clamp_min(1e-9), kept)
 
 
 def single(boxes: Tensor, score: Tensor, label: Tensor, share: float) -> Tensor:
