@@ -1,8 +1,8 @@
 """A photo model in the form that SGG-Benchmark's programs read: one letterboxed frame in, boxes and relations out.
 
 The frame holds a photo between bars of grey; they are cut off before the network reads the photo. Relations are chosen
-as a `Predictor` does by default: rare predicates are preferred a little, one direction of a pair, at most 20, and who
-may be a man or a woman is a person. Scores are geometric means of the probabilities that a `Predictor` multiplies: the
+as a `Predictor` does by default: rare predicates are preferred a little, one direction of a pair, one of two boxes that
+show one thing, at most 20, and who may be a man or a woman is a person. Scores are geometric means of the probabilities that a `Predictor` multiplies: the
 order is the same, and programs that leave out boxes below 0.2 or relations below 0.1 show what a `Predictor` gives.
 """
 
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from scenegpi.models.build import SceneModel
 from scenegpi.onnx.operators import stretch
 from scenegpi.onnx.photo import FindModule, related
+from scenegpi.pairs import repeats
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.kinds import broader, kinds_of
 
@@ -24,6 +25,7 @@ GREY = 114
 INFORMATIVE = 0.3
 FOUND_RELATION, LAST_RELATION = 0.02, 0.002
 TOP = 20
+CONSIDERED = 512
 
 
 class SggBenchmarkModule(nn.Module):
@@ -62,9 +64,9 @@ class SggBenchmarkModule(nn.Module):
         score = score * sure
         columns = [(found + low.repeat(2)).float(), (label[:, None] + 1).float(), score[:, None].sqrt()]
         boxes = torch.cat(columns, 1)
-        return boxes, self.relations(pair_dist, pairs, label, score)
+        return boxes, self.relations(pair_dist, pairs, label, score, found)
 
-    def relations(self, dist: Tensor, pairs: Tensor, label: Tensor, score: Tensor) -> Tensor:
+    def relations(self, dist: Tensor, pairs: Tensor, label: Tensor, score: Tensor, boxes: Tensor) -> Tensor:
         """(M, 5) subject row, object row, predicate, triplet score, predicate score; best first."""
         some = dist[:, 1:].double()
         weighed = some * self.weight
@@ -78,6 +80,9 @@ class SggBenchmarkModule(nn.Module):
         back = other * (score.shape[0] - 1) + subject - (subject > other).long()
         first = (rank[back] > rank) | ((rank[back] == rank) & (other < subject))
         rank, order = torch.where(first, -1, rank).sort(stable=True, descending=True)
+        rank, order = rank[:CONSIDERED], order[:CONSIDERED]
+        again = repeats(subject[order], other[order], best[order], torch.arange(rank.shape[0]), label, boxes)
+        rank, order = rank[~again], order[~again]
         place = torch.arange(rank.shape[0])
         kept = order[(rank >= 0) & (place < TOP) & ((rank >= FOUND_RELATION) | (place == 0))]
         columns = [subject[kept], other[kept], best[kept] + 1, triplet[kept] ** (1 / 3), sure[kept]]

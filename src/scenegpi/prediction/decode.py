@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from scenegpi.features.arrays import SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.models.relation_counts import RelationCounts
+from scenegpi.pairs import repeats
 from scenegpi.prediction.model import Task
 from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION, LAST_RELATION, PredictOptions
 from scenegpi.words.kinds import broader, kinds_of
+
+CONSIDERED = 512
+"""Relations of an image, the best ones, among which repeats are looked for."""
 
 
 def decode(
@@ -69,6 +73,8 @@ def decode(
         if options.tidy:
             labels = fields.get("labels", graph.labels)
             kept = _tidy(kept, local, best[on], labels, counts)
+            if found:
+                kept = _without_repeats(kept, local, best[on], labels, graph.boxes)
         if options.top is not None:
             good = int((ranked[kept] >= least).sum())
             kept = kept[: min(max(good, 1), options.top)]
@@ -89,6 +95,20 @@ def _tidy(
         ends = labels[pairs[kept]]
         kept = kept[~counts.absurd(ends[:, 0], ends[:, 1], best[kept])]
     return kept[~second_directions(pairs[kept])]
+
+
+def _without_repeats(
+    kept: NDArray[np.int64],
+    pairs: NDArray[np.int32],
+    best: NDArray[np.int32],
+    labels: NDArray[np.integer],
+    boxes: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """The relations at `kept`, best first; of boxes that show one thing twice only the better one is related."""
+    some = kept[:CONSIDERED]
+    ends = pairs[some]
+    again = repeats(ends[:, 0], ends[:, 1], best[some], np.arange(len(some)), labels, boxes)
+    return np.concatenate([some[~again], kept[CONSIDERED:]])
 
 
 def second_directions(pairs: NDArray[np.integer]) -> NDArray[np.bool_]:

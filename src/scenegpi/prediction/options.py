@@ -34,8 +34,9 @@ class PredictOptions:
         similarity: least cosine for a match by word vectors (see LabelMap); above 1 nothing is guessed.
         informative: from 0 to 1, how much rare predicates are preferred to common ones (see `models.relation_counts`).
         tidy: of the two directions of a pair keep the better one ("man has head", not "head of man" as well), leave out
-            relations in which a label has a role that it never had in training, and say "person" where a found label is
-            not sure to be "man" or "woman" (see `scenegpi.words.kinds`).
+            relations in which a label has a role that it never had in training; of found boxes that show one thing
+            twice relate one (see `scenegpi.pairs.repeats`), and say "person" where a found label is not sure to be
+            "man" or "woman" (see `scenegpi.words.kinds`).
         distributions: keep the whole distributions of labels and pairs.
     """
 
