@@ -2,8 +2,9 @@
 
 The frame holds a photo between bars of grey; they are cut off before the network reads the photo. Relations are chosen
 as a `Predictor` does by default: rare predicates are preferred a little, one direction of a pair, one of two boxes that
-show one thing, at most 20, and who may be a man or a woman is a person. Scores are geometric means of the probabilities that a `Predictor` multiplies: the
-order is the same, and programs that leave out boxes below 0.2 or relations below 0.1 show what a `Predictor` gives.
+show one thing, at most 20, and who may be a man or a woman is a person. Scores are geometric means of the probabilities
+that a `Predictor` multiplies: the order is the same, and programs that leave out boxes below 0.2 or relations below 0.1
+show what a `Predictor` gives.
 """
 
 from __future__ import annotations
