@@ -124,10 +124,8 @@ def _bits(self: Any, dtype: int) -> Any:
     power = op.Floor(op.Div(op.Log(some), op.Log(real(2.0))))
     scaled = op.Div(some, op.Pow(real(2.0), power))
     # The logarithm of a number next to a power of two may fall on its other side.
-    power = op.Add(
-        power,
-        op.Sub(op.CastLike(op.GreaterOrEqual(scaled, real(2.0)), self), op.CastLike(op.Less(scaled, real(1.0)), self)),
-    )
+    above = op.CastLike(op.GreaterOrEqual(scaled, real(2.0)), self)
+    power = op.Sub(op.Add(power, above), op.CastLike(op.Less(scaled, real(1.0)), self))
     fraction = op.Sub(op.Div(some, op.Pow(real(2.0), power)), real(1.0))
     whole = op.Constant(value_int=1 << 52)
     high = op.Mul(op.Cast(op.Add(power, real(1023.0)), to=TensorProto.INT64), whole)

@@ -34,10 +34,8 @@ def simplify(graph: ir.Graph) -> None:
 
 def _read(node: ir.Node) -> set[int]:
     """Values that a node reads, also within the graphs that it holds (the steps of a Scan)."""
-    inside = [
-        step for each in node.attributes.values() if each.type == ir.AttributeType.GRAPH for step in each.as_graph()
-    ]
-    return {id(value) for value in node.inputs}.union(*(_read(step) for step in inside))
+    graphs = [each.as_graph() for each in node.attributes.values() if each.type == ir.AttributeType.GRAPH]
+    return {id(value) for value in node.inputs}.union(*(_read(step) for graph in graphs for step in graph))
 
 
 def _scatter(node: ir.Node) -> ir.Node | None:

@@ -11,7 +11,6 @@ are what Neural Motifs calls one bidirectional LSTM.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
