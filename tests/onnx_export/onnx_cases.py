@@ -28,10 +28,8 @@ CALIBRATED = Calibrations(Calibration(0.8, 0.5, 1.3, 1.0), Calibration(1.2, -0.4
 def model(name: str) -> SceneModel:
     """A preset with narrow layers; "everything" has the options that no preset has, "given" reads pair distributions.
 
-    "few pairs" is graph-rcnn that suppresses pairs, and "on baseline" are systems on top of one.
+    "... on baseline" are systems on top of one.
     """
-    if name == "few pairs":
-        return small_system("graph-rcnn", keep=20, nms=0.4, multiply=True)
     if name.partition(" on ")[0] in SYSTEMS:
         return small_system(name)
     if name == "given":

@@ -16,7 +16,7 @@ from scenegpi.pairs import complete_pairs
 
 
 @pytest.mark.parametrize(
-    "name", [*PRESETS, *SYSTEMS, "everything", "given", "few pairs", "motifs on baseline", "graph-rcnn on baseline"]
+    "name", [*PRESETS, *SYSTEMS, "everything", "given", "motifs on baseline", "graph-rcnn on baseline"]
 )
 def test_an_exported_model_is_equal_to_torch(name):
     """All of one model in one test: processes that share the tests export it once."""

@@ -58,6 +58,8 @@ def model_bytes(model: SceneModel, form: Form = "layout") -> bytes:
     """The file of a model."""
     if model.device.type != "cpu":
         raise DataError("export", "the model must be on the CPU")
+    if model.config.graph_rcnn is not None and model.config.graph_rcnn.nms < 1:
+        raise DataError("export", "graph_rcnn: suppressed pairs (nms below 1) cannot be exported")
     known = model.relation_counts
     metadata = {
         "scenegpi": FORMS[form],

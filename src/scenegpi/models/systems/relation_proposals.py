@@ -18,9 +18,7 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH
 from scenegpi.models.sgp import scaled_log
-from scenegpi.models.systems.padding import longest
 from scenegpi.models.systems.reader import Reading
-from scenegpi.models.systems.recurrence import State, scan
 
 
 class RelationProposals(nn.Module):
@@ -53,7 +51,7 @@ def kept_pairs(scores: Tensor, batch: SceneBatch, keep: int, share: float = 1.0,
     most = (count * share).ceil().long().clamp_max(keep)
     chosen = rank < most[image[order]]
     order, rank = order[chosen], rank[chosen]
-    if nms < 1:
+    if nms < 1 and len(order):
         order = order[_suppress(order, rank, image[order], batch, nms)]
     none = torch.zeros_like(scores, dtype=torch.bool)
     return none.index_fill(0, order, True)
@@ -61,22 +59,19 @@ def kept_pairs(scores: Tensor, batch: SceneBatch, keep: int, share: float = 1.0,
 
 def _suppress(order: Tensor, rank: Tensor, image: Tensor, batch: SceneBatch, most: float) -> Tensor:
     """(K,) which of the pairs `order`, best of an image first, survive those before them."""
-    shape = batch.num_graphs, longest(rank + 1)
-    pairs = batch.boxes[batch.edge_index[:, order]].transpose(0, 1)
-    boxes = batch.boxes.new_zeros(*shape, 2, 4).index_put((image, rank), pairs)
-    there = torch.zeros(shape, dtype=torch.bool, device=order.device)
-    there = there.index_put((image, rank), torch.ones_like(rank, dtype=torch.bool))
+    width, graphs = int(rank.max()) + 1, batch.num_graphs
+    boxes = batch.boxes.new_zeros(graphs, width, 2, 4)
+    boxes[image, rank] = batch.boxes[batch.edge_index[:, order]].transpose(0, 1)
+    there = torch.zeros(graphs, width, dtype=torch.bool, device=order.device)
+    there[image, rank] = True
     shared, joint = _areas(boxes)
     beats = (shared > most * joint).triu(1) & there[:, :, None] & there[:, None]
-
-    def step(state: State, row: State) -> tuple[State, Tensor]:
-        """Of each image one pair, in turn; whoever it beats is out if it is still in."""
-        (alive,), (k,) = state, row
-        mine = beats.index_select(1, k[None]).squeeze(1) & alive.index_select(1, k[None])
-        return (alive & ~mine,), k
-
-    (alive,), _ = scan(step, (there,), (torch.arange(shape[1], device=order.device),))
-    return alive[image, rank]
+    alive = there
+    while True:  # the first pair is settled at once, the next after it: at most `width` rounds, in practice a few
+        again = there & ~(beats & alive[:, :, None]).any(1)
+        if torch.equal(again, alive):
+            return alive[image, rank]
+        alive = again
 
 
 def _areas(boxes: Tensor) -> tuple[Tensor, Tensor]:
