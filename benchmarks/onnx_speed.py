@@ -2,10 +2,14 @@ r"""Torch and onnxruntime beside each other: load, one call, batches, from the s
 
     python benchmarks/onnx_speed.py [--model vg150-layout] [--boxes 12] [--images 496] [--data DATA --limit 500] \
         [--eight-bits]
+    python benchmarks/onnx_speed.py --photo [--model vg150-photo]
 
 All on one thread, in seconds of the processor, so that a busy machine matters little; the median of the rounds. Images
 are random boxes and labels. With --data, PredCls recall of each on the same test images. With --eight-bits, a
 third row: onnxruntime with weights of 8 bits.
+
+With --photo: a photo (512 x 600 pixels, from matplotlib's examples) to its graph, boxes found and named, by a
+`Predictor` of either backend and by the file of `scenegpi export --find`.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models import load_model
 from scenegpi.onnx.exported import exported_file
 from scenegpi.onnx.runtime import OnnxModel
+from scenegpi.onnx.session import Session
 from scenegpi.prediction import PredictOptions, Predictor, scored_pairs
 from scenegpi.prediction.model import Model
 from scenegpi.vocabulary import Vocabulary
@@ -43,7 +48,8 @@ ROUNDS = 9
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="vg150-layout")
+    parser.add_argument("--model", help="by default vg150-layout, with --photo vg150-photo")
+    parser.add_argument("--photo", action="store_true", help="a photo instead of boxes")
     parser.add_argument("--boxes", type=int, default=12)
     parser.add_argument("--images", type=int, default=496)
     parser.add_argument("--data", type=Path)
@@ -51,8 +57,12 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=500)
     parser.add_argument("--eight-bits", action="store_true", help="a row with weights of 8 bits")
     options = parser.parse_args()
+    options.model = options.model or ("vg150-photo" if options.photo else "vg150-layout")
     torch.set_num_threads(1)
     console = Console(width=130)
+    if options.photo:
+        console.print(photo_table(options.model))
+        return
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         file = exported_file(options.model)
@@ -76,6 +86,27 @@ def main() -> None:
             console.print(
                 f"R@50: PredCls, graph constraint, {len(data):,} images of {options.data.name} {options.split}"
             )
+
+
+def photo_table(model: str) -> Table:
+    """A photo to its graph: what it costs, and how far the scores are from torch's."""
+    import matplotlib
+    from PIL import Image
+
+    file = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
+    photo = np.asarray(Image.open(file).convert("RGB"))
+    here, there = Predictor(model), Predictor(model, backend="onnx")
+    session = Session(exported_file(model, "find"), "find")
+    outputs = list(session.outputs)
+    wanted, found = here(photo), there(photo)
+    off = float(np.abs(np.asarray(wanted.scores) - np.asarray(found.scores)).max())
+    table = Table("", "photo to graph, ms", "boxes", "off torch by")
+    table.add_row("torch", f"{1000 * median(lambda: here(photo)):.0f}", str(len(wanted)), "")
+    table.add_row("onnx", f"{1000 * median(lambda: there(photo)):.0f}", str(len(found)), f"{off:.1e}")
+    whole = session.run(outputs, {"image": photo})
+    spent = median(lambda: session.run(outputs, {"image": photo}))
+    table.add_row("file of --find", f"{1000 * spent:.0f}", str(len(whole[0])), "")
+    return table
 
 
 def eight_bits(file: Path, folder: Path) -> Path:

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from models.model_cases import VOCABULARY, small_model
+from models.systems.system_cases import small_system
 from scenegpi.features.arrays import SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.models import BaselineConfig, ModelConfig, SceneModel, build_model
 from scenegpi.models.calibration import Calibration, Calibrations
+from scenegpi.models.presets import SYSTEMS
 from scenegpi.onnx.export import model_bytes
 from scenegpi.onnx.runtime import OnnxModel
 
@@ -24,7 +26,12 @@ CALIBRATED = Calibrations(Calibration(0.8, 0.5, 1.3, 1.0), Calibration(1.2, -0.4
 
 @cache
 def model(name: str) -> SceneModel:
-    """A preset with narrow layers; "everything" has the options that no preset has, "given" reads pair distributions."""
+    """A preset with narrow layers; "everything" has the options that no preset has, "given" reads pair distributions.
+
+    "... on baseline" are systems on top of one.
+    """
+    if name.partition(" on ")[0] in SYSTEMS:
+        return small_system(name)
     if name == "given":
         config = ModelConfig(BaselineConfig(layers=0, prior="given", refine_labels=False))
         return build_model(config, VOCABULARY).eval()

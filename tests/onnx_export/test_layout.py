@@ -11,10 +11,13 @@ import onnx_export.onnx_cases as cases
 from models.model_cases import VOCABULARY, random_graphs
 from scenegpi.features.arrays import SceneArrays
 from scenegpi.models import PRESETS
+from scenegpi.models.presets import SYSTEMS
 from scenegpi.pairs import complete_pairs
 
 
-@pytest.mark.parametrize("name", [*PRESETS, "everything", "given"])
+@pytest.mark.parametrize(
+    "name", [*PRESETS, *SYSTEMS, "everything", "given", "motifs on baseline", "graph-rcnn on baseline"]
+)
 def test_an_exported_model_is_equal_to_torch(name):
     """All of one model in one test: processes that share the tests export it once."""
     for task in ("predcls", "sgcls"):
@@ -26,10 +29,11 @@ def test_an_exported_model_is_equal_to_torch(name):
     order = np.random.default_rng(5).permutation(9)
     nodes, edges = run(SceneArrays.of([graph], False), "sgcls")
     moved_nodes, moved_edges = run(SceneArrays.of([graph.permute(order)], False), "sgcls")
-    np.testing.assert_allclose(moved_nodes, nodes[order], atol=1e-5)
     place = {tuple(pair): k for k, pair in enumerate(complete_pairs(np.array([9])).T.tolist())}
     rows = [place[order[i], order[j]] for i, j in place]
-    np.testing.assert_allclose(moved_edges, edges[rows], atol=1e-5)
+    if name != "motifs-list":  # which reads the boxes as they are listed
+        np.testing.assert_allclose(moved_nodes, nodes[order], atol=1e-5)
+        np.testing.assert_allclose(moved_edges, edges[rows], atol=1e-5)
     # Boxes that tie in every count, and identical ones.
     boxes, dist = graph.boxes.copy(), graph.label_dist.copy()
     boxes[1], boxes[2], dist[1] = boxes[0], boxes[0] + 10, dist[0]

@@ -55,7 +55,7 @@ def test_bytes_are_those_of_pillow_and_boxes_those_that_stay():
             {},
         )
     )
-    rng = np.random.default_rng(3)
+    rng, large = np.random.default_rng(3), 0
     for k in range(60):
         height, width = np.exp(rng.uniform(0, np.log(700), 2)).astype(int)
         image = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
@@ -66,9 +66,10 @@ def test_bytes_are_those_of_pillow_and_boxes_those_that_stay():
         photo = Image.fromarray(image)
         wanted = np.asarray(photo.resize((64, 64), Image.Resampling.BILINEAR, reducing_gap=3.0))
         assert np.abs(square.transpose(1, 2, 0) - wanted.astype(int)).max() <= LEVELS
-        fine = (boxes[:, 2:] - boxes[:, :2]).amax(1) < 6 * 48
-        assert np.abs(crops - cut_crops(photo, boxes, 48).numpy())[fine.numpy()].max(initial=0) <= LEVELS
+        assert np.abs(crops - cut_crops(photo, boxes, 48).numpy()).max(initial=0) <= LEVELS
+        large += int(((boxes[:, 2:] - boxes[:, :2]).amax(1) >= 6 * 48).sum())
         assert kept.tolist() == (suppress(boxes, torch.tensor(scores), 0.5, 5).tolist() if n else [])
+    assert large  # Pillow divides such crops by a whole number first
 
 
 def test_a_photo_and_boxes():
@@ -149,8 +150,7 @@ def test_what_cannot_be_exported_is_refused_in_one_line():
         (small_model("baseline"), "sgg-benchmark", "boxes and labels only"),
         (cases.small_photo_model(), "find", "finds no boxes"),
         (other, "photo", "square"),
-        (small_system("motifs"), "layout", "motifs"),
-        (small_system("vctree"), "layout", "vctree"),
+        (small_system("graph-rcnn", nms=0.7), "layout", "nms"),
     ):
         with pytest.raises(DataError, match=message) as error:
             model_bytes(model, form)

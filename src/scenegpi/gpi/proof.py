@@ -95,7 +95,7 @@ def feature_hash(z: Tensor, buckets: int) -> Tensor:
     """Hashes the bits of every row of z ``(n, d)``, and nothing else, to a bucket ``(n,)`` below ``buckets``."""
     # Adding zero turns -0.0 into 0.0: equal numbers must hash equally.
     bits = (z.detach().double() + 0.0).contiguous().view(torch.int64)
-    code = torch.zeros(len(z), dtype=torch.int64, device=z.device)
+    code = torch.zeros(z.shape[0], dtype=torch.int64, device=z.device)
     for column in bits.unbind(1):
         code = (code ^ column) * 0x2545F4914F6CDD1D
         code = code ^ ((code >> 29) & 0x7FFFFFFFF)

@@ -24,8 +24,6 @@ from scenegpi.options import plain
 
 Inputs = dict[str, tuple[Tensor, Mapping[int, str]]]
 Shapes = dict[str, Sequence[str | int]]
-DEPENDENT = ("motifs", "transformer", "vctree", "pixel2graph", "graph_rcnn")
-"""Systems whose steps (sequences, trees, grids, chosen pairs) the boxes decide: no one program is theirs."""
 _SIZES = (3, 4)
 """Boxes of the images that a program is traced with; any other numbers give the same program."""
 
@@ -60,8 +58,8 @@ def model_bytes(model: SceneModel, form: Form = "layout") -> bytes:
     """The file of a model."""
     if model.device.type != "cpu":
         raise DataError("export", "the model must be on the CPU")
-    if model.config.system in DEPENDENT:
-        raise DataError("export", f"{model.config.system}: its steps depend on the boxes, so it cannot be exported")
+    if model.config.graph_rcnn is not None and model.config.graph_rcnn.nms < 1:
+        raise DataError("export", "graph_rcnn: suppressed pairs (nms below 1) cannot be exported")
     known = model.relation_counts
     metadata = {
         "scenegpi": FORMS[form],

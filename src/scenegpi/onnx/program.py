@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from importlib.util import find_spec
+from io import StringIO
 
 import torch
 from torch import Tensor, nn
@@ -58,9 +59,10 @@ def onnx_bytes(
     for value, shape in zip(program.model.graph.outputs, outputs.values(), strict=True):
         value.shape = ir.Shape(shape)
     simplify(program.model.graph)
-    for node in program.model.graph:  # where in our source a node comes from is no business of a reader
-        node.metadata_props.clear()
-        node.doc_string = None
+    for part in (program.model.graph, *program.model.functions.values()):
+        for node in part:  # where in our source a node comes from is no business of a reader
+            node.metadata_props.clear()
+            node.doc_string = None
     for value in program.model.graph.initializers.values():
         value.metadata_props.clear()
     program.model.metadata_props.clear()
@@ -87,7 +89,8 @@ def _quiet() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
+        # A program that cannot be traced in the quick way (steps in turn: a Scan) is dumped, and traced in the other.
+        with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -5,8 +5,9 @@ A stretch of n pixels from a becomes m; pixel k of the result is the mean of the
 .. math:: w_k(x) \propto \max(0, 1 - |x + 0.5 - c_k| / s), \quad c_k = a + (k + 0.5) \, n / m, \quad s = \max(1, n / m),
 
 in whole numbers of 2^-22. Columns are mixed, then rows (since Pillow 13 rows first where that is much less work), and
-rounded to bytes each time. A photo whose side shrinks by 6 or more is first divided by a whole number f (means of f x f
-pixels), as by Pillow with `reducing_gap=3`; a crop is not. Here "a" is the axis that is mixed first, "b" the other.
+rounded to bytes each time. What shrinks by 6 or more is first divided by a whole number f (means of f x f pixels), as
+by Pillow with `reducing_gap=3`: a photo, or the part of it that a crop needs. Here "a" is the axis that is mixed first,
+"b" the other.
 """
 
 from __future__ import annotations
@@ -51,10 +52,7 @@ def stretch(image: Any, low: Any, size: Any, side: int) -> Any:
 
 
 def cut_out(image: Any, boxes: Any, side: int) -> Any:
-    """Boxes (N, 4) within a photo (H, W, 3) of bytes, as squares: (N, 3, side, side), whole numbers (float).
-
-    Equal to Pillow's crops of boxes with sides below 6 `side`.
-    """
+    """Boxes (N, 4) within a photo (H, W, 3) of bytes, as squares: (N, 3, side, side), whole numbers (float)."""
     size = op.Gather(op.Shape(image), _ints(1, 0))
     turned, a, b = _axes(image, _ints(0, 0), size, _ints(1, 1), side)
     pixels = _double(_reduced(image, a, b))  # (3, B, A)
@@ -70,7 +68,57 @@ def cut_out(image: Any, boxes: Any, side: int) -> Any:
     mixed = _rounded(op.MatMul(_every(b, corners, 1, side), mixed))
     mixed = op.Reshape(mixed, op.Concat(count, wide, wide, three, axis=0), allowzero=1)
     mixed = op.Where(turned, op.Transpose(mixed, perm=[0, 3, 2, 1]), op.Transpose(mixed, perm=[0, 3, 1, 2]))
-    return op.Cast(mixed, to=TensorProto.FLOAT)
+    extent = op.Sub(op.Gather(boxes, _ints(2, 3), axis=1), op.Gather(boxes, _ints(0, 1), axis=1))
+    factor = op.Max(op.Floor(op.Div(op.Div(extent, _real(float(side))), _real(float(GAP)))), _real(1.0))
+    large = op.Greater(op.ReduceMax(factor, _ints(1), keepdims=0), _real(1.0))
+    rows = op.Transpose(op.NonZero(large), perm=[1, 0])
+    # One more, the first pixel: no runtime multiplies no matrices at all.
+    some = [(op.Compress(boxes, large, axis=0), [[0.0, 0, 1, 1]]), (op.Compress(factor, large, axis=0), [[1.0, 1]])]
+    again = _large(image, *(op.Concat(each, _constant(np.array(one)), axis=0) for each, one in some), side)
+    again = op.Slice(again, _ints(0), _ints(-1), _ints(0))
+    return op.Cast(op.ScatterND(mixed, rows, again), to=TensorProto.FLOAT)
+
+
+def _large(image: Any, boxes: Any, factor: Any, side: int) -> Any:
+    """Boxes (M, 4) of which a side is divided first, by factor (M, 2): (M, 3, side, side), whole numbers."""
+    whole = _double(op.Gather(op.Shape(image), _ints(1, 0)))
+    low, high = op.Gather(boxes, _ints(0, 1), axis=1), op.Gather(boxes, _ints(2, 3), axis=1)
+    reach = op.Div(op.Sub(high, low), _real(2.0 * side))
+    first = op.Max(op.Floor(op.Sub(low, reach)), _real(0.0))
+    last = op.Min(op.Ceil(op.Add(high, reach)), whole)
+    reduced = op.Ceil(op.Div(op.Sub(last, first), factor))  # (M, 2)
+    blocks, counts, weights = [], [], []
+    for axis in (0, 1):
+        start, end, by, size, near, far = (
+            op.Unsqueeze(op.Gather(each, _ints(axis), axis=1), _ints(2))
+            for each in (first, last, factor, reduced, low, high)
+        )  # (M, 1, 1) each
+        most = op.ReduceMax(size, keepdims=0)
+        block = op.Range(_real(0.0), most, _real(1.0))
+        pixel = op.Range(_real(0.0), op.Gather(whole, _number(axis)), _real(1.0))
+        inside = op.And(op.GreaterOrEqual(pixel, start), op.Less(pixel, end))
+        mine = op.Equal(op.Floor(op.Div(op.Sub(pixel, start), by)), op.Unsqueeze(block, _ints(1)))
+        blocks.append(_double(op.And(mine, inside)))  # (M, K, W)
+        counts.append(op.ReduceSum(blocks[-1], _ints(2), keepdims=0))
+        near, far = (  # single, as Pillow keeps them
+            op.Cast(op.Div(op.Sub(each, start), by), to=TensorProto.FLOAT) for each in (near, far)
+        )
+        scale = op.Div(_double(op.Sub(far, near)), _real(float(side)))
+        centre = op.Add(_double(near), op.Mul(_centres(side), scale))
+        weights.append(op.Unsqueeze(_weights(block, centre, op.Max(scale, _real(1.0)), size), _ints(1)))
+    across, down = (op.Unsqueeze(each, _ints(1)) for each in blocks)  # (M, 1, K, W), (M, 1, L, H)
+    pixels = _double(op.Transpose(image, perm=[2, 0, 1]))
+    total = op.MatMul(op.MatMul(down, pixels), op.Transpose(across, perm=[0, 1, 3, 2]))  # (M, 3, L, K)
+    count = op.Mul(op.Unsqueeze(counts[1], _ints(2)), op.Unsqueeze(counts[0], _ints(1)))
+    count = op.Unsqueeze(op.Max(count, _real(1.0)), _ints(1))
+    share = op.Mul(op.Floor(op.Div(_real(2.0**24), count)), _real(2.0**-24))
+    means = op.Floor(op.Mul(op.Add(total, op.Floor(op.Mul(count, _real(0.5)))), share))
+    columns, lines = op.Transpose(weights[0], perm=[0, 1, 3, 2]), weights[1]
+    columns_first = _rounded(op.MatMul(lines, _rounded(op.MatMul(means, columns))))
+    lines_first = _rounded(op.MatMul(_rounded(op.MatMul(lines, means)), columns))
+    wide, tall = (op.Sub(op.Gather(reduced, _ints(axis), axis=1), _real(float(side))) for axis in (0, 1))
+    turned = op.And(op.Greater(tall, _real(0.0)), op.Less(op.Mul(wide, _real(2.0)), tall))
+    return op.Where(op.Unsqueeze(turned, _ints(2, 3)), lines_first, columns_first)
 
 
 def _axes(image: Any, low: Any, size: Any, factor: Any, side: int) -> tuple[Any, _Axis, _Axis]:
@@ -126,7 +174,7 @@ def _taps(axis: _Axis, side: int) -> tuple[Any, Any]:
     reach = op.Add(op.Mul(most, _number(2)), _number(3))
     first = op.Floor(op.Add(op.Sub(centre, support), _real(0.5)))
     x = op.Add(first, _double(op.Range(_number(0), reach, _number(1))))
-    weights = _weights(x, centre, support, axis)
+    weights = _weights(x, centre, support, _double(axis.reduced))
     last = op.Sub(_double(axis.reduced), _real(1.0))
     return op.Cast(op.Min(op.Max(x, _real(0.0)), last), to=TensorProto.INT64), _int(weights)
 
@@ -139,12 +187,13 @@ def _every(axis: _Axis, corners: Any, column: int, side: int) -> Any:
     scale = op.Unsqueeze(op.Div(_double(op.Sub(high, low)), _real(float(side))), _ints(2))
     centre = op.Add(op.Unsqueeze(_double(low), _ints(2)), op.Mul(_centres(side), scale))
     x = _double(op.Range(_number(0), axis.size, _number(1)))
-    return _weights(x, centre, op.Max(scale, _real(1.0)), axis)
+    return _weights(x, centre, op.Max(scale, _real(1.0)), _double(axis.reduced))
 
 
-def _weights(x: Any, centre: Any, support: Any, axis: _Axis) -> Any:
+def _weights(x: Any, centre: Any, support: Any, size: Any) -> Any:
+    """Of pixels x of the source, of which there are `size`; all numbers are doubles that broadcast."""
     away = op.Abs(op.Mul(op.Add(op.Sub(x, centre), _real(0.5)), op.Div(_real(1.0), support)))
-    there = op.And(op.GreaterOrEqual(x, _real(0.0)), op.Less(x, _double(axis.reduced)))
+    there = op.And(op.GreaterOrEqual(x, _real(0.0)), op.Less(x, size))
     weights = op.Mul(op.Max(op.Sub(_real(1.0), away), _real(0.0)), _double(there))
     weights = op.Div(weights, op.ReduceSum(weights, _ints(-1), keepdims=1))
     return op.Floor(op.Add(op.Mul(weights, _real(2.0**BITS)), _real(0.5)))

@@ -1,9 +1,11 @@
-"""Two operators of an exported graph written as faster ones that mean the same. Rows are copied or added whole.
+"""Operators of an exported graph written as faster ones that mean the same.
 
 | the exporter writes | here it becomes |
 |---|---|
 | ScatterElements(x, Expand(rows (M, 1)), y) along axis 0 | ScatterND(x, rows, y) |
 | GatherND(x, Unsqueeze(rows, -1)) | Gather(x, rows) along axis 0 |
+
+Rows are copied or added whole.
 """
 
 from __future__ import annotations
@@ -22,10 +24,16 @@ def simplify(graph: ir.Graph) -> None:
         if not any(id(value) in read for value in node.outputs):
             graph.remove(node, safe=True)
             continue
-        read |= {id(value) for value in node.inputs}
+        read |= _read(node)
     for name, value in list(graph.initializers.items()):
         if id(value) not in read:
             del graph.initializers[name]
+
+
+def _read(node: ir.Node) -> set[int]:
+    """Values that a node reads, also within the graphs that it holds (the steps of a Scan)."""
+    graphs = [each.as_graph() for each in node.attributes.values() if each.type == ir.AttributeType.GRAPH]
+    return {id(value) for value in node.inputs}.union(*(_read(step) for graph in graphs for step in graph))
 
 
 def _scatter(node: ir.Node) -> ir.Node | None:
@@ -48,8 +56,14 @@ def _gather(node: ir.Node) -> ir.Node | None:
     return ir.node("Gather", [node.inputs[0], rows], {"axis": 0})
 
 
-def _source(node: ir.Node, place: int, operator: str) -> ir.Value | None:
-    """What the operator that makes an input of a node reads."""
+def _maker(node: ir.Node, place: int, operator: str) -> ir.Node | None:
+    """The node that makes an input, if it is this operator."""
     value = node.inputs[place]
     maker = None if value is None else value.producer()
-    return maker.inputs[0] if maker is not None and maker.op_type == operator else None
+    return maker if maker is not None and maker.op_type == operator else None
+
+
+def _source(node: ir.Node, place: int, operator: str) -> ir.Value | None:
+    """What the operator that makes an input of a node reads."""
+    maker = _maker(node, place, operator)
+    return None if maker is None else maker.inputs[0]

@@ -12,8 +12,9 @@ from models.model_cases import VOCABULARY, random_graphs
 from models.systems.system_cases import relisted_gap, small_system
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
-from scenegpi.models.systems.highway import HighwayStack, make_steps
+from scenegpi.models.systems.highway import HighwayStack
 from scenegpi.models.systems.ordering import reading_order
+from scenegpi.models.systems.recurrence import make_sequence
 
 
 def order_of(graph, order, **options):
@@ -77,10 +78,10 @@ def test_layers_alternate_in_direction():
     assert torch.allclose(stack(x, order, ptr), wanted, atol=1e-12)
 
 
-def test_steps_hold_every_box_once_longer_images_first():
-    steps = make_steps(torch.arange(6), torch.tensor([0, 1, 1, 4, 6]))
-    assert (steps.boxes.tolist(), steps.sizes) == ([1, 4, 0, 2, 5, 3], [3, 2, 1])
-    assert make_steps(torch.arange(6), torch.tensor([0, 1, 1, 4, 6]), True).boxes.tolist() == [3, 5, 0, 2, 4, 1]
+def test_sequences_hold_every_box_once_longer_images_first():
+    sequence = make_sequence(torch.arange(6), torch.tensor([0, 1, 1, 4, 6]))
+    assert (sequence.boxes.tolist(), sequence.sizes) == ([1, 4, 0, 2, 5, 3], [3, 2, 1])
+    assert make_sequence(torch.arange(6), torch.tensor([0, 1, 1, 4, 6]), True).boxes.tolist() == [3, 5, 0, 2, 4, 1]
 
 
 def test_a_label_is_decoded_without_those_after_it():

@@ -18,10 +18,14 @@ def test_a_greedy_tree_is_a_largest_spanning_tree_rooted_at_the_best_box():
         scores = rng.random((n, n))
         scores = scores + scores.T
         np.fill_diagonal(scores, 0)
-        children, order = attach(scores)
+        found = attach(torch.from_numpy(scores)[None], torch.ones(1, n, dtype=torch.bool))
+        order, above, right = (each[:, 0].tolist() for each in found)
         assert sorted(order) == list(range(n))
         assert order[0] == int(scores.sum(1).argmax())
-        links = {frozenset((box, child)) for box in range(n) for child in children[box]}
+        parents = {}  # a right child has the parent of its sibling
+        for box, upper, sibling in zip(order, above, right, strict=True):
+            parents[box] = parents[upper] if sibling else upper
+        links = {frozenset((box, parent)) for box, parent in parents.items() if parent >= 0}
         graph = nx.Graph((i, j, {"weight": scores[i, j]}) for i in range(n) for j in range(i))
         best = nx.maximum_spanning_tree(graph).edges if n > 1 else []
         assert links == {frozenset(link) for link in best}

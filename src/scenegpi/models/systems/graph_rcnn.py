@@ -75,28 +75,26 @@ class GraphRcnn(System):
         """Attention of boxes over other boxes (E,), over pairs of which they are the subject, or the object (K,)."""
         i = reading.batch.edge_index[0]
         if self.attention is None:
-            scores = [boxes.new_zeros(len(i)), boxes.new_zeros(len(pairs)), boxes.new_zeros(len(pairs))]
+            scores = [boxes.new_zeros(i.shape[0]), boxes.new_zeros(pairs.shape[0]), boxes.new_zeros(pairs.shape[0])]
         else:
             skip, subject, object_ = self.attention
             between = reading.over_pairs(lambda rows: skip(boxes, *reading.batch.edge_index[:, rows], boxes))
-            every = torch.arange(len(pairs), device=pairs.device)
+            every = torch.arange(pairs.shape[0], device=pairs.device)
             scores = [between, subject(boxes, ends[0], every, pairs), object_(boxes, ends[1], every, pairs)]
-        return tuple(segment_softmax(each, at, len(boxes)) for each, at in zip(scores, (i, *ends), strict=True))
+        return tuple(segment_softmax(each, at, boxes.shape[0]) for each, at in zip(scores, (i, *ends), strict=True))
 
     def _all(self, reading: Reading, logits: Tensor, kept: Tensor, related: Tensor) -> Tensor:
         """logits (K, 1 + P) of the kept pairs -> (E, 1 + P) of all; on a baseline, what is added to its logits."""
         if self.bias.kind != "none":
-            none = logits.new_zeros(len(kept), 1)
+            none = logits.new_zeros(kept.shape[0], 1)
             bias = [self.biased(reading, reading.labels, rows, none[rows])[kept[rows]] for rows in reading.chunks()]
             logits = logits + torch.cat(bias)
         if self.config.multiply:
             logs = logits.log_softmax(1)[:, 1:] + logsigmoid(related[kept])[:, None]
             none = torch.log1p(-logs.logsumexp(1, keepdim=True).exp().clamp_max(1 - 1e-6))
             logits = torch.cat([none, logs], 1)
-        if bool(kept.all()):
-            return logits
         if reading.pair_logits is not None:  # the baseline has its say about pairs that were not proposed
-            return logits.new_zeros(len(kept), logits.shape[1]).index_put((kept.nonzero().flatten(),), logits)
+            return logits.new_zeros(kept.shape[0], logits.shape[1]).index_put((kept.nonzero().flatten(),), logits)
         image = reading.batch.batch[reading.batch.edge_index[0]]
         lowest = logits.detach().log_softmax(1).amin(1).clamp_min(LOWEST)
         floor = lowest.new_zeros(reading.batch.num_graphs).scatter_reduce(0, image[kept], lowest, "amin")
@@ -155,7 +153,7 @@ class Messages(nn.Module):
         def said(layer: nn.Module, z: Tensor) -> Tensor:
             return layer(z).relu() if relu else layer(z)
 
-        (i, j), count = ends, len(boxes)
+        (i, j), count = ends, boxes.shape[0]
         skip = said(self.skip, boxes)
         between = torch.zeros_like(skip)
         for rows in reading.chunks():

@@ -11,37 +11,16 @@ are what Neural Motifs calls one bidirectional LSTM.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
+
+from scenegpi.models.systems.recurrence import Sequence, State, along, make_sequence
 
 FORGET = 1.0
 
 
-class Steps(NamedTuple):
-    """`boxes` (N,), those of step 1 of every image first, longer images first; `sizes`, the boxes of each step."""
-
-    boxes: Tensor
-    sizes: list[int]
-
-
-def make_steps(order: Tensor, ptr: Tensor, backwards: bool = False) -> Steps:
-    """order (N,) boxes image by image, ptr (G + 1,) the first of each image."""
-    counts = ptr[1:] - ptr[:-1]
-    image = torch.repeat_interleave(torch.arange(len(counts), device=order.device), counts)
-    place = torch.arange(len(order), device=order.device) - ptr[image]
-    if backwards:
-        place = counts[image] - 1 - place
-    rank = torch.empty_like(counts)
-    rank[torch.argsort(counts, descending=True, stable=True)] = torch.arange(len(counts), device=order.device)
-    boxes = order[torch.argsort(place * len(counts) + rank[image])]
-    return Steps(boxes, torch.bincount(place).tolist() if len(order) else [])
-
-
 class HighwayLayer(nn.Module):
-    """One layer, (N, d) -> (N, h), box by box in the order of `steps`."""
+    """One layer, (N, d) -> (N, h), box by box in the order of a sequence."""
 
     def __init__(self, width: int, hidden: int, recurrent_dropout: float = 0.0) -> None:
         super().__init__()
@@ -53,26 +32,25 @@ class HighwayLayer(nn.Module):
         nn.init.zeros_(self.read.bias)
         self.read.bias.data[hidden : 2 * hidden] = FORGET
 
-    def forward(self, x: Tensor, steps: Steps) -> Tensor:
-        if not steps.sizes:
-            return x.new_zeros(0, self.hidden)
+    def forward(self, x: Tensor, sequence: Sequence) -> Tensor:
         d = self.hidden
-        read = self.read(x).index_select(0, steps.boxes)
-        h = c = x.new_zeros(steps.sizes[0], d)
-        mask = dropout(torch.ones_like(h), self.recurrent_dropout, self.training)
-        out, first = [], 0
-        for size in steps.sizes:
-            h, c = h[:size], c[:size]
-            mine = read[first : first + size]
-            total = mine[:, : 5 * d] + self.state(h * mask[:size])
+        kept: Tensor | None = None  # of the state, by image
+
+        def start(images: int) -> State:
+            nonlocal kept
+            if self.training and self.recurrent_dropout:
+                kept = dropout(x.new_ones(images, d), self.recurrent_dropout)
+            return x.new_zeros(images, d), x.new_zeros(images, d)
+
+        def step(state: State, read: State) -> tuple[State, Tensor]:
+            (h, c), (mine,) = state, read
+            total = mine[:, : 5 * d] + self.state(h if kept is None else h * kept[: h.shape[0]])
             i, f, o, r = total[:, : 4 * d].sigmoid().split(d, 1)
             c = i * total[:, 4 * d :].tanh() + f * c
             h = r * (o * c.tanh()) + (1 - r) * mine[:, 5 * d :]
-            out.append(h)
-            first += size
-        back = torch.empty_like(steps.boxes)
-        back[steps.boxes] = torch.arange(len(back), device=back.device)
-        return torch.cat(out).index_select(0, back)
+            return (h, c), h
+
+        return along(sequence, step, start, (self.read(x),))
 
 
 class HighwayStack(nn.Module):
@@ -85,7 +63,7 @@ class HighwayStack(nn.Module):
 
     def forward(self, x: Tensor, order: Tensor, ptr: Tensor) -> Tensor:
         """order (N,) boxes image by image, ptr (G + 1,)."""
-        steps = [make_steps(order, ptr), make_steps(order, ptr, backwards=True)]
+        sequences = [make_sequence(order, ptr), make_sequence(order, ptr, backwards=True)]
         for k, layer in enumerate(self.layers):
-            x = layer(x, steps[k % 2])
+            x = layer(x, sequences[k % 2])
         return x

@@ -66,8 +66,8 @@ class Imp(System):
         for rows in reading.chunks():
             i, j = reading.batch.edge_index[:, rows]
             mine = read[rows]
-            message = message + segment_sum(self.as_subject(boxes, i, mine) * mine, i, len(boxes))
-            message = message + segment_sum(self.as_object(boxes, j, mine) * mine, j, len(boxes))
+            message = message + segment_sum(self.as_subject(boxes, i, mine) * mine, i, boxes.shape[0])
+            message = message + segment_sum(self.as_object(boxes, j, mine) * mine, j, boxes.shape[0])
         return self.box_cell(message, boxes), new
 
 

@@ -18,9 +18,10 @@ from torch.nn.functional import dropout
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.systems.config import MotifsConfig
-from scenegpi.models.systems.highway import HighwayStack, make_steps
+from scenegpi.models.systems.highway import HighwayStack
 from scenegpi.models.systems.ordering import reading_order
 from scenegpi.models.systems.reader import Reading
+from scenegpi.models.systems.recurrence import State, along, make_sequence
 from scenegpi.models.systems.system import Answer, System
 
 LABEL_WIDTH = 64
@@ -70,8 +71,7 @@ class Motifs(System):
         batch = reading.batch
         order = self._order(reading, reading.dist)
         c = self.objects(reading.nodes, order, batch.ptr)
-        given = bool(reading.certain.all())
-        nodes = torch.zeros_like(reading.node_logits) if given else self.decode(reading, c, order)
+        nodes = self.unless_given(reading, lambda: self.decode(reading, c, order))
         labels = self.chosen(reading, nodes)
         if self.config.order == "confidence":  # the second LSTM sorts anew, by how sure the labels are now
             order = self._order(reading, (reading.node_logits + nodes).softmax(1))
@@ -80,25 +80,23 @@ class Motifs(System):
 
     def decode(self, reading: Reading, c: Tensor, order: Tensor) -> Tensor:
         """Label logits (N, C), one box of each image after the other; each reads the label before it."""
-        steps = make_steps(order, reading.batch.ptr)
-        count = steps.sizes[0]
-        h = state = c.new_zeros(count, self.config.hidden)
-        before = steps.boxes.new_full((count,), self.num_labels)
-        out, first = [], 0
-        for size in steps.sizes:
-            boxes = steps.boxes[first : first + size]
-            read = torch.cat([c[boxes], self.fed_back(before[:size])], 1)
-            h, state = self.decoder(read, (h[:size], state[:size]))
+        hidden, none = self.config.hidden, self.num_labels
+        fed = torch.where(reading.certain, reading.labels, none)  # a label that is known beforehand
+        if self.training:
+            fed = reading.batch.labels
+
+        def start(images: int) -> State:
+            zero = c.new_zeros(images, hidden)
+            return zero, zero.clone(), fed.new_full((images,), none)
+
+        def step(state: State, read: State) -> tuple[State, Tensor]:
+            (h, cell, before), (mine, given, known) = state, read
+            h, cell = self.decoder(torch.cat([mine, self.fed_back(before)], 1), (h, cell))
             logits = self.node_out(h)
-            out.append(logits)
-            best = (reading.node_logits[boxes] + logits).argmax(1)
-            before = torch.where(reading.certain[boxes], reading.labels[boxes], best)
-            if self.training:
-                before = reading.batch.labels[boxes]
-            first += size
-        back = torch.empty_like(steps.boxes)
-        back[steps.boxes] = torch.arange(len(back), device=back.device)
-        return torch.cat(out).index_select(0, back)
+            before = torch.where(known == none, (given + logits).argmax(1), known)
+            return (h, cell, before), logits
+
+        return along(make_sequence(order, reading.batch.ptr), step, start, (c, reading.node_logits, fed))
 
     def _order(self, reading: Reading, dist: Tensor) -> Tensor:
         return reading_order(reading.batch, self.config.order, dist, self.training, self.config.draw)

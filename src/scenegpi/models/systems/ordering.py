@@ -24,7 +24,7 @@ def reading_order(batch: SceneBatch, order: Order, dist: Tensor, training: bool 
     A random order is drawn anew in training; otherwise it depends on the boxes' content and on `draw`.
     """
     if order == "list":
-        return torch.arange(len(batch.boxes), device=batch.boxes.device)
+        return torch.arange(batch.boxes.shape[0], device=batch.boxes.device)
     x1, y1, x2, y2 = batch.boxes.unbind(1)
     dist = dist.detach().double()
     if order == "left-right":
@@ -34,7 +34,7 @@ def reading_order(batch: SceneBatch, order: Order, dist: Tensor, training: bool 
     elif order == "confidence":
         key = dist.amax(1)
     elif training:
-        key = torch.rand(len(batch.boxes), device=batch.boxes.device, dtype=torch.double)
+        key = torch.rand(batch.boxes.shape[0], device=batch.boxes.device, dtype=torch.double)
     else:
         content = torch.cat([batch.boxes, dist.argmax(1, keepdim=True), torch.full_like(x1, draw)[:, None]], 1)
         key = feature_hash(content, _BUCKETS).double()
@@ -45,7 +45,7 @@ def reading_order(batch: SceneBatch, order: Order, dist: Tensor, training: bool 
 
 def _sorted_by(keys: list[Tensor]) -> Tensor:
     """Rows in the order of the first of keys (N,), then the second, and so on."""
-    order = torch.arange(len(keys[0]), device=keys[0].device)
+    order = torch.arange(keys[0].shape[0], device=keys[0].device)
     for key in reversed(keys):
         order = order[torch.argsort(key[order], stable=True)]
     return order

@@ -7,21 +7,29 @@ from torch import Tensor
 
 
 class Padding:
-    """Boxes (N, d) <-> (G', T, d): images without boxes are left out; `mask` (G', T) says which places are taken."""
+    """Boxes (N, d) <-> (G, T, d), T at least 1; `mask` (G, T) says which places are taken.
+
+    The first place of an image without boxes counts as taken, by a box of zeros: no softmax is over nothing.
+    """
 
     def __init__(self, batch: Tensor, ptr: Tensor) -> None:
-        counts = ptr[1:] - ptr[:-1]
-        full = counts > 0
-        self.images = full.nonzero().flatten()
-        self.row = (torch.cumsum(full, 0) - 1)[batch]
-        self.place = torch.arange(len(batch), device=batch.device) - ptr[batch]
-        longest = int(counts.max()) if len(batch) else 0
-        self.mask = torch.arange(longest, device=batch.device) < counts[full, None]
+        counts = (ptr[1:] - ptr[:-1]).clamp_min(1)
+        self.row = batch
+        self.place = torch.arange(batch.shape[0], device=batch.device) - ptr[batch]
+        self.mask = torch.arange(longest(counts), device=batch.device) < counts[:, None]
 
     def pad(self, x: Tensor) -> Tensor:
-        """(N, d) -> (G', T, d), zero where no box is."""
+        """(N, d) -> (G, T, d), zero where no box is."""
         return x.new_zeros(*self.mask.shape, x.shape[1]).index_put((self.row, self.place), x)
 
     def flat(self, padded: Tensor) -> Tensor:
-        """(G', T, d) -> (N, d)."""
+        """(G, T, d) -> (N, d)."""
         return padded[self.row, self.place]
+
+
+def longest(counts: Tensor) -> int:
+    """The largest of counts (G,), at least 1."""
+    most: int = torch.cat([counts, counts.new_ones(1)]).max().item()  # type: ignore[assignment]
+    if torch.compiler.is_compiling():
+        torch._check(most >= 2)  # for the tracer only: the program for one box is the same
+    return most

@@ -68,8 +68,6 @@ class Pixel2Graph(System):
 
     def answer(self, reading: Reading) -> Answer:
         batch = reading.batch
-        if not len(batch.boxes):
-            return Answer(reading.node_logits * 0, reading.dist.new_zeros(0, self.num_classes))
         features = self.hourglass(self.enter(self.draw(reading)))
         heat = self.heat(features).flatten(2)
         middle = self.centres(batch)
@@ -91,12 +89,11 @@ class Pixel2Graph(System):
         lines = (at >= y1[:, None]) & (at <= y2[:, None])
         inside = (lines[:, :, None] & columns[:, None]).flatten(1).to(reading.dist.dtype)
         middle = self.centres(batch)
-        point = torch.zeros_like(inside)
-        point[torch.arange(len(point), device=point.device), middle[:, 1] * size + middle[:, 0]] = 1
+        at = torch.arange(size * size, device=inside.device)
+        point = (at == (middle[:, 1] * size + middle[:, 0])[:, None]).to(inside.dtype)
         picture = places.pad(reading.dist @ self.filled).transpose(1, 2) @ places.pad(inside)
         picture = picture + places.pad(reading.dist @ self.centre).transpose(1, 2) @ places.pad(point)
-        out = picture.new_zeros(batch.num_graphs, *picture.shape[1:]).index_copy(0, places.images, picture)
-        return out.unflatten(2, (size, size))
+        return picture.unflatten(2, (size, size))
 
     def centres(self, batch: SceneBatch) -> Tensor:
         """The cell (N, 2), column and line, of the centre of each box."""
@@ -109,17 +106,19 @@ class Pixel2Graph(System):
         order = reading_order(batch, "size", reading.dist)
         key = (batch.batch * self.config.grid**2 + cells)[order]
         by_cell = torch.argsort(key, stable=True)
-        _, count = torch.unique_consecutive(key[by_cell], return_counts=True)
-        first = torch.repeat_interleave(torch.cumsum(count, 0) - count, count)
-        slot = torch.empty_like(cells)
-        slot[order[by_cell]] = (torch.arange(len(cells), device=cells.device) - first) % slots
+        every = key.new_zeros(batch.num_graphs * self.config.grid**2)
+        count = every.index_add(0, key, torch.ones_like(key))
+        first = (torch.cumsum(count, 0) - count)[key[by_cell]]
+        place = torch.arange(cells.shape[0], device=cells.device)
+        slot = torch.zeros_like(cells).index_copy(0, order[by_cell], (place - first) % slots)
         said = self.object_head(features.flatten(2)[batch.batch, :, cells]).unflatten(1, (slots, -1))
-        mine = said[torch.arange(len(cells), device=cells.device), slot]
+        mine = said[place, slot]
         return mine[:, : self.config.tags], mine[:, self.config.tags :]
 
     def relation_cells(self, batch: SceneBatch, middle: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
         """Image and cell (Q,) of the middles of pairs (2, M), each once, sorted."""
-        key = torch.unique(self._keys(batch, middle, pairs))
+        cells = torch.zeros(batch.num_graphs * self.config.grid**2, dtype=torch.bool, device=middle.device)
+        key = cells.index_fill(0, self._keys(batch, middle, pairs), True).nonzero().flatten()
         return torch.div(key, self.config.grid**2, rounding_mode="floor"), key % self.config.grid**2
 
     def slots(self, features: Tensor, image: Tensor, cells: Tensor) -> Slots:
@@ -133,7 +132,7 @@ class Pixel2Graph(System):
         """Log-probabilities (E, 1 + P); related (Q, S) log P(related) of each slot."""
         edges, predicates = batch.num_edges, self.num_classes - 1
         out = torch.cat([related.new_zeros(edges, 1), related.new_full((edges, predicates), UNSEEN)], 1)
-        of = image.repeat_interleave(related.shape[1])
+        of = image[:, None].expand_as(related).flatten()
         with torch.no_grad():
             i, j = (nearest(part.flatten(0, 1), of, tags, batch) for part in (slots.subject, slots.object))
         real = (i != j).nonzero().flatten()
@@ -144,9 +143,8 @@ class Pixel2Graph(System):
         # The best slot of a pair comes last, and is the one that stays.
         order = torch.argsort(score, stable=True)
         order = order[torch.argsort(edge[order], stable=True)]
-        last = torch.ones(len(order), dtype=torch.bool, device=order.device)
-        last[:-1] = edge[order][1:] != edge[order][:-1]
-        chosen = order[last]
+        edge_in_turn = torch.cat([edge[order], edge.new_full((1,), -1)])
+        chosen = order[edge_in_turn[1:] != edge_in_turn[:-1]]
         p = score[chosen, None]
         none = torch.log1p(-p.exp().clamp_max(1 - 1e-6))
         logits = torch.cat([none, p + slots.classes.flatten(0, 1)[real[chosen]].log_softmax(1)], 1)

@@ -47,16 +47,14 @@ def kept_pairs(scores: Tensor, batch: SceneBatch, keep: int, share: float = 1.0,
     count = batch.edge_ptr[1:] - batch.edge_ptr[:-1]
     by_score = torch.argsort(scores, descending=True, stable=True)
     order = by_score[torch.argsort(image[by_score], stable=True)]
-    rank = torch.arange(len(order), device=order.device) - batch.edge_ptr[image[order]]
+    rank = torch.arange(order.shape[0], device=order.device) - batch.edge_ptr[image[order]]
     most = (count * share).ceil().long().clamp_max(keep)
     chosen = rank < most[image[order]]
     order, rank = order[chosen], rank[chosen]
     if nms < 1 and len(order):
-        survives = _suppress(order, rank, image[order], batch, nms)
-        order = order[survives]
-    kept = torch.zeros(len(scores), dtype=torch.bool, device=scores.device)
-    kept[order] = True
-    return kept
+        order = order[_suppress(order, rank, image[order], batch, nms)]
+    none = torch.zeros_like(scores, dtype=torch.bool)
+    return none.index_fill(0, order, True)
 
 
 def _suppress(order: Tensor, rank: Tensor, image: Tensor, batch: SceneBatch, most: float) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -92,6 +93,13 @@ class System(nn.Module, ABC):
         """logits (E, 1 + P) of the pairs in `rows` with the bias of their labels (N,)."""
         bias = self.bias(reading, labels, rows)
         return logits if bias is None else logits + bias
+
+    def unless_given(self, reading: Reading, decode: Callable[[], Tensor]) -> Tensor:
+        """What `decode` says of labels, (N, C); 0 where all labels of the batch are given."""
+        given, nothing = reading.certain.all(), torch.zeros_like(reading.node_logits)
+        if torch.compiler.is_compiling():
+            return torch.where(given, nothing, decode())
+        return nothing if bool(given) else decode()
 
     def chosen(self, reading: Reading, nodes: Tensor) -> Tensor:
         """Labels (N,) for a hard look-up: true ones in training, else those given, or the best by nodes (N, C)."""

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from scenegpi.features.batch import SceneBatch
+from scenegpi.models.systems.padding import Padding
 
 
 def push(tags: Tensor, batch: SceneBatch, margin: float) -> Tensor:
@@ -47,13 +48,10 @@ def _orders(slots: int) -> Tensor:
 
 
 def nearest(tags: Tensor, image: Tensor, boxes: Tensor, batch: SceneBatch) -> Tensor:
-    """The box whose tag is nearest: tags (M, d) of slots, sorted by image (M,), boxes (N, d) -> (M,)."""
-    out = torch.empty(len(tags), dtype=torch.long, device=tags.device)
-    starts = batch.ptr.tolist()
-    first = torch.searchsorted(image, torch.arange(batch.num_graphs + 1, device=image.device)).tolist()
-    for g in range(batch.num_graphs):
-        rows = slice(first[g], first[g + 1])
-        if first[g + 1] > first[g]:
-            mine = boxes[starts[g] : starts[g + 1]]
-            out[rows] = starts[g] + torch.cdist(tags[rows], mine).argmin(1)
-    return out
+    """The box whose tag is nearest: tags (M, d) of slots of images (M,), boxes (N, d) -> (M,)."""
+    places = Padding(batch.batch, batch.ptr)
+    padded = places.pad(boxes)
+    far = tags.new_zeros(1).masked_fill(~places.mask, torch.inf)[image]
+    for k in range(tags.shape[1]):  # not all at once: (M, T, d) is large
+        far = far + (tags[:, k, None] - padded[:, :, k][image]).square()
+    return batch.ptr[image] + far.argmin(1)

@@ -101,8 +101,6 @@ class EncoderLayer(nn.Module):
 
 def _through(layers: nn.ModuleList, places: Padding, x: Tensor) -> Tensor:
     """x (N, d) through layers that see one image at a time."""
-    if not len(x):
-        return x
     padded = places.pad(x)
     for layer in layers:
         padded = layer(padded, places.mask)

@@ -13,6 +13,7 @@ from the leaves up; from the root down each box reads the state of its parent by
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,81 +22,123 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from scenegpi.features.batch import SceneBatch
+from scenegpi.models.systems.padding import Padding
+from scenegpi.models.systems.recurrence import State, scan
 
 
 class Forest(NamedTuple):
-    """Binary trees of a batch: `parent`, `left`, `right` (N,), N where there is none; `up`, `down`: boxes by level.
+    """Binary trees of a batch: `parent`, `left`, `right` (N + 2,), N where there is none; `up`, `down`: boxes by level.
 
-    The boxes of a level of `up` come after their children, those of a level of `down` after their parents.
+    The boxes of a level of `up` come after their children, those of a level of `down` after their parents. While a
+    program is traced, a level is one box of each image, (T, G), N + 1 where there are no more: row N is read where
+    there is no box, row N + 1 is written.
     """
 
     parent: Tensor
     left: Tensor
     right: Tensor
-    up: list[Tensor]
-    down: list[Tensor]
+    up: list[Tensor] | Tensor
+    down: list[Tensor] | Tensor
+
+
+class Links(NamedTuple):
+    """Boxes in the order in which they were added, all (T, G), as places in their images: the `box`, -1 where there are
+    no more, the one above it in the binary tree, -1 for a root, and whether it is a right child."""
+
+    box: Tensor
+    above: Tensor
+    right: Tensor
 
 
 def grow(scores: Tensor, batch: SceneBatch) -> Forest:
     """scores (E,) of ordered pairs, which are added for both directions, -> a tree for each image."""
-    n = len(batch.boxes)
-    found = np.full((3, n), n, dtype=np.int64)
-    height, depth = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    values = scores.detach().double().cpu().numpy()
-    starts, edges = batch.ptr.tolist(), batch.edge_ptr.tolist()
-    for g in range(batch.num_graphs):
-        size, first = starts[g + 1] - starts[g], starts[g]
-        if not size:
-            continue
-        matrix = np.zeros((size, size))
-        matrix[~np.eye(size, dtype=bool)] = values[edges[g] : edges[g + 1]]
-        children, order = attach(matrix + matrix.T)
-        for box in order:
-            before = -1
-            for child in children[box]:
-                at = box if before < 0 else before
-                found[1 if before < 0 else 2, first + at] = first + child
-                found[0, first + child] = first + at
-                before = child
-        _levels(found, first, order[0], height, depth)
-    parent, left, right = (torch.from_numpy(row).to(scores.device) for row in found)
+    n, (i, j) = batch.boxes.shape[0], batch.edge_index
+    places = Padding(batch.batch, batch.ptr)
+    matrix = scores.new_zeros(*places.mask.shape, places.mask.shape[1], dtype=torch.double)
+    matrix = matrix.index_put((batch.batch[i], places.place[i], places.place[j]), scores.detach().double())
+    counts = batch.ptr[1:] - batch.ptr[:-1]
+    links = attach(matrix + matrix.transpose(1, 2), places.mask & (counts > 0)[:, None])
+    first = batch.ptr[:-1]
+    box = torch.where(links.box >= 0, first + links.box, n + 1)
+    above = torch.where(links.above >= 0, first + links.above, n)
+    none = batch.ptr.new_full((n + 2,), n)
+
+    def pointers(rows: Tensor, values: Tensor) -> Tensor:
+        found = none.index_copy(0, rows.flatten(), values.flatten())
+        return torch.cat([found[:n], none[:2]])
+
+    known = links.above >= 0
+    parent = pointers(box, above)
+    left = pointers(torch.where(known & ~links.right, above, n + 1), box)
+    right = pointers(torch.where(known & links.right, above, n + 1), box)
+    if torch.compiler.is_compiling():
+        return Forest(parent, left, right, box.flip(0), box)
+    height, depth = _levels(parent.cpu().numpy(), box.cpu().numpy())
     return Forest(parent, left, right, _by_level(height, scores.device), _by_level(depth, scores.device))
 
 
-def attach(scores: NDArray[np.float64]) -> tuple[list[list[int]], list[int]]:
-    """Symmetric scores (n, n) -> the children of each box in the order they were added, and the boxes in that order."""
-    n = len(scores)
-    root = int(scores.sum(1).argmax())
-    order, children = [root], [[] for _ in range(n)]  # type: tuple[list[int], list[list[int]]]
-    best, link = scores[root].copy(), np.full(n, root)
-    best[root] = -np.inf
-    for _ in range(n - 1):
-        new = int(best.argmax())
-        children[link[new]].append(new)
-        order.append(new)
-        best[new] = -np.inf
-        nearer = (scores[new] > best) & ~np.isin(np.arange(n), order)
-        best[nearer], link[nearer] = scores[new][nearer], new
-    return children, order
+def attach(scores: Tensor, there: Tensor) -> Links:
+    """Symmetric scores (G, T, T) of the boxes that are there (G, T) -> the trees."""
+    root = scores.sum(2).masked_fill(~there, -torch.inf).argmax(1)
+    place = torch.arange(there.shape[1], device=there.device)
+    best = torch.zeros_like(scores[:, 0]).masked_fill(~(there & (place == root[:, None])), -torch.inf)
+    nobody = torch.zeros_like(there, dtype=torch.long) - 1
+
+    def step(state: State, _: State) -> tuple[State, Tensor]:
+        best, link, youngest, outside = state
+        value, new = best.max(1)
+        more = value > -torch.inf
+        parent = link.gather(1, new[:, None]).squeeze(1)
+        known = more & (parent >= 0)
+        before = youngest.gather(1, parent.clamp_min(0)[:, None]).squeeze(1)
+        chosen = place == new[:, None]
+        outside = outside & ~chosen
+        best = best.masked_fill(chosen, -torch.inf)
+        row = scores.gather(1, new[:, None, None].expand(-1, 1, scores.shape[2])).squeeze(1)
+        nearer = (row > best) & outside & more[:, None]
+        best, link = torch.where(nearer, row, best), torch.where(nearer, new[:, None], link)
+        youngest = torch.where((place == parent[:, None]) & known[:, None], new[:, None], youngest)
+        above = torch.where(known, torch.where(before < 0, parent, before), -1)
+        said = torch.stack([torch.where(more, new, -1), above, (known & (before >= 0)).long()])
+        return (best, link, youngest, outside), said
+
+    _, said = scan(step, (best, nobody, nobody.clone(), there), (place,))
+    return Links(said[:, 0], said[:, 1], said[:, 2] > 0)
 
 
-def _levels(
-    found: NDArray[np.int64], first: int, root: int, height: NDArray[np.int64], depth: NDArray[np.int64]
-) -> None:
-    """Heights and depths in the binary tree below `root` (in place)."""
-    none, walk = len(height), [first + root]
-    for box in walk:  # parents before children
-        for child in (found[1, box], found[2, box]):
-            if child != none:
-                depth[child] = depth[box] + 1
-                walk.append(int(child))
-    for box in reversed(walk):
-        if found[0, box] != none:
-            height[found[0, box]] = max(height[found[0, box]], height[box] + 1)
+def _levels(parent: NDArray[np.int64], boxes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Heights and depths (N,) in the binary trees; boxes (T, G) with parents before children."""
+    n = len(parent) - 2
+    height, depth = np.zeros(n + 2, dtype=np.int64), np.full(n + 2, -1)
+    for row in boxes:
+        depth[row] = depth[parent[row]] + 1
+        depth[n:] = -1
+    for row in boxes[::-1]:
+        row = row[row < n]
+        height[parent[row]] = np.maximum(height[parent[row]], height[row] + 1)
+    return height[:n], depth[:n]
 
 
 def _by_level(level: NDArray[np.int64], device: torch.device) -> list[Tensor]:
     return [torch.from_numpy(np.flatnonzero(level == k)).to(device) for k in range(level.max(initial=-1) + 1)]
+
+
+def through(step: Callable[[State, Tensor], State], state: State, levels: Iterable[Tensor] | Tensor) -> State:
+    """The state after all levels."""
+    if isinstance(levels, Tensor):
+
+        def silent(state: State, read: State) -> tuple[State, Tensor]:
+            return step(state, read[0]), read[0][:1]
+
+        return scan(silent, state, (levels,))[0]
+    for boxes in levels:
+        state = step(state, boxes)
+    return state
+
+
+def with_none(x: Tensor) -> Tensor:
+    """(N, ...) -> (N + 2, ...): zeros where no box is."""
+    return torch.cat([x, x.new_zeros(2, *x.shape[1:])])
 
 
 class TreeLSTM(nn.Module):
@@ -113,20 +156,27 @@ class TreeLSTM(nn.Module):
         return torch.cat([self._up(x, trees), self._down(x, trees)], 1)
 
     def _up(self, x: Tensor, trees: Forest) -> Tensor:
-        read, d = self.read(x), self.hidden
-        h = c = x.new_zeros(len(x) + 1, d)  # the last row is what is read of a child that is not there
-        for boxes in trees.up:
+        read, d = with_none(self.read(x)), self.hidden
+
+        def step(state: State, boxes: Tensor) -> State:
+            h, c = state
             left, right = trees.left[boxes], trees.right[boxes]
             total = read[boxes] + self.from_left(h[left]) + self.from_right(h[right])
             i, f, g, o = total[:, : 4 * d].sigmoid().split(d, 1)
-            state = i * total[:, 4 * d :].tanh() + f * c[left] + g * c[right]
-            h, c = h.index_copy(0, boxes, o * state.tanh()), c.index_copy(0, boxes, state)
-        return h[:-1]
+            new = i * total[:, 4 * d :].tanh() + f * c[left] + g * c[right]
+            return h.index_copy(0, boxes, o * new.tanh()), c.index_copy(0, boxes, new)
+
+        zero = x.new_zeros(x.shape[0] + 2, d)
+        return through(step, (zero, zero.clone()), trees.up)[0][:-2]
 
     def _down(self, x: Tensor, trees: Forest) -> Tensor:
-        h = c = x.new_zeros(len(x) + 1, self.hidden)
-        for boxes in trees.down:
+        read = with_none(x)
+
+        def step(state: State, boxes: Tensor) -> State:
+            h, c = state
             parent = trees.parent[boxes]
-            new, state = self.down(x[boxes], (h[parent], c[parent]))
-            h, c = h.index_copy(0, boxes, new), c.index_copy(0, boxes, state)
-        return h[:-1]
+            new, after = self.down(read[boxes], (h[parent], c[parent]))
+            return h.index_copy(0, boxes, new), c.index_copy(0, boxes, after)
+
+        zero = x.new_zeros(x.shape[0] + 2, self.hidden)
+        return through(step, (zero, zero.clone()), trees.down)[0][:-2]

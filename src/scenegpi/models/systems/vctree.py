@@ -23,8 +23,9 @@ from scenegpi.models.config import ModelConfig
 from scenegpi.models.sgp import reverse_edges
 from scenegpi.models.systems.config import VctreeConfig
 from scenegpi.models.systems.reader import Reading
+from scenegpi.models.systems.recurrence import State
 from scenegpi.models.systems.system import Answer, System
-from scenegpi.models.systems.trees import Forest, TreeLSTM, grow
+from scenegpi.models.systems.trees import Forest, TreeLSTM, grow, through, with_none
 
 LABEL_WIDTH = 64
 _SPREAD = 10.0
@@ -53,8 +54,7 @@ class Vctree(System):
         links, related = self.links(reading)
         trees = grow(links.sigmoid() * related, reading.batch)
         c = self.objects(reading.nodes, trees)
-        given = bool(reading.certain.all())
-        nodes = torch.zeros_like(reading.node_logits) if given else self.decode(reading, c, trees)
+        nodes = self.unless_given(reading, lambda: self.decode(reading, c, trees))
         labels = self.chosen(reading, nodes)
         d = self.relations(torch.cat([c, self.label(labels)], 1), trees)
         d = dropout(d, self.config.dropout, self.training)
@@ -75,7 +75,7 @@ class Vctree(System):
         def scores(rows: slice) -> Tensor:
             i, j = reading.batch.edge_index[:, rows]
             prior = reading.prior(rows)
-            q = a.new_ones(len(i), 1) if prior is None else prior.related[:, :1].sigmoid().to(a.dtype)
+            q = a.new_ones(i.shape[0], 1) if prior is None else prior.related[:, :1].sigmoid().to(a.dtype)
             found = self.link(torch.cat([a[i] * b[j], a[i], b[j], q], 1))
             return torch.cat([found, q], 1)
 
@@ -84,23 +84,27 @@ class Vctree(System):
 
     def decode(self, reading: Reading, c: Tensor, trees: Forest) -> Tensor:
         """Label logits (N, C), from the root down; each box reads its parent's label, in training the true one."""
-        count = len(c)
-        h = state = c.new_zeros(count + 1, self.config.hidden)
-        said = trees.parent.new_full((count + 1,), self.num_labels)
+        rows = c.shape[0] + 2
+        said = trees.parent.new_full((rows,), self.num_labels)
         if self.training:
-            said = torch.cat([reading.batch.labels, said[-1:]])
-        out = torch.zeros_like(reading.node_logits)
-        for boxes in trees.down:
+            said = torch.cat([reading.batch.labels, said[-2:]])
+        logits, known = (with_none(each) for each in (reading.node_logits, reading.labels))
+        certain, c = with_none(reading.certain), with_none(c)
+
+        def step(state: State, boxes: Tensor) -> State:
+            h, cell, said, out = state
             parent = trees.parent[boxes]
             read = torch.cat([c[boxes], self.fed_back(said[parent])], 1)
-            new, cell = self.decoder(read, (h[parent], state[parent]))
-            h, state = h.index_copy(0, boxes, new), state.index_copy(0, boxes, cell)
-            logits = self.node_out(new)
-            out = out.index_copy(0, boxes, logits)
+            new, after = self.decoder(read, (h[parent], cell[parent]))
+            mine = self.node_out(new)
             if not self.training:
-                best = (reading.node_logits[boxes] + logits).argmax(1)
-                said = said.index_copy(0, boxes, torch.where(reading.certain[boxes], reading.labels[boxes], best))
-        return out
+                best = torch.where(certain[boxes], known[boxes], (logits[boxes] + mine).argmax(1))
+                said = said.index_copy(0, boxes, best)
+            h, cell = h.index_copy(0, boxes, new), cell.index_copy(0, boxes, after)
+            return h, cell, said, out.index_copy(0, boxes, mine)
+
+        zero = c.new_zeros(rows, self.config.hidden)
+        return through(step, (zero, zero.clone(), said, torch.zeros_like(logits)), trees.down)[3][:-2]
 
     def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
         """The common loss, and whether two boxes are related in either direction."""
