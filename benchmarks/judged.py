@@ -75,7 +75,10 @@ def draw(options: argparse.Namespace) -> None:
         path = dataset.image_path(i)
         assert path is not None
         graph = predictor(path)
-        lines = [f"{t}" for t in graph.triplets()]
+        lines = [
+            f"{t.subject}[{t.subject_index}] - {t.predicate} - {t.object}[{t.object_index}] ({t.score:.3f})"
+            for t in graph.triplets()
+        ]
         entries.append({"image": dataset[i].image_id, "triplets": lines, "first": "", "second": ""})
         sheet(path, graph, lines, number).save(options.out / f"{number:02d}.png")
     about = {
