@@ -74,7 +74,8 @@ def cut_out(image: Any, boxes: Any, side: int) -> Any:
     rows = op.Transpose(op.NonZero(large), perm=[1, 0])
     # One more, the first pixel: no runtime multiplies no matrices at all.
     some = [(op.Compress(boxes, large, axis=0), [[0.0, 0, 1, 1]]), (op.Compress(factor, large, axis=0), [[1.0, 1]])]
-    again = _large(image, *(op.Concat(each, _constant(np.array(one)), axis=0) for each, one in some), side)
+    chosen, by = (op.Concat(each, _constant(np.array(one)), axis=0) for each, one in some)
+    again = _large(image, chosen, by, side)
     again = op.Slice(again, _ints(0), _ints(-1), _ints(0))
     return op.Cast(op.ScatterND(mixed, rows, again), to=TensorProto.FLOAT)
 
