@@ -1,6 +1,7 @@
 """Are the graphs right? Draws photos by a seed, predicts them for a person to judge, and counts the verdicts.
 
-    python benchmarks/judged.py draw --data VG150 --photos DIR --out FOLDER [--model M] [--finder F] [--count 40]
+    python benchmarks/judged.py draw --data VG150 --photos DIR --out FOLDER [--model M] [--finder F] [--count 40] \
+        [--split val --validation 1291 --seed 3 --floors 0.15 0.05 --min-relation 0.006]
     python benchmarks/judged.py count FILE ...
 
 `draw` writes a picture of each photo with its boxes and a list of its triplets, as `scenegpi predict` would give them,
@@ -14,6 +15,7 @@ Relations are spatial if their predicate only says where things are (Zellers et 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,10 @@ from PIL import Image, ImageDraw
 
 from scenegpi.data import open_dataset
 from scenegpi.files import read_object, write_json
-from scenegpi.prediction import Predictor
+from scenegpi.models import load_model
+from scenegpi.prediction import PredictOptions, Predictor
+from scenegpi.vision.config import FinderConfig
+from scenegpi.vision.find import Finder
 from scenegpi.vision.photos import open_photo
 
 SPATIAL = frozenset(
@@ -58,6 +63,7 @@ SPATIAL = frozenset(
     ]
 )
 SHEET = (860, 430)
+SCORES = (0.0, 0.02, 0.03, 0.05, 0.08)
 
 
 def is_spatial(predicate: str) -> bool:
@@ -69,7 +75,13 @@ def draw(options: argparse.Namespace) -> None:
     dataset = open_dataset(options.data, options.split, images=options.photos, validation=options.validation)
     places = [i for i in range(len(dataset)) if dataset.image_path(i) is not None]
     chosen = np.sort(np.random.default_rng(options.seed).permutation(places)[: options.count]).tolist()
-    predictor = Predictor(options.model, options.finder)
+    predictor = Predictor(options.model, options.finder, options=PredictOptions(min_relation=options.min_relation))
+    if options.floors is not None:
+        floor, named = options.floors
+        vision = load_model(options.model).vision
+        assert vision is not None
+        config = replace(vision.config.finder or FinderConfig(), floor=floor, named_floor=named)
+        predictor = Predictor(options.model, Finder(vision, config), options=predictor.options)
     entries = []
     for number, i in enumerate(chosen):
         path = dataset.image_path(i)
@@ -123,12 +135,21 @@ def count(files: list[Path]) -> None:
         for look in ("first", "second"):
             verdicts = "".join(e[look] for e in data["images"])
             if len(verdicts) == len(triplets):
+                print(by_score(triplets, verdicts))
                 print(f"  right, {look} look: {verdicts.count('r')} ({100 * verdicts.count('r') / len(triplets):.0f}%)")
         both = "".join(
-            "r" if a == b == "r" else "w" for e in data["images"] for a, b in zip(e["first"], e["second"], strict=True)
+            "r" if a == b == "r" else "w" for e in data["images"] for a, b in zip(e["first"], e["second"], strict=False)
         )
         if len(both) == len(triplets):
             print(f"  right in both: {both.count('r')} ({100 * both.count('r') / len(triplets):.0f}%)")
+
+
+def by_score(triplets: list[str], verdicts: str) -> str:
+    """The share that is right from each of some scores on."""
+    scores = np.array([float(line.rpartition("(")[2].rstrip(")")) for line in triplets])
+    right = np.array([letter == "r" for letter in verdicts])
+    parts = [f"from {low} {100 * right[scores >= low].mean():.0f}%" for low in SCORES if (scores >= low).any()]
+    return "  " + ", ".join(parts)
 
 
 def main() -> None:
@@ -143,6 +164,8 @@ def main() -> None:
     drawing.add_argument("--finder")
     drawing.add_argument("--seed", type=int, default=0)
     drawing.add_argument("--count", type=int, default=40)
+    drawing.add_argument("--floors", type=float, nargs=2, help="of the packaged finder: chance, chance times P(label)")
+    drawing.add_argument("--min-relation", type=float, help="least score of a relation; by default as in use")
     drawing.add_argument("--out", type=Path, required=True)
     counting = commands.add_parser("count")
     counting.add_argument("files", type=Path, nargs="+")
