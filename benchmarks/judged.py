@@ -64,6 +64,7 @@ SPATIAL = frozenset(
 )
 SHEET = (860, 430)
 SCORES = (0.0, 0.02, 0.03, 0.05, 0.08)
+ENDS = (0.0, 0.15, 0.25)
 
 
 def is_spatial(predicate: str) -> bool:
@@ -91,7 +92,8 @@ def draw(options: argparse.Namespace) -> None:
             f"{t.subject}[{t.subject_index}] - {t.predicate} - {t.object}[{t.object_index}] ({t.score:.3f})"
             for t in graph.triplets()
         ]
-        entries.append({"image": dataset[i].image_id, "triplets": lines, "first": "", "second": ""})
+        ends = graph.scores[graph.relations[:, :2]].min(axis=1).round(3).tolist() if lines else []
+        entries.append({"image": dataset[i].image_id, "triplets": lines, "ends": ends, "first": "", "second": ""})
         sheet(path, graph, lines, number).save(options.out / f"{number:02d}.png")
     about = {
         "model": options.model,
@@ -135,7 +137,7 @@ def count(files: list[Path]) -> None:
         for look in ("first", "second"):
             verdicts = "".join(e[look] for e in data["images"])
             if len(verdicts) == len(triplets):
-                print(by_score(triplets, verdicts))
+                print(by_score(triplets, verdicts, [end for e in data["images"] for end in e.get("ends", [])]))
                 print(f"  right, {look} look: {verdicts.count('r')} ({100 * verdicts.count('r') / len(triplets):.0f}%)")
         both = "".join(
             "r" if a == b == "r" else "w" for e in data["images"] for a, b in zip(e["first"], e["second"], strict=False)
@@ -144,12 +146,19 @@ def count(files: list[Path]) -> None:
             print(f"  right in both: {both.count('r')} ({100 * both.count('r') / len(triplets):.0f}%)")
 
 
-def by_score(triplets: list[str], verdicts: str) -> str:
-    """The share that is right from each of some scores on."""
+def by_score(triplets: list[str], verdicts: str, ends: list[float]) -> str:
+    """The share that is right from each of some scores on; and where the lower score of the two boxes is not low."""
     scores = np.array([float(line.rpartition("(")[2].rstrip(")")) for line in triplets])
-    right = np.array([letter == "r" for letter in verdicts])
-    parts = [f"from {low} {100 * right[scores >= low].mean():.0f}%" for low in SCORES if (scores >= low).any()]
-    return "  " + ", ".join(parts)
+    right, lines = np.array([letter == "r" for letter in verdicts]), []
+    for least in ENDS if len(ends) == len(triplets) else ENDS[:1]:
+        some = scores >= 0 if least == 0 else np.array(ends) >= least
+        parts = [
+            f"from {low} {100 * right[some & (scores >= low)].mean():.0f}% of {(some & (scores >= low)).sum()}"
+            for low in SCORES
+            if (some & (scores >= low)).any()
+        ]
+        lines.append(f"  boxes from {least}: " + ", ".join(parts))
+    return "\n".join(lines)
 
 
 def main() -> None:
