@@ -27,7 +27,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 unit: $(STAMP)
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 # Speed tables (minutes); accuracy benchmarks are commands of their own, see benchmarks/.
 bench: $(STAMP)
