@@ -32,14 +32,14 @@ from scenegpi.prediction.finding import OWN, UNION, load_finder
 from scenegpi.progress import watched
 from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.detect import DEFAULT, Detections, Detector
-from scenegpi.vision.find import Finder, worth_reporting
+from scenegpi.vision.find import Finder, single, worth_reporting
 from scenegpi.vision.photos import open_photo, photo_boxes
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.label_map import LabelMap
 
 BUDGETS = (5, 10, 20)
 LOW = 0.01
-"""The floor below which nothing is looked at for recall at a number of boxes."""
+"""The floor below which nothing is looked at for recall at a number of boxes; nor are boxes of one label suppressed."""
 
 
 def lowered(name: str, model: SceneModel) -> tuple[Detector, Callable[[Detections], np.ndarray]]:
@@ -49,10 +49,13 @@ def lowered(name: str, model: SceneModel) -> tuple[Detector, Callable[[Detection
         own = found.config
 
         def used(d: Detections) -> np.ndarray:
+            score = torch.from_numpy(d.scores)
+            stays = single(torch.from_numpy(d.boxes), score, torch.from_numpy(d.labels), own.same_label)
             sure = d.scores / np.maximum(np.asarray(d.label_dist).max(axis=1, initial=0.0), 1e-9)
-            return np.flatnonzero(worth_reporting(torch.from_numpy(sure), torch.from_numpy(d.scores), own).numpy())
+            return stays[worth_reporting(torch.from_numpy(sure)[stays], score[stays], own)].numpy()
 
-        return Finder(found.vision, replace(own, floor=LOW, named_floor=0.0, fewest=0), found.also), used
+        low = replace(own, floor=LOW, named_floor=0.0, fewest=0, same_label=1.0)
+        return Finder(found.vision, low, found.also), used
     floor, found.floor = found.floor, LOW
     return found, lambda d: np.flatnonzero(d.scores >= floor)
 
