@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from uuid import uuid4
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -136,16 +137,32 @@ def rows(out: Path) -> list[dict]:
     return sorted(found, key=lambda row: str(row["source"]))
 
 
+def assert_same(found: list[dict], wanted: list[dict]) -> None:
+    """Equal but for the last bits of numbers: images are not batched alike."""
+    numbers: dict[str, list[float]] = {"found": [], "wanted": []}
+
+    def without(value, kept):
+        if isinstance(value, float):
+            kept.append(value)
+            return None
+        if isinstance(value, dict):
+            return {key: without(each, kept) for key, each in value.items()}
+        return [without(each, kept) for each in value] if isinstance(value, list) else value
+
+    assert without(found, numbers["found"]) == without(wanted, numbers["wanted"])
+    np.testing.assert_allclose(numbers["found"], numbers["wanted"], atol=1e-6)
+
+
 def test_the_rows_are_those_of_a_plain_run(data, plain, tmp_path):
     out = tmp_path / "out"
     assert len(plain) == IMAGES
-    assert predicted(data, "boxes.jsonl", out, "--engine", "ray", "--shard", "10") == plain
+    assert_same(predicted(data, "boxes.jsonl", out, "--engine", "ray", "--shard", "10"), plain)
     assert sorted(file.name for file in (out / "shards").iterdir()) == [f"{k:06d}.jsonl" for k in range(4)]
     assert len(open_dataset(out / "shards" / "000001.jsonl")) == 10  # a shard is a data set of its own
 
 
 def test_parquet_without_ray_gives_the_same_rows(data, plain, tmp_path):
-    assert predicted(data, "boxes.parquet", tmp_path) == plain
+    assert_same(predicted(data, "boxes.parquet", tmp_path), plain)
 
 
 def test_a_bad_row_is_skipped_and_named(data, plain, tmp_path):
@@ -220,7 +237,7 @@ def test_a_killed_actor_loses_nothing_and_finished_shards_are_not_done_again(
     assert done.read_text() == "done before"
     done.unlink()
     before = str(open_dataset(data / "boxes.jsonl")[5].image_id)
-    assert rows(out) == [row for row in plain if row["source"] != before]
+    assert_same(rows(out), [row for row in plain if row["source"] != before])
     assert len(open_dataset(out / "shards")) == IMAGES - 1  # Parquet shards are a data set, too
 
 
