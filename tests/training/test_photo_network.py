@@ -117,6 +117,21 @@ def test_held_out_distributions_come_from_the_other_half(run):
     assert not list((run / "vision").rglob("last.ckpt"))
 
 
+def test_the_last_passes_may_read_larger_photos(data, tmp_path, monkeypatch):
+    sizes = {}
+
+    def no_training(vision, photos, options, epochs, folder, **_):
+        sizes[folder.name] = options.size
+
+    monkeypatch.setattr(photo_stage, "fit_network", no_training)
+    monkeypatch.setattr(photo_stage, "_calibrated", lambda *_: None)
+    config = settings(data, size=64, whole_size=96, pretrain={})
+    images = open_images(config.data, photos=True)
+    some = images.train_photos[:4], images.train[:4]
+    photo_stage.fit_photo_network(config.model.vision, images.vocabulary, *some, config.photo, tmp_path)
+    assert sizes == {"half0": 64, "half1": 64, "whole": 96}
+
+
 def test_what_a_half_said_of_the_others_is_kept(run, monkeypatch):
     vision = load_model(run / "model").vision
     graphs = open_images(settings_of(run).data, photos=True).train

@@ -36,6 +36,7 @@ class PhotoFitConfig:
         epochs: of each half.
         whole_epochs: over all photos, after that.
         size: side of the square photos that it is trained on, in pixels; prediction may read larger ones.
+        whole_size: the same, over all photos in the end; by default `size`.
         batch: photos.
         rate, backbone_rate: greatest learning rate of the new layers, and of the backbone's.
         whole_rate: share of them over all photos.
@@ -49,6 +50,7 @@ class PhotoFitConfig:
     epochs: int = bounded(5, 1, 1000)
     whole_epochs: int = bounded(3, 1, 1000)
     size: int = bounded(256, 32, 1024)
+    whole_size: int | None = bounded(None, 32, 1024)
     batch: int = bounded(16, 1, 1024)
     rate: float = bounded(1e-3, 1e-7, 1.0)
     backbone_rate: float = bounded(3e-4, 1e-8, 1.0)

@@ -75,7 +75,10 @@ def fit_photo_network(
     whole = _started(config, vocabulary, first, seed)
     whole.load_state_dict(mean_weights(list(halves)))
     slower = replace(
-        options, rate=options.rate * options.whole_rate, backbone_rate=options.backbone_rate * options.whole_rate
+        options,
+        rate=options.rate * options.whole_rate,
+        backbone_rate=options.backbone_rate * options.whole_rate,
+        size=options.whole_size or options.size,
     )
     fit_network(
         whole,
