@@ -5,8 +5,8 @@
 Of the annotated boxes: the share that one of a photo's 5, 10, 20 best boxes overlaps by half (IoU >= 0.5, pixels
 inclusively), with any label, and with its own (a detector's names mapped to the data set's by the reviewed table).
 "boxes" is how many a finder reports at its own floor, "as used" the recall with those, at most 20. SGDet: relations of
-the model on what is found above 0.01 with one box per thing, graph constraint; annotations are incomplete, so all of
-these are lower bounds. Times are of `detect` alone, in CPU milliseconds.
+the model on what is found above 0.01, graph constraint; annotations are incomplete, so all of these are lower bounds.
+Times are of `detect` alone, in CPU milliseconds.
 """
 
 from __future__ import annotations
@@ -58,14 +58,6 @@ def lowered(name: str, model: SceneModel) -> tuple[Detector, Callable[[Detection
         return Finder(found.vision, low, found.also), used
     floor, found.floor = found.floor, LOW
     return found, lambda d: np.flatnonzero(d.scores >= floor)
-
-
-def once(detector: Detector, model: SceneModel) -> Detector:
-    """The same finder with one box per thing, as relations want it: a thing's second box repeats them."""
-    if not isinstance(detector, Finder) or model.vision is None:
-        return detector
-    same = (model.vision.config.finder or FinderConfig()).same_label
-    return Finder(detector.vision, replace(detector.config, same_label=same), detector.also)
 
 
 def recalls(
@@ -157,7 +149,7 @@ def main() -> None:
         detector, used = lowered(name, model)
         found = measure(detector, used, data, dataset.vocabulary)
         if dataset.vocabulary == model.vocabulary:
-            found["SGDet"] = sgdet(model, once(detector, model), data, options.data.name)
+            found["SGDet"] = sgdet(model, detector, data, options.data.name)
         report[name] = found
         print(name, found, flush=True)
     if options.json:

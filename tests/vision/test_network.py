@@ -12,7 +12,7 @@ from scenegpi.boxes import box_iou
 from scenegpi.errors import OptionError
 from scenegpi.vision.config import PHOTO, SMALL, FinderConfig, HeadConfig
 from scenegpi.vision.detect import Detections
-from scenegpi.vision.find import AGREEING, Finder, agreed, single, worth_reporting
+from scenegpi.vision.find import Finder, single, worth_reporting
 from scenegpi.vision.finder import ANCHORS, LEVELS, corners
 from scenegpi.vision.model import VisionModel
 from vision.vision_cases import VOCABULARY, colour_scene
@@ -115,25 +115,6 @@ def test_boxes_are_found_alike_in_a_photo_and_its_mirror_image(vision):
     boxes[:, [0, 2]] = 64 - turned.boxes[:, [2, 0]]
     assert len(found) > 1
     np.testing.assert_allclose(boxes, found.boxes, atol=1e-2)
-
-
-def test_a_box_moves_to_where_candidates_agree():
-    rng = torch.Generator().manual_seed(0)
-    low = 60 * torch.rand(40, 2, generator=rng, dtype=torch.float64)
-    boxes = torch.cat([low, low + 8 + 30 * torch.rand(40, 2, generator=rng, dtype=torch.float64)], 1)
-    sure = torch.rand(40, generator=rng, dtype=torch.float64)
-    kept = boxes[:10]
-    moved = agreed(kept, boxes, sure)
-    overlap = box_iou(
-        kept.numpy() - [0, 0, 1, 1], boxes.numpy() - [0, 0, 1, 1]
-    )  # in whole pixels a side counts one more
-    for k in range(10):
-        near = overlap[k] > AGREEING
-        weight = overlap[k, near] * sure.numpy()[near]
-        np.testing.assert_allclose(moved[k], weight @ boxes.numpy()[near] / weight.sum(), atol=1e-9)
-    order = torch.randperm(40, generator=rng)
-    torch.testing.assert_close(agreed(kept, boxes[order], sure[order]), moved)
-    torch.testing.assert_close(agreed(kept, kept[:0], sure[:0]), kept)  # nobody to agree with
 
 
 def test_a_mirror_needs_a_square_photo():

@@ -12,7 +12,7 @@ from scenegpi.models.build import SceneModel
 from scenegpi.onnx.modules import LayoutModule
 from scenegpi.onnx.operators import cut_out, stretch, suppress
 from scenegpi.vision.crops import clipped
-from scenegpi.vision.find import Finder, agreed, single, worth_reporting
+from scenegpi.vision.find import Finder, single, worth_reporting
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 
@@ -75,10 +75,7 @@ class FinderModule(nn.Module):
         finder, config, side = self.finder, self.finder.config, self.vision.config.features.photo_size
         maps = self.vision.extractor.maps_of(resized(side).float())
         boxes, sure = finder.candidates(finder.look(maps, lambda: resized(finder.side).float()), size)
-        enough = sure >= finder.lowest
-        kept = suppress(boxes, torch.where(enough, sure, -1)[None], config.overlap, config.most)
-        boxes, sure = agreed(boxes[kept], boxes, torch.where(enough, sure, 0)), sure[kept]
-        kept = suppress(boxes, sure[None], config.overlap, config.most)
+        kept = suppress(boxes, torch.where(sure >= finder.lowest, sure, -1)[None], config.overlap, config.most)
         boxes, sure = boxes[kept], sure[kept]
         dist = finder.label_dist(maps, boxes, size, side / size)
         score, label = dist.max(1)

@@ -2,9 +2,8 @@
 
     found = Finder(vision).detect(open_photo("street.jpg"))       # Detections with `label_dist`
 
-Candidates come without labels. Of those that overlap much only the best stays, whatever it shows, in the place where
-they are on average; the label head names the rest; then of those with one label that lie in one another only the best
-stays.
+Candidates come without labels. Of those that overlap much only the best stays, whatever it shows; the label head names
+the rest; then of those with one label that lie in one another only the best stays.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
@@ -31,8 +29,6 @@ from scenegpi.vision.photos import Photo
 
 CONSIDERED = 400
 """Candidates that suppression looks at."""
-AGREEING = 0.7
-"""A box that stays is moved to the mean of the candidates that overlap it by more than this."""
 
 
 class Finder:
@@ -77,7 +73,8 @@ class Finder:
                 if self.also is not None:
                     more = self.also.detect(photo)
                     boxes, sure = np.concatenate([boxes, more.boxes]), np.concatenate([sure, more.scores])
-                boxes, sure = self._places(boxes, sure)
+                best = suppress(boxes, sure, np.zeros(len(boxes), dtype=np.int64), config.overlap)[: config.most]
+                boxes, sure = boxes[best], sure[best]
                 dist = self.label_dist(maps, torch.from_numpy(boxes), extent, extent.new_tensor(scale)).cpu().numpy()
         finally:
             self.vision.train(training)
@@ -88,18 +85,6 @@ class Finder:
         worth = worth_reporting(torch.from_numpy(sure[kept]), torch.from_numpy(score[kept]), config)
         kept = kept[worth.numpy()]
         return Detections(boxes[kept], label[kept], score[kept], self.names, size, dist[kept])
-
-    def _places(self, boxes: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Of candidates (N, 4) those that stay, moved to where they agree, best first, and how sure they are."""
-        kept = self._unlike(boxes, sure)
-        boxes = agreed(*map(torch.from_numpy, (boxes[kept], boxes, sure))).numpy()
-        sure = sure[kept]
-        kept = self._unlike(boxes, sure)  # boxes that moved may overlap anew
-        return boxes[kept], sure[kept]
-
-    def _unlike(self, boxes: NDArray[np.float64], sure: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The best that do not overlap much."""
-        return suppress(boxes, sure, np.zeros(len(boxes), dtype=np.int64), self.config.overlap)[: self.config.most]
 
     def look(self, maps: Sequence[FeatureMap], square: Callable[[], Tensor]) -> list[FeatureMap]:
         """The maps in which boxes are looked for: those that they are named by, or of `square`, ``(3, side, side)``."""
@@ -126,20 +111,6 @@ class Finder:
         """P(label) of each box, ``(N, C)``, from the maps of the photo, which show it at this scale (2,)."""
         rois = (boxes * scale.repeat(2)).to(self.vision.head.mean.device)
         return self.vision.distribution(self.vision.extractor.roi_features(maps, rois), boxes, size)
-
-
-def agreed(kept: Tensor, boxes: Tensor, sure: Tensor) -> Tensor:
-    """The boxes (K, 4) that stay, each at the mean of the candidates (N, 4) that nearly agree with it, ``(K, 4)``.
-
-    A candidate counts by its overlap (IoU) and by how sure it is, (N,).
-    """
-    size = torch.minimum(kept[:, None, 2:], boxes[:, 2:]) - torch.maximum(kept[:, None, :2], boxes[:, :2])
-    common = size.clamp_min(0).prod(2)
-    areas = [(each[:, 2:] - each[:, :2]).prod(1) for each in (kept, boxes)]
-    overlap = common / (areas[0][:, None] + areas[1] - common).clamp_min(1e-9)
-    weight = torch.where(overlap > AGREEING, overlap * sure.to(boxes.dtype), 0.0)
-    total = weight.sum(1, keepdim=True)
-    return torch.where(total > 0, weight @ boxes / total.clamp_min(1e-9), kept)
 
 
 def single(boxes: Tensor, score: Tensor, label: Tensor, share: float) -> Tensor:
