@@ -24,7 +24,7 @@ from scenegpi.words.kinds import broader, kinds_of
 SIDE = 640
 GREY = 114
 INFORMATIVE = 0.3
-FOUND_RELATION, LAST_RELATION = 0.03, 0.002
+FOUND_RELATION, LAST_RELATION = 0.05, 0.002
 TOP = 20
 CONSIDERED = 512
 
