@@ -82,19 +82,6 @@ def test_names_of_found_boxes_are_those_of_the_label_predictor(vision):
     np.testing.assert_allclose(vision.label_dist(photo, given), found.label_dist, atol=1e-4)
 
 
-def test_boxes_are_looked_for_at_the_finders_own_size(vision):
-    photo, _ = colour_scene(2)
-    own = Finder(vision, FinderConfig(floor=0.0, most=8, size=96)).detect(photo)
-    larger = VisionModel(replace(TINY, features=replace(TINY.features, photo_size=96)), VOCABULARY).eval()
-    larger.load_state_dict(vision.state_dict())
-    there = Finder(larger, FinderConfig(floor=0.0, most=8)).detect(photo)
-    assert {tuple(box) for box in own.boxes.round(3).tolist()} == {tuple(box) for box in there.boxes.round(3).tolist()}
-    given = Finder(vision, FinderConfig(floor=0.0, most=8)).detect(photo)
-    assert np.abs(given.boxes[:3] - own.boxes[:3]).max() > 1
-    with pytest.raises(ValueError, match=r"finder\.size: 100 is not a multiple of 32"):
-        replace(TINY, finder=FinderConfig(size=100))
-
-
 def test_a_photo_and_its_mirror_image_are_named_alike(vision):
     photo, graph = colour_scene(3, width=64, height=64)
     boxes = graph.boxes.copy()

@@ -58,7 +58,7 @@ class SggBenchmarkModule(nn.Module):
         image = (images[0].permute(1, 2, 0) * 255).round().clamp(0, 255).to(torch.uint8)
         low, size = photo_within(image)
         extent = size.double()
-        found, sure, dist = self.find.finder.found(lambda side: stretch(image, low, size, side), extent)
+        found, sure, dist = self.find.finder.found(stretch(image, low, size, self.find.finder.side), extent)
         labels, pair_dist, pairs = related(self.find.layout, found, extent, dist)
         score, label = labels.max(1)
         label, score = broader(labels, label, score, self.members, self.broad)

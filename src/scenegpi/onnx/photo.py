@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
@@ -64,20 +62,20 @@ class FinderModule(nn.Module):
         super().__init__()
         if not isinstance(vision.backbone, PhotoNetwork):
             raise DataError("export", "this model finds no boxes: it has no photo network of its own")
-        self.finder, self.vision = Finder(vision), vision
+        self.finder, self.vision, self.side = Finder(vision), vision, vision.config.features.photo_size
 
     def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """image (H, W, 3) bytes -> boxes (N, 4) in its pixels, (N,) and (N, C)."""
-        return self.found(lambda side: stretched(image, side), photo_size(image))
+        return self.found(stretched(image, self.side), photo_size(image))
 
-    def found(self, resized: Callable[[int], Tensor], size: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The same for a photo of this width and height; `resized` gives it as a square, (3, side, side)."""
-        finder, config, side = self.finder, self.finder.config, self.vision.config.features.photo_size
-        maps = self.vision.extractor.maps_of(resized(side).float())
-        boxes, sure = finder.candidates(finder.look(maps, lambda: resized(finder.side).float()), size)
+    def found(self, square: Tensor, size: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same for a photo of this width and height (2,), stretched to (3, side, side)."""
+        finder, config = self.finder, self.finder.config
+        maps = self.vision.extractor.maps_of(square.float())
+        boxes, sure = finder.candidates(maps, size)
         kept = suppress(boxes, torch.where(sure >= finder.lowest, sure, -1)[None], config.overlap, config.most)
         boxes, sure = boxes[kept], sure[kept]
-        dist = finder.label_dist(maps, boxes, size, side / size)
+        dist = finder.label_dist(maps, boxes, size, self.side / size)
         score, label = dist.max(1)
         score = sure * score
         kept = single(boxes, score, label, config.same_label)

@@ -74,8 +74,6 @@ class FinderConfig:
     """Which of its candidates a photo network reports as boxes.
 
     Args:
-        size: side of the square photo in which it looks for boxes; by default that from which they are named. How large
-            things are is learned at one size, so it should be that of the training.
         slope, offset: sigmoid(slope t + offset) of the finder's logit t is the chance that there is something.
         floor: least such chance.
         named_floor: least chance times P(label).
@@ -86,7 +84,6 @@ class FinderConfig:
         most: number of boxes that are named.
     """
 
-    size: int | None = bounded(None, 32, 1024)
     slope: float = bounded(1.0, 0.01, 100.0)
     offset: float = bounded(0.0, -100.0, 100.0)
     floor: float = bounded(0.1, 0.0, 1.0)
@@ -109,8 +106,6 @@ class VisionConfig:
     def __post_init__(self) -> None:
         if self.finder is not None and self.features.backbone != "photo":
             raise ValueError("finder: only the photo network finds boxes")
-        if self.finder is not None and (self.finder.size or 0) % 32:
-            raise ValueError(f"finder.size: {self.finder.size} is not a multiple of 32")
 
 
 SMALL = VisionConfig(

@@ -8,7 +8,7 @@ the rest; then of those with one label that lie in one another only the best sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from scenegpi.errors import OptionError
 from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.config import FinderConfig
-from scenegpi.vision.crops import clipped, stretch
+from scenegpi.vision.crops import clipped
 from scenegpi.vision.detect import Detections, Detector
 from scenegpi.vision.finder import corners
 from scenegpi.vision.model import VisionModel
@@ -53,11 +53,6 @@ class Finder:
         """The least chance of a box that may be reported."""
         return min(self.config.floor, self.config.last_floor) if self.config.fewest else self.config.floor
 
-    @property
-    def side(self) -> int:
-        """Of the square photo in which it looks for boxes."""
-        return self.config.size or self.vision.config.features.photo_size
-
     @torch.inference_mode()
     def detect(self, photo: Photo) -> Detections:
         """Boxes in pixels of the photo, (H, W, 3) bytes, with `label_dist`; best first."""
@@ -68,7 +63,7 @@ class Finder:
             with one_thread():
                 image, extent = Image.fromarray(photo), torch.tensor(size, dtype=torch.float64)
                 maps, scale = self.vision.extractor.photo_maps(image)
-                found = self.candidates(self.look(maps, lambda: stretch(image, self.side)[0]), extent)
+                found = self.candidates(maps, extent)
                 boxes, sure = (each[found[1] >= self.lowest].double().cpu().numpy() for each in found)
                 if self.also is not None:
                     more = self.also.detect(photo)
@@ -85,12 +80,6 @@ class Finder:
         worth = worth_reporting(torch.from_numpy(sure[kept]), torch.from_numpy(score[kept]), config)
         kept = kept[worth.numpy()]
         return Detections(boxes[kept], label[kept], score[kept], self.names, size, dist[kept])
-
-    def look(self, maps: Sequence[FeatureMap], square: Callable[[], Tensor]) -> list[FeatureMap]:
-        """The maps in which boxes are looked for: those that they are named by, or of `square`, ``(3, side, side)``."""
-        if self.side == self.vision.config.features.photo_size:
-            return list(maps)
-        return self.network.features(self.vision.extractor.pictures(square()).to(self.vision.head.mean.device))
 
     def candidates(self, maps: Sequence[FeatureMap], size: Tensor) -> tuple[Tensor, Tensor]:
         """The best ones, best first: (K, 4) in pixels of a photo of width and height `size`, and how sure they are.
