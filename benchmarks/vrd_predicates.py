@@ -1,6 +1,6 @@
 """Predicate detection without pixels on VRD, official split: FREQ, FREQ + overlap, baseline, the presets with context.
 
-    python benchmarks/vrd_predicates.py --data VRD --words WORDS --runs RUNS [--seeds 0 1 2] [--systems] [--json FILE]
+    python benchmarks/vrd_predicates.py --data VRD --words WORDS --runs RUNS [--seeds 0 1 2] [--systems] [--rows NAME ...] [--json FILE]
 
 trains what RUNS does not hold yet by the recipe `vrd-layout`, then scores on the 1,000 test images. WORDS are from
 `scenegpi words train`. Boxes and labels are given. Recall@50 and @100 pooled over the data set, with the best predicate
@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from rows import (
+    BASELINE,
     REPLICATES,
     Row,
     average,
@@ -92,11 +93,14 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True, help="folder of the trained models")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--systems", action="store_true", help="also the systems that GPI is compared with")
+    parser.add_argument("--rows", nargs="+", help="names of rows beside the baseline; by default all")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
     where = {"path": str(options.data), "words": None if options.words is None else str(options.words)}
     presets = usable_presets(options.words, options.systems)
+    if options.rows:
+        presets = [name for name in presets if name in {BASELINE, *options.rows}]
     folders = train_presets(RECIPE, options.runs, options.seeds, {"data": where}, presets)
     aside = read_config(find_recipe(RECIPE), {}).data.validation
     train = open_dataset(options.data, "train", validation=aside or 0)
