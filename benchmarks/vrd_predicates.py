@@ -1,6 +1,7 @@
-"""Predicate detection without pixels on VRD, official split: FREQ, FREQ + overlap, baseline, the presets with context.
+r"""Predicate detection without pixels on VRD, official split: FREQ, FREQ + overlap, baseline, the presets with context.
 
-    python benchmarks/vrd_predicates.py --data VRD --words WORDS --runs RUNS [--seeds 0 1 2] [--systems] [--rows NAME ...] [--json FILE]
+    python benchmarks/vrd_predicates.py --data VRD --words WORDS --runs RUNS [--seeds 0 1 2] \
+        [--systems] [--rows NAME ...] [--json FILE]
 
 trains what RUNS does not hold yet by the recipe `vrd-layout`, then scores on the 1,000 test images. WORDS are from
 `scenegpi words train`. Boxes and labels are given. Recall@50 and @100 pooled over the data set, with the best predicate
