@@ -14,7 +14,6 @@ from scenegpi.models import PRESETS
 from scenegpi.models.presets import SYSTEMS
 from scenegpi.pairs import complete_pairs
 
-
 LIKE_OTHERS = {"imp-bias", "graph-rcnn-bias", "motifs-size", "motifs-no-context"}
 """Made of parts that others have too; an export takes a quarter of a minute."""
 
