@@ -64,7 +64,7 @@ SPATIAL = frozenset(
 )
 SHEET = (860, 430)
 SCORES = (0.0, 0.02, 0.03, 0.05, 0.08)
-ENDS = (0.0, 0.15, 0.25)
+ENDS = (0.0, 0.15, 0.2, 0.25)
 
 
 def is_spatial(predicate: str) -> bool:

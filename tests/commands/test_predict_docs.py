@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -59,3 +60,13 @@ def test_the_python_runs(page, desk):
     for code in blocks(page, "python"):
         exec(compile(code, page, "exec"), names)
     assert len(names["graph"])
+
+
+def test_help_and_docs_name_the_floors_in_use():
+    from scenegpi.commands import predict
+    from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION
+
+    floors = f"by default {GIVEN_RELATION}, between found boxes {FOUND_RELATION}."
+    assert floors in Path(predict.__file__).read_text()
+    page = (Path(__file__).parents[2] / "docs" / "predict.md").read_text()
+    assert f"by default {GIVEN_RELATION}, and {FOUND_RELATION} between boxes" in page

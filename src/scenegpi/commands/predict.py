@@ -121,7 +121,7 @@ def predict(
         typer.Option(
             min=0,
             max=1,
-            help="Leave out relations that score less; by default 0.1, between found boxes 0.03.",
+            help="Leave out relations that score less; by default 0.1, between found boxes 0.05.",
             rich_help_panel=OUTPUT,
             show_default=False,
         ),
