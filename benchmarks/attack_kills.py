@@ -29,14 +29,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from scenegpi.paper.rendered import render_folder
+
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 KILLS = 4
 SECONDS = 1800
 NEVER = 1e9
 CONFIG = """
 half = true
-[data.rendered]
-images = 40
 [model.vision.features]
 backbone = "small"
 nodes = "crop"
@@ -47,7 +47,7 @@ hidden = 16
 hidden = 16
 embedding = 8
 rank = 4
-[model.context]
+[model.network]
 hidden = 12
 phi = 10
 alpha = 9
@@ -94,9 +94,8 @@ def _serve(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what is in the background without one
     import torch
 
+    import scenegpi.bulk.workers
     import scenegpi.cli
-    import scenegpi.commands.predict_run
-    import scenegpi.rendered
     import scenegpi.training.run
     import scenegpi.viz.picture  # noqa: F401
 
@@ -171,12 +170,13 @@ def attack_runs(runs: int, seed: int, jobs: int = 1) -> Killed:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         (root / "run.toml").write_text(CONFIG)
-        scenes, model = root / "train-whole" / "scenes", root / "train-whole" / "model"
+        scenes, model = root / "scenes", root / "train-whole" / "model"
+        render_folder(scenes, 40)
         predict = ["predict", "--boxes", str(scenes), "--model", str(model), "--labels", "found", "--formats"]
         predict += ["dot,coco", "--batch", "3", "--jobs", str(jobs), "--out"]
         train = Job(
             "train",
-            lambda out: ["train", "--config", str(root / "run.toml"), "--out", str(out)],
+            lambda out: ["train", "--config", str(root / "run.toml"), "--data", str(scenes), "--out", str(out)],
             lambda out: ["train", "--resume", "--out", str(out)],
         )
         again = Job("predict", lambda out: [*predict, str(out)], lambda out: [*predict, str(out), "--resume"])
@@ -250,6 +250,8 @@ def _read(root: Path, name: str) -> object:
         import torch
 
         return _without_seconds(torch.load(path, weights_only=True))
+    if path.name == "manifest.jsonl":  # in the order in which files were begun
+        return sorted(file for line in path.read_text().splitlines() for file in json.loads(line)["files"])
     return path.read_bytes().replace(str(root).encode(), b"RUN")
 
 

@@ -35,7 +35,7 @@ from scenegpi.vision.photos import open_photo
 from scenegpi.words.public import load_words
 
 GOOD, BAD = ("read", "defects", "refused"), ("FAULT", "MEMORY", "HANG", "CRASH")
-SECONDS, WAIT = 20, 90
+SECONDS, WAIT = 40, 90
 GROWTH = 450 * 2**20
 ADDRESS_SPACE = 6 * 2**30
 

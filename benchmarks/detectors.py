@@ -61,7 +61,7 @@ def main() -> None:
         f"{len(pairs)} photos, {boxes:,} annotated boxes, {inside:,} of them with one of the {len(reachable)} labels "
         f"that COCO's 80 map to"
     )
-    table = Table("detector", "floor", "boxes found", "any label", "agree", "boxes a photo", "relations", "CPU ms")
+    table = Table("detector", "floor", "boxes found", "any label", "agree", "boxes per photo", "relations", "CPU ms")
     confusion: dict[str, Counter[tuple[str, str]]] = {}
     runs = [(name, None) for name in arguments.detector]
     runs += [(name, int(size)) for name, _, size in (entry.partition("=") for entry in arguments.size)]
@@ -99,7 +99,7 @@ def run(
 
 
 def budget_floor(found: list[Detections], labels: LabelMap, boxes: int) -> float:
-    """The floor that leaves so many boxes a photo, of those whose label has a like."""
+    """The floor that leaves this many boxes per photo, of those with a matching label."""
     scores = np.concatenate([d.scores[[labels[d.names[i]].target is not None for i in d.labels]] for d in found])
     return float(np.sort(scores)[::-1][min(boxes * len(found), len(scores)) - 1])
 
@@ -107,7 +107,7 @@ def budget_floor(found: list[Detections], labels: LabelMap, boxes: int) -> float
 def score(
     pairs: list[tuple[SceneGraph, Path]], found: list[Detections], labels: LabelMap, reachable: set[int], floor: float
 ) -> list[str]:
-    """Recall, recall of any label, agreement, boxes a photo, relations with both ends."""
+    """Recall, recall of any label, agreement, boxes per photo, relations with both ends."""
     wanted = hit = hit_any = agreed = mapped = relations = both = 0
     for (graph, _), detections in zip(pairs, found, strict=True):
         here = detections.scores >= floor

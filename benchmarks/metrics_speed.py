@@ -101,7 +101,7 @@ def main() -> None:
     if options.large:
         large()
         return
-    table = Table("CPU ms an image", "all figures", "+ 1000 replicates", "bound", box=box.SIMPLE_HEAD)
+    table = Table("CPU ms per image", "all figures", "+ 1000 replicates", "bound", box=box.SIMPLE_HEAD)
     for task in ("predcls", "sgcls", "sgdet"):
         spent = [milliseconds(task, 11, 7, options.images, replicates, options.repeats) for replicates in (0, 1000)]
         table.add_row(f"{task}, 11 boxes", *(f"{ms:.3f}" for ms in spent), "0.8")

@@ -24,7 +24,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from scenegpi.commands.predict_output import PredictionLog
+from scenegpi.bulk.run_folder import PredictionLog, Row
 from scenegpi.data import write_jsonl
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
@@ -79,7 +79,7 @@ def cases(model: SceneModel, graphs: list[SceneGraph], photo: Path | None) -> li
     def written() -> None:
         with tempfile.TemporaryDirectory() as folder, PredictionLog(Path(folder), {}) as log:
             found = list(predictor.stream(graphs))
-            log.append((str(i), str(i), each.graph) for i, each in enumerate(found) if each.graph)
+            log.append(Row(str(i), str(i), each.graph, "") for i, each in enumerate(found) if each.graph)
 
     def alone() -> None:
         for _ in range(20):

@@ -24,7 +24,8 @@ from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, RecallState, Result, compare
 from scenegpi.metrics.intervals import percentile_interval, poisson_weights
 from scenegpi.models import PRESETS, SceneModel
-from scenegpi.models.presets import SYSTEMS, preset
+from scenegpi.models.presets import preset
+from scenegpi.models.systems import MODULES
 from scenegpi.prediction import PredictOptions, Predictor
 from scenegpi.training import TrainConfig, find_recipe, read_config, resume, train
 from scenegpi.training.config import merged, with_epochs
@@ -83,12 +84,12 @@ def preset_config(recipe: str, name: str, options: Mapping[str, Any], start: Pat
     A compared system has the epochs of the recipe's two stages together, unless the options say how many.
     """
     values: dict[str, Any] = {"preset": name, "half": False}
-    model = preset(name)
-    if model.context is None:
-        values["model"] = {"context": None}
-    elif start is not None:
+    model, given = preset(name), dict(options)
+    if model.context is not None and start is not None:
         values["start"] = str(start)
-    config = read_config(find_recipe(recipe), merged(options, values))
+    if model.context is None and "model" in options:  # settings of the GPI layer are none of its own
+        given["model"] = {key: value for key, value in options["model"].items() if key != "network"}
+    config = read_config(find_recipe(recipe), merged(given, values))
     if model.system is None or "epochs" in options:
         return config
     whole = read_config(find_recipe(recipe), dict(options))
@@ -110,8 +111,8 @@ def train_presets(
 
 def usable_presets(words: Path | None, systems: bool = False) -> list[str]:
     """All presets, and the compared systems if wanted; without word vectors those that need none."""
-    found = PRESETS | (SYSTEMS if systems else {})
-    return [name for name, config in found.items() if words or not config.words]
+    found = [*PRESETS, *(MODULES if systems else ())]
+    return [name for name in found if words or not preset(name).words]
 
 
 def predictions(model: SceneModel, images: Iterable[SceneGraph], task: Any) -> Iterator[SceneGraph]:

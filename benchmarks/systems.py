@@ -12,12 +12,8 @@ RUNS keeps what is trained: the same command, with the same or other rows, goes 
 fewer images and --test-images scores fewer, spread evenly. Figures are means over the seeds; gains over the baseline
 are paired by image and seed, with 95% intervals by bootstrap over images.
 
-With --distributions (label distributions of the training images and of test images, as `photo_distributions.py` writes
-them) the task is SGCls, from the same distributions for every row; scored are the test images that the file names.
-
-Beside them: number of weights; CPU milliseconds per image, forward, and forward and backward; and what changes when the
-boxes of an image are listed in another order: the largest change of a probability, and the share of images whose 20
-best triplets are not the same.
+With --distributions (an npz file of label distributions of training and of test images) the task is SGCls, from the
+same distributions for every row; scored are the test images that the file names.
 """
 
 from __future__ import annotations
@@ -33,15 +29,15 @@ import torch
 from rows import BASELINE, REPLICATES, Row, markdown, plain_rows, score, score_seeds, trained
 from scenegpi.data import Dataset, open_dataset
 from scenegpi.data.distributions import attach_distributions, image_key, read_distributions
-from scenegpi.files import read_object, write_json
+from scenegpi.files import write_json
 from scenegpi.metrics import Plan, Protocol, ZeroShot
 from scenegpi.metrics.published import PREDICATE_RECALL_AT_5
 from scenegpi.models import load_model
 from scenegpi.models.freq import FrequencyPrior
-from scenegpi.models.presets import PRESETS, SYSTEMS, preset
+from scenegpi.models.presets import PRESETS, preset
+from scenegpi.models.systems import MODULES
 from scenegpi.training import TrainConfig, find_recipe, read_config
 from scenegpi.training.config import merged, with_epochs
-from system_sides import cost, facts, random_orders, relisting
 
 Task = Literal["predcls", "sgcls"]
 RECIPE = "vg150-layout"
@@ -51,14 +47,14 @@ SHOWN = ["R@20", "R@50", "R@100", "ngR@50", "ngR@100", "mR@50", "mR@100", "zR@10
 
 CROSS_ENTROPY = {"loss": {"kind": "paper", "negatives": 1.0, "entities": 1.0}}
 OWN: dict[str, dict[str, Any]] = {
-    "lu": {"model": {"lu": {"negatives": "none"}}},
+    "lu": {"model": {"network": {"negatives": "none"}}},
     "lu-visual": CROSS_ENTROPY,
     "imp": CROSS_ENTROPY,
     "imp-2017": {"loss": {"kind": "paper", "negatives": 0.0, "entities": 1.0}},
     "graph-rcnn": {"loss": {"kind": "released", "negatives": 1.0, "entities": 1.0}},
-    "motifs": {**CROSS_ENTROPY, "model": {"motifs": {"bias": "trained"}}},
-    "motifs-no-context": {**CROSS_ENTROPY, "model": {"motifs": {"bias": "trained"}}},
-    "transformer": {**CROSS_ENTROPY, "model": {"transformer": {"bias": "trained"}}},
+    "motifs": {**CROSS_ENTROPY, "model": {"network": {"bias": "trained"}}},
+    "motifs-no-context": {**CROSS_ENTROPY, "model": {"network": {"bias": "trained"}}},
+    "transformer": {**CROSS_ENTROPY, "model": {"network": {"bias": "trained"}}},
     "pixel2graph-boxes": {},
     "gpi-linguistic": {"loss": {"kind": "paper", "negatives": 0.1}},
 }
@@ -67,7 +63,6 @@ background left out (2017) or weighing as much as the rest (Graph R-CNN), and a 
 BALANCED = "gpi-linguistic, balanced"
 """Both of its stages with the loss that weighs rare predicates more: for the table per relation, not for the others."""
 APPENDIX = ("lu", "imp", "gpi-linguistic", BALANCED)
-RANDOM = "motifs-random"
 SWAPPED = ("imp", "graph-rcnn", "motifs", "transformer", "vctree")
 
 
@@ -93,7 +88,7 @@ def entries(table: str, words: bool) -> dict[str, Entry]:
         }
         found |= {f"{name}, swapped": Entry(name, {"model": {"on_baseline": True}}, FIRST) for name in SWAPPED}
     else:
-        found = {name: Entry(name, {}, _start(name)) for name in (*PRESETS, *SYSTEMS)}
+        found = {name: Entry(name, {}, _start(name)) for name in (*PRESETS, *MODULES)}
     return {name: entry for name, entry in found.items() if words or not preset(entry.preset).words}
 
 
@@ -110,8 +105,6 @@ def row_config(entry: Entry, options: Mapping[str, Any], epochs: int, start: Pat
         "optim": {"keep": "last"},
         "start": None if start is None else str(start),
     }
-    if preset(entry.preset).context is None:
-        values["model"] = {"context": None}
     config = read_config(find_recipe(RECIPE), merged(merged(options, values), entry.options))
     first = first_epochs(epochs)
     return with_epochs(config, epochs if start is None else epochs - first)
@@ -164,9 +157,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--images", type=int, default=0, help="number of training images; by default all")
     parser.add_argument("--test-images", type=int, help="number of test images; by default all")
-    parser.add_argument(
-        "--relisted", type=int, default=250, help="images that are listed anew, for the second table; 0: none"
-    )
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--batch", type=int, default=64, help="images per step")
     parser.add_argument("--warmup", type=int, default=100, help="steps of warm-up")
@@ -198,19 +188,17 @@ def main() -> None:
             for name, entry in chosen.items():
                 path = train_row(entry, table, name, options.runs, seed, shared, options.epochs)
                 models.setdefault(name, []).append(path)
-        written["tables"][table] = report(table, chosen, models, train, tests, task, options.relisted)
+        written["tables"][table] = report(table, models, train, tests, task)
         if options.json:
             write_json(options.json, written)
 
 
 def report(
     table: str,
-    chosen: Mapping[str, Entry],
     models: Mapping[str, Sequence[Path]],
     train: Dataset,
     tests: Mapping[str, Dataset],
     task: Task,
-    relisted: int,
 ) -> dict[str, Any]:
     """Scores the models of a table on every data set, prints, and gives what goes into the file."""
     zero_shot = ZeroShot.from_training(train)
@@ -219,7 +207,7 @@ def report(
         plan = Plan(Protocol(task, data=title), data.vocabulary, zero_shot, bootstrap=REPLICATES)
         rows = {}
         if task == "predcls":
-            rows["FREQ"] = score(FrequencyPrior.fit(train).predict_all(data), data, plan)
+            rows["FREQ"] = score(map(FrequencyPrior.fit(train).predict, data), data, plan)
         for name, paths in models.items():
             print(f"scoring {name} on {title}", flush=True)
             rows[name] = score_seeds([load_model(path) for path in paths], data, plan)
@@ -228,21 +216,7 @@ def report(
         out[title] = {"images": len(data), "rows": plain}
         if task == "predcls" and rows.keys() & set(APPENDIX):
             print(per_relation(rows), flush=True)
-        if RANDOM in models:
-            figures = random_orders(load_model(models[RANDOM][0]), list(data), plan, "R@50")
-            out[title]["random orders, R@50"] = figures
-            print(f"{RANDOM}, R@50 of other orders: {', '.join(f'{each:.2f}' for each in figures)}", flush=True)
-    if not relisted:
-        return {"data": out}
-    images = list(spread(next(iter(tests.values())), relisted))
-    sides = {}
-    for name, paths in models.items():
-        model = load_model(paths[0])
-        config = row_config(chosen[name], {"data": {"path": "-"}}, 2, None)
-        took = {"training seconds": read_object(paths[0].parent / "finished.json")["seconds"]}
-        sides[name] = relisting(model, images, task) | cost(model, config, images) | took
-    print(f"\n{facts(sides)}\n", flush=True)
-    return {"data": out, "sides": sides}
+    return {"data": out}
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def photographed(model: SceneModel, data: Dataset) -> list[SceneGraph]:
 def freq(prior: FrequencyPrior, images: Sequence[SceneGraph], task: str) -> list[SceneGraph]:
     """Counts on given labels, or on the most probable ones of the label predictor."""
     given = [graph.replace(label_dist=None) for graph in images] if task == "predcls" else images
-    return list(prior.predict_all(given))
+    return list(map(prior.predict, given))
 
 
 def table(images: list[SceneGraph], train: Dataset, systems: dict[str, list[SceneModel]], title: str) -> dict[str, Any]:

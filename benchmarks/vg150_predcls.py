@@ -35,7 +35,7 @@ def score_rows(train: Dataset, data: Dataset, title: str, folders: dict[str, lis
     zero_shot = ZeroShot.from_training(train)
     plan = Plan(Protocol("predcls", data=title), data.vocabulary, zero_shot, bootstrap=REPLICATES)
     priors = [FrequencyPrior.fit(train), FrequencyPrior.fit(train, overlap=True)]
-    rows = {prior.name: score(prior.predict_all(data), data, plan) for prior in priors}
+    rows = {prior.name: score(map(prior.predict, data), data, plan) for prior in priors}
     for name, paths in folders.items():
         print(f"scoring {name} on {title}", flush=True)
         rows[name] = score_seeds([load_model(path) for path in paths], data, plan)
