@@ -1,4 +1,4 @@
-"""The code of the pages (docs/*.md, README.md), and running it: commands in this process, Python block after block."""
+"""The code of the pages (docs/**/*.md, README.md), and running it: commands in this process, Python block after block."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from typer.testing import CliRunner
 from conftest import ROOT
 from scenegpi.cli import app
 
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 NOT_RUN = {
     r"make (demo|test)$": "sets up an environment; test_cli.py runs the demo, and this is the test",
     r"pip install": "installs; the environment of the tests is there already",
-    r"scenegpi predict .*--engine ray": "starts a cluster, as commands/test_predict_ray.py does",
+    r"scenegpi predict .*--engine ray": "starts a cluster, as bulk/test_ray_shards.py does",
     r"scenegpi experiment labelling --(quick|out)": "minutes, or hours; labelling/ runs it with fewer graphs",
-    r"scenegpi train --recipe ": "minutes to hours; training/ reads every recipe and runs them with small networks",
 }
 """Lines of a page that are not run as they stand, and why."""
 
 
 def page_path(name: str) -> Path:
-    return ROOT / name if (ROOT / name).is_file() else ROOT / "docs" / name
+    return next(page for page in PAGES if page.name == name)
 
 
 def blocks(name: str, *kinds: str) -> list[str]:

@@ -11,7 +11,16 @@ VOCABULARY = Vocabulary(["man", "hat", "straße", "a b"], ["on", "wearing", "nea
 
 
 @st.composite
-def graphs(draw, vocabulary=VOCABULARY, distributions=None, image_id=None, sized=True, whole=False, max_boxes=6):
+def graphs(
+    draw,
+    vocabulary=VOCABULARY,
+    distributions=None,
+    attributed=True,
+    image_id=None,
+    sized=True,
+    whole=False,
+    max_boxes=6,
+):
     """A valid graph. `distributions`: None lets hypothesis choose; `whole`: boxes on whole pixels."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, size = draw(st.integers(0, max_boxes)), draw(st.sampled_from([np.float32, np.float64]))
@@ -30,6 +39,9 @@ def graphs(draw, vocabulary=VOCABULARY, distributions=None, image_id=None, sized
         }
     if draw(st.booleans()):
         fields |= {"scores": rng.uniform(size=n).astype(size), "relation_scores": rng.uniform(size=r).astype(size)}
+    if attributed and draw(st.booleans()):
+        named = st.dictionaries(st.text(min_size=1, max_size=4).filter(str.strip), st.floats(0, 1), max_size=2)
+        fields["attributes"] = draw(st.lists(named, min_size=n, max_size=n))
     if sized:
         fields |= {"width": draw(st.integers(1, 3000)), "height": draw(st.integers(1, 3000))}
     return SceneGraph(

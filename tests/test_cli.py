@@ -12,8 +12,9 @@ import pytest
 
 import vg_files
 from scenegpi import __version__
-from scenegpi.commands.demo import SCENES
+from scenegpi.commands.models import PURPOSES
 from scenegpi.data import open_dataset, sample_path
+from scenegpi.models.shipped import shipped_models
 
 
 def scenegpi(*words, code=0):
@@ -29,6 +30,30 @@ def test_help_and_version():
     assert scenegpi("--version") == f"scenegpi {__version__}\n"
     for words in (["data"], ["data", "stats"], ["data", "convert"], ["data", "show"], ["data", "validate"], ["demo"]):
         assert "Usage" in scenegpi(*words, "--help")
+
+
+def test_flags_show_no_type():
+    for words in ([], ["search"], ["data"], ["data", "show"], ["predict"], ["figure"]):
+        said = scenegpi(*words, "--help")
+        assert "--help" in said
+        assert "<bool>" not in said
+
+
+def test_a_name_with_a_dash_is_explained(tmp_path):
+    (tmp_path / "-dash.jpg").touch()
+    command = [sys.executable, "-c", "from scenegpi.cli import main; main()", "predict", "-dash.jpg"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert (
+        done.stderr == "scenegpi: -dash.jpg: a name that begins with a dash is read as an option; write ./-dash.jpg\n"
+    )
+
+
+def test_every_shipped_model_says_what_it_is_for():
+    said = scenegpi("models")
+    for name in shipped_models():
+        assert name in said
+        assert PURPOSES[name]
 
 
 def test_start_up_does_not_import_torch_or_numpy():
@@ -96,17 +121,14 @@ def test_show(tmp_path):
 def test_demo(tmp_path):
     text = scenegpi("demo", "--out", tmp_path)
     assert text.count("read back the same, 0 defects") == 3
-    scenes = {f"scene-{index}.png" for index in SCENES}
     assert {path.name for path in tmp_path.glob("*.png")} == {
         "grace_hopper.png",
-        *scenes,
+        "grace_hopper-boxes.png",
         *(f"predicted-{i}.png" for i in (1, 2, 3)),
     }
     assert "DIFFER" not in text
-    alone, boxes, among = map(
-        int, re.search(r"correct labels: (\d+) of (\d+) from each box alone, (\d+)", text).groups()
-    )
-    assert boxes / 2 < alone <= among <= boxes
+    given = text.partition("a photo and boxes in")[2]
+    assert re.search(r"\(0, 5\) to \(512, 600\): (person|man|woman)", given)
 
 
 @pytest.mark.parametrize("words", [["data", "stats", "nowhere"], ["data", "stats", sample_path(), "--split", "dev"]])

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from scenegpi.errors import DataError
-from scenegpi.files import tidy
+from scenegpi.files import PART, tidy
 from scenegpi.locks import LOCK, folder_lock
 
 HOLD = """
@@ -58,12 +58,23 @@ def test_a_lock_that_is_no_file(tmp_path):
 
 
 def test_half_written_files_go_and_nothing_else(tmp_path):
-    (tmp_path / ".a.x.part").touch()
-    (tmp_path / ".model.y.part").mkdir()
-    (tmp_path / ".model.y.part" / "config.json").touch()
+    (tmp_path / f".a.x{PART}").touch()
+    (tmp_path / f".model.y{PART}").mkdir()
+    (tmp_path / f".model.y{PART}" / "config.json").touch()
     (tmp_path / "below" / "deep").mkdir(parents=True)
-    (tmp_path / "below" / "deep" / ".c.z.part").touch()
-    for name in ("b.part", ".hidden", "model"):
+    (tmp_path / "below" / "deep" / f".c.z{PART}").touch()
+    others = [".film.mkv.part", ".hidden", "b.part", "model"]
+    for name in others:
         (tmp_path / name).touch()
+    (tmp_path / ".cache.part").mkdir()
     tidy(tmp_path)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == [".hidden", "b.part", "below", "deep", "model"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted([*others, ".cache.part", "below", "deep"])
+
+
+def test_the_files_of_a_process_that_works_in_a_folder_below_stay(tmp_path):
+    with folder_lock(tmp_path / "inner"):
+        (tmp_path / "inner" / f".a.x{PART}").touch()
+        tidy(tmp_path)
+        assert (tmp_path / "inner" / f".a.x{PART}").exists()
+    tidy(tmp_path)
+    assert not list((tmp_path / "inner").iterdir())

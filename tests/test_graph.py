@@ -104,11 +104,44 @@ def test_a_suggestion_is_a_name_of_the_vocabulary_or_none():
 
 
 @given(graphs())
-def test_iteration_gives_the_triplets_and_length_the_boxes(graph):
-    assert list(graph) == graph.triplets()
-    assert [t.score for t in graph] == sorted(graph.triplet_scores().tolist(), reverse=True)
-    assert len(graph) == len(graph.boxes)
-    assert np.asarray(graph, dtype=object).shape == ()  # one record, and not a sequence of relations
+def test_length_and_iteration_agree_on_the_objects(graph):
+    assert list(graph) == graph.objects
+    assert len(graph) == len(graph.objects) == len(graph.boxes)
+    assert [each.label for each in graph] == graph.names
+    assert [each.box for each in graph] == [tuple(box) for box in graph.boxes.tolist()]
+    assert [t.score for t in graph.triplets()] == sorted(graph.triplet_scores().tolist(), reverse=True)
+    assert np.asarray(graph, dtype=object).shape == ()  # one record, not an array of objects
+
+
+def test_the_picture_is_drawn_on_the_photo_that_the_graph_remembers(tmp_path):
+    from PIL import Image
+
+    Image.new("RGB", (100, 80), (200, 30, 30)).save(tmp_path / "red.png")
+    graph = small(width=100, height=80)
+    read = graph.replace(photo=tmp_path / "red.png")
+    assert read == graph
+    assert read.subset([0, 1]).photo == str(tmp_path / "red.png")
+    assert b"photo" not in read.to_json().encode()
+
+    def red(picture):
+        return ((np.asarray(Image.open(picture).convert("RGB")) == (200, 30, 30)).all(axis=-1)).mean()
+
+    assert red(read.draw(tmp_path / "out.png")) > 0.2
+    assert red(io.BytesIO(read._repr_png_())) > 0.2
+    assert red(graph.draw(tmp_path / "blank.png")) == 0
+    (tmp_path / "red.png").unlink()
+    assert red(read.draw(tmp_path / "gone.png")) == 0  # an empty canvas
+
+
+def test_text_has_the_words_of_people_and_files_those_of_the_data():
+    graph = SceneGraph(
+        [[0, 0, 9, 9], [1, 4, 8, 9]], ["men", "short"], Vocabulary(["men", "short"], ["wearing"]), [(0, 1, 0)]
+    )
+    assert str(graph.triplets()[0]) == "people - wearing - shorts (1.000)"
+    assert str(graph.objects[1]) == "shorts (1.000)"
+    assert "people wearing shorts" in repr(graph)
+    assert graph.names == ["men", "short"]
+    assert [each["label"] for each in graph.to_dict()["objects"]] == ["men", "short"]
 
 
 def test_notebooks_show_the_picture():
@@ -229,16 +262,33 @@ def test_equality_sees_every_field():
         "label_dist": np.eye(4)[:3],
         "pairs": [[1, 0]],
         "pair_dist": [[0, 1, 0, 0]],
+        "attributes": [["red"], [], {"old": 0.5}],
         "image_id": "7",
         "file": "y",
         "width": 31,
         "height": 21,
         "vocabulary": Vocabulary(["a", "b", "c", "d"], ["e", "f", "g"]),
     }
-    assert set(changes) == set(SceneGraph.__slots__)
+    assert set(changes) == set(SceneGraph.__slots__) - {"photo"}  # where it was is not what it shows
     for name, value in changes.items():
         assert graph.replace(**{name: value}) != graph, name
     assert graph != "a graph"
+
+
+@pytest.mark.parametrize(
+    "attributes", [["red"], "red", [["red"], [], 3], [[""], [], []], [{"red": "x"}, [], []], [{"red": -1}, [], []], 5]
+)
+def test_attributes_that_are_none(attributes):
+    with pytest.raises(GraphError, match=r"^attributes"):
+        small(attributes=attributes)
+
+
+def test_attributes_follow_their_boxes():
+    graph = small(attributes=[["red", "red"], [], {"old": 0.5}])
+    assert graph.attributes == ((("red", 1.0),), (), (("old", 0.5),))
+    assert graph.permute([2, 1, 0]).attributes == graph.attributes[::-1]
+    assert graph.subset([1]).attributes is None
+    assert SceneGraph.from_json(graph.to_json()) == graph
 
 
 def test_networkx():

@@ -20,6 +20,12 @@ def test_json_round_trip_loses_nothing(graph):
     assert SceneGraph.from_dict(json.loads(json.dumps(graph.to_dict()))) == graph
 
 
+def test_the_vocabulary_is_last():
+    """A person who opens a file sees the graph, not 200 words."""
+    assert list(small().to_dict())[:3] == ["scenegpi", "image", "objects"]
+    assert list(small().to_dict())[-1] == "vocabulary"
+
+
 @given(graphs())
 def test_pickle_round_trip_stays_read_only(graph):
     again = pickle.loads(pickle.dumps(graph))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -12,22 +13,23 @@ import scenegpi
 SOURCE = Path(scenegpi.__file__).parent
 ROOMS = [
     {"lazy", "errors", "threads", "progress", "files", "locks", "npz", "boxes", "pairs", "options"},
-    {"vocabulary", "checks", "graph", "graph_json"},
+    {"vocabulary", "checks", "graph", "graph_json", "graph_text"},
     {"gpi"},
     {"metrics"},
     {"data"},
-    {"rendered"},
     {"words"},
     {"features"},
     {"vision"},
     {"models"},
     {"onnx"},
     {"prediction"},
+    {"evaluation"},
+    {"bulk"},
     {"training"},
-    {"labelling"},
     {"viz"},
     {"store"},
     {"serve"},
+    {"paper"},
     {"commands"},
     {"cli"},
 ]
@@ -73,3 +75,24 @@ def test_rooms_look_up_only(room: str) -> None:
         if FLOOR[other] > FLOOR[room] and (room, other) not in ALLOWED
     ]
     assert not wrong
+
+
+def test_one_table_names_the_paper() -> None:
+    """The product reaches a compared system by the name of its preset, and the paper by nothing else."""
+    named = [path.relative_to(SOURCE) for path in FILES if "scenegpi.paper" in path.read_text(encoding="utf-8")]
+    assert [str(path) for path in named if path.parts[0] not in ("paper", "commands")] == ["models/systems.py"]
+
+
+CONTRIBUTING = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_contributing_names_files_that_exist() -> None:
+    named = re.findall(r"`([\w/.-]+(?:\.py|/))`", CONTRIBUTING)
+    assert len(named) > 20
+    assert [each for each in named if not any((base / each).exists() for base in (SOURCE, SOURCE.parents[1]))] == []
+
+
+def test_contributing_names_every_room() -> None:
+    table = CONTRIBUTING.partition("| room |")[2].partition("\n\n")[0]
+    rooms = {each.strip("/") for each in re.findall(r"`([a-z_]+/?)`", table)}
+    assert {room_of(path) for path in FILES} - rooms - {"__main__", "cli"} == set()

@@ -21,7 +21,7 @@ def test_every_page_is_listed_once():
     """That there is no other is what `make docs` checks, as it does the links."""
     pages = listed(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
     assert len(pages) == len(set(pages))
-    assert {page.name for page in (ROOT / "docs").glob("*.md")} <= set(pages)
+    assert {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")} <= set(pages)
 
 
 def test_the_api_page_names_what_there_is():

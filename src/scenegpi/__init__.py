@@ -8,7 +8,7 @@ from scenegpi.lazy import lazy
 
 if TYPE_CHECKING:
     from scenegpi.errors import GraphError
-    from scenegpi.graph import SceneGraph, Triplet
+    from scenegpi.graph import SceneGraph, SceneObject, Triplet
     from scenegpi.models.checkpoint import load_model
     from scenegpi.prediction.options import PredictOptions
     from scenegpi.prediction.predictor import Predictor, predict
@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "errors": ("GraphError",),
-        "graph": ("SceneGraph", "Triplet"),
+        "graph": ("SceneGraph", "SceneObject", "Triplet"),
         "models.checkpoint": ("load_model",),
         "prediction.options": ("PredictOptions",),
         "prediction.predictor": ("Predictor", "predict"),

@@ -13,6 +13,8 @@ from scenegpi.vocabulary import Vocabulary, well_formed
 
 MAX_COORDINATE = 1e7
 """Boxes lie within this many pixels of the origin: squares of areas then still fit single precision."""
+Attributes = tuple[tuple[tuple[str, float], ...], ...]
+"""Names with their scores, of each box."""
 MAX_SCORE = 1e9
 """Scores and distributions are no larger: a product of three then fits it too."""
 
@@ -130,6 +132,32 @@ def file_name(value: Any) -> str | None:
     if not well_formed(text):
         raise GraphError(f"file: {text!r:.60} can't be written as UTF-8")
     return text
+
+
+def attribute_rows(value: Any, n: int) -> Attributes | None:
+    """Names, or name -> score, of each box -> ((name, score), ...) of each; None where no box has any."""
+    if value is None:
+        return None
+    rows = list(value) if isinstance(value, list | tuple) else []
+    if len(rows) != n or (n and not isinstance(value, list | tuple)):
+        raise GraphError(f"attributes: expected one list of names for each of {n} boxes, found {value!r:.60}")
+    found = tuple(_attributes(row, f"attributes[{i}]") for i, row in enumerate(rows))
+    return found if any(found) else None
+
+
+def _attributes(row: Any, field: str) -> tuple[tuple[str, float], ...]:
+    if isinstance(row, str) or not isinstance(row, Mapping | list | tuple):
+        raise GraphError(f"{field}: expected names, or names with scores, found {row!r:.60}")
+    items = row.items() if isinstance(row, Mapping) else [(each, 1) if isinstance(each, str) else each for each in row]
+    found: dict[str, float] = {}
+    for item in items:
+        name, score = item if isinstance(item, tuple | list) and len(item) == 2 else (None, None)
+        if not isinstance(name, str) or not name.strip() or not well_formed(name):
+            raise GraphError(f"{field}: expected a name, found {(item if name is None else name)!r:.60}")
+        if isinstance(score, bool) or not isinstance(score, int | float | np.number) or not 0 <= score <= MAX_SCORE:
+            raise GraphError(f"{field}: expected a score of {name!r:.60}, found {score!r:.60}")
+        found.setdefault(name, float(score))
+    return tuple(found.items())
 
 
 def label_numbers(labels: Any, vocabulary: Vocabulary) -> Any:

@@ -7,15 +7,19 @@ import io
 import os
 import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from scenegpi import __version__
 from scenegpi.commands import data, demo, figure, models, report, train, words
+from scenegpi.commands.compare import compare
+from scenegpi.commands.describe import describe
 from scenegpi.commands.eval import eval_command
 from scenegpi.commands.experiment import labelling
 from scenegpi.commands.export import export
+from scenegpi.commands.mcp import mcp
 from scenegpi.commands.predict import EPILOG, predict
 from scenegpi.commands.search import index, search
 from scenegpi.commands.serve import serve
@@ -23,7 +27,7 @@ from scenegpi.commands.serve import serve
 HELP = """Scene graphs from images, by permutation-invariant structured prediction.
 
 Start with [bold]scenegpi demo[/bold]. Every command has its own [bold]--help[/bold]."""
-EXIT_CODES = "Exit codes: 0 fine, 1 defects found, 2 input that can't be used, 3 a fault of this program."
+EXIT_CODES = "Exit codes: 0 fine, 1 defects found, 2 input that can't be used, 3 internal error."
 
 app = typer.Typer(
     name="scenegpi",
@@ -40,6 +44,8 @@ app.add_typer(figure.app, name="figure")
 app.command("demo")(demo.demo)
 app.command("eval")(eval_command)
 app.command("predict", epilog=EPILOG)(predict)
+app.command("describe")(describe)
+app.command("compare")(compare)
 app.command("train")(train.train)
 app.command("models")(models.models)
 app.command("export")(export)
@@ -47,9 +53,39 @@ app.command("report")(report.report)
 app.command("index")(index)
 app.command("search")(search)
 app.command("serve")(serve)
+app.command("mcp")(mcp)
 experiment = typer.Typer(help="The experiments of the paper.", no_args_is_help=True)
 experiment.command("labelling")(labelling)
 app.add_typer(experiment, name="experiment")
+
+
+class _Command(TyperCommand):
+    """A command whose flags show no type: `--force <bool>` reads as if it wanted a value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """As typer has them."""
+        return _untyped_flags(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    """The same for a group of commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """As typer has them."""
+        return _untyped_flags(super().get_params(ctx))
+
+
+def _untyped_flags(params: list[Any]) -> list[Any]:
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    return params
+
+
+for each in (app, data.app, words.app, figure.app, experiment):
+    each.info.cls = _Group
+    for info in each.registered_commands:
+        info.cls = _Command
 
 
 def _version(wanted: bool) -> None:
@@ -75,6 +111,7 @@ def main() -> None:
     stops = _behave()
     try:
         try:
+            _check_words(sys.argv[1:])
             app()
         finally:
             sys.stdout.flush()
@@ -92,18 +129,41 @@ def main() -> None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
             expected, text = True, f"the output cannot be written ({error.strerror})"
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it once more on its way out
+        elif isinstance(error, RuntimeError) and "Symlink loop" in text:
+            expected, text = True, f"{text} (a link that leads to itself)"
+        elif isinstance(error, FileNotFoundError) and not _has_folder():
+            expected, text = True, "the current folder does not exist any more"
         elif not expected:
-            text = f"fault in this program: {type(error).__name__}: {error} (see --debug)"
+            text = f"internal error (please report it): {type(error).__name__}: {error}; scenegpi --debug shows where"
         print(f"scenegpi: {printable(text)}", file=sys.stderr)
         sys.exit(2 if expected else 3)
 
 
+def _check_words(words: list[str]) -> None:
+    """DataError where a file's name would be read as options."""
+    for word in words[: words.index("--") if "--" in words else None]:
+        if word.startswith("-") and len(word) > 1 and os.path.exists(word):
+            from scenegpi.errors import DataError
+
+            raise DataError(word, f"a name that begins with a dash is read as an option; write ./{word}")
+
+
+def _has_folder() -> bool:
+    try:
+        return bool(os.getcwd())
+    except OSError:
+        return False
+
+
 def _behave() -> list[int]:
-    """As a program in a pipe should: quiet when the reader leaves, tidy when stopped, never lost for a character.
+    """As a program in a pipe should: quiet when the reader leaves; cleans up when stopped; replaces characters it
+    cannot print.
 
     Gives the list of the signals that asked the program to stop, which grows as they come.
     """
     stops: list[int] = []
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller has closed it
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
     def stop(number: int, _: object) -> None:
         """By an exception, so that half-written files are removed."""

@@ -18,11 +18,11 @@ class SceneGPIError(Exception):
 
 
 class GraphError(SceneGPIError, ValueError):
-    """A scene graph that makes no sense; the message starts with the field's name."""
+    """An invalid scene graph; the message starts with the field's name."""
 
 
 class OptionError(SceneGPIError, ValueError):
-    """A setting that makes no sense; one line that starts with the field's name."""
+    """An invalid setting; one line that starts with the field's name."""
 
 
 class MetricError(SceneGPIError, ValueError):
@@ -40,8 +40,26 @@ class DataError(SceneGPIError):
         return type(self), (self.file, self.message)
 
 
+def require(what: str, extra: str, *packages: str, install: str = "") -> None:
+    """DataError, in one wording for all, where what something needs is not installed.
+
+    Args:
+        what: needs the packages.
+        extra: the one of pyproject.toml that brings them.
+        packages: by the names under which they are imported.
+        install: what pip installs where no extra brings them.
+    """
+    from importlib.util import find_spec
+
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        noun = "package" if len(missing) == 1 else "packages"
+        source = install or f"'scenegpi[{extra}]'"
+        raise DataError(what, f"needs the {noun} {', '.join(missing)}: pip install {source}")
+
+
 class RowError(DataError):
-    """One image of a file that makes no sense; the others may."""
+    """One invalid image of a file; the others may be fine."""
 
 
 def printable(text: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -16,6 +15,9 @@ from typing import Any, BinaryIO
 
 from scenegpi.errors import DataError, GraphError
 
+PART = ".scenegpi.part"
+"""How the name of a file ends that is not whole yet; no other program writes such names."""
+LOCK = ".lock"
 MAX_BYTES = 2**30
 MAX_FIGURES = 2**26
 MAX_BITS = 1000
@@ -194,9 +196,7 @@ def writing(target: Path) -> Iterator[None]:
             error = OSError(number, os.strerror(number))
         if not isinstance(error, OSError):
             raise
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        hint = "; nothing was written" if full else ""
-        raise DataError(target, f"cannot be written ({reason(error)}){hint}") from None
+        raise DataError(target, f"cannot be written ({reason(error)})") from None
 
 
 _HIDDEN_NUMBER = re.compile(r"errno = (\d+),|\(os error (\d+)\)")  # in the texts of h5py and of safetensors
@@ -214,7 +214,7 @@ def whole_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
         if target.exists() and not overwrite:
             raise DataError(target, "exists already (use --force to replace it)")
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=PART, dir=target.parent)
         os.close(handle)
         part = Path(name)
         try:
@@ -242,7 +242,7 @@ def whole_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
         if filled and not overwrite:
             raise DataError(target, "exists already and is not empty (use --force to replace the files in it)")
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=PART, dir=target.parent))
         try:
             yield part
             part.chmod(0o777 & ~_umask())
@@ -255,13 +255,26 @@ def whole_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
             shutil.rmtree(part, ignore_errors=True)
 
 
-def tidy(folder: Path) -> None:
-    """Removes what a killed process left half written in a folder or below; call it with the folder locked."""
-    for left in list(folder.rglob(".*.part")):
-        if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left, ignore_errors=True)
-        else:
-            left.unlink(missing_ok=True)
+def tidy(folder: Path, below: bool = True) -> None:
+    """Removes what a killed process of ours left half written in a folder (and below); call it with the folder locked.
+
+    Folders below in which another process works (they are locked) and half-written files of other programs stay.
+    """
+    for place, folders, files in os.walk(folder):
+        if LOCK in files and Path(place) != folder:
+            folders.clear()
+            continue
+        for name in [name for name in folders if _is_part(name)]:
+            folders.remove(name)
+            shutil.rmtree(Path(place, name), ignore_errors=True)
+        for name in filter(_is_part, files):
+            Path(place, name).unlink(missing_ok=True)
+        if not below:
+            return
+
+
+def _is_part(name: str) -> bool:
+    return name.startswith(".") and name.endswith(PART)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

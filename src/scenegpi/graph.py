@@ -12,12 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scenegpi.checks import (
+    Attributes,
+    attribute_rows,
     box_array,
     check_range,
     file_name,
@@ -29,10 +31,15 @@ from scenegpi.checks import (
     relation_numbers,
 )
 from scenegpi.errors import GraphError
-from scenegpi.vocabulary import Vocabulary
+from scenegpi.vocabulary import Vocabulary, spoken
 
 if TYPE_CHECKING:
     import networkx
+    import pandas
+    import pyarrow
+    from torch_geometric.data import HeteroData
+
+    from scenegpi.graph_text import Style
 
 
 class Triplet(NamedTuple):
@@ -46,13 +53,25 @@ class Triplet(NamedTuple):
     object_index: int
 
     def __str__(self) -> str:
-        return f"{self.subject} - {self.predicate} - {self.object} ({self.score:.3f})"
+        return f"{spoken(self.subject)} - {self.predicate} - {spoken(self.object)} ({self.score:.3f})"
+
+
+class SceneObject(NamedTuple):
+    """One object in words, with its box (x1, y1, x2, y2)."""
+
+    label: str
+    box: tuple[float, float, float, float]
+    score: float
+
+    def __str__(self) -> str:
+        return f"{spoken(self.label)} ({self.score:.3f})"
 
 
 class SceneGraph:
     """Objects and relations of one image.
 
-    `len(graph)` is the number of boxes; `for triplet in graph` goes over the relations, as `graph.triplets()`.
+    As in networkx, `len(graph)` counts the objects and iteration goes over them (`graph.objects`);
+    `graph.triplets()` are the relations in words, best first.
 
     Args:
         boxes: (N, 4) x1, y1, x2, y2 in pixels, x1 <= x2 and y1 <= y2; may reach outside the image.
@@ -64,7 +83,9 @@ class SceneGraph:
         label_dist: (N, C) distribution over `vocabulary.objects`.
         relation_scores: (R,) P(predicate) of each relation; None means 1.
         pairs, pair_dist: (E, 2) ordered pairs and (E, 1 + P) their distributions; column 0 is "no relation".
+        attributes: for each box names ("red"), or name -> score; kept as ((name, score), ...) of each, not given is 1.
         image_id, file, width, height: the image; each may be None.
+        photo: the path of the photo that the graph was read from, for `draw`. Neither compared nor written to files.
     """
 
     image_id: int | str | None
@@ -79,7 +100,9 @@ class SceneGraph:
     relation_scores: NDArray[np.floating] | None
     pairs: NDArray[np.int32] | None
     pair_dist: NDArray[np.floating] | None
+    attributes: Attributes | None
     vocabulary: Vocabulary
+    photo: str | None
 
     __slots__ = tuple(__annotations__)
 
@@ -95,10 +118,12 @@ class SceneGraph:
         relation_scores: ArrayLike | None = None,
         pairs: ArrayLike | None = None,
         pair_dist: ArrayLike | None = None,
+        attributes: Sequence[Any] | None = None,
         image_id: int | str | None = None,
         file: str | None = None,
         width: int | None = None,
         height: int | None = None,
+        photo: str | None = None,
     ) -> None:
         if not isinstance(vocabulary, Vocabulary):
             raise GraphError(f"vocabulary: expected a Vocabulary, found {type(vocabulary).__name__}")
@@ -106,6 +131,7 @@ class SceneGraph:
         set_(self, "vocabulary", vocabulary)
         set_(self, "image_id", identifier(image_id))
         set_(self, "file", file_name(file))
+        set_(self, "photo", None if photo is None else str(photo))
         set_(self, "width", image_side(width, "width"))
         set_(self, "height", image_side(height, "height"))
         set_(self, "boxes", box_array(boxes))
@@ -118,6 +144,7 @@ class SceneGraph:
         check_range(self.relations[:, :2], n, "relations")
         check_range(self.relations[:, 2], len(vocabulary.predicates), "relations (predicate)")
         set_(self, "relation_scores", real_array(relation_scores, (len(self.relations),), "relation_scores"))
+        set_(self, "attributes", attribute_rows(attributes, n))
         if (pairs is None) != (pair_dist is None):
             raise GraphError("pairs: given without pair_dist, or the other way round")
         set_(self, "pairs", None if pairs is None else integer_array(pairs, (-1, 2), "pairs"))
@@ -161,24 +188,24 @@ class SceneGraph:
         raise AttributeError(f"SceneGraph is immutable: cannot delete {key!r}")
 
     def __len__(self) -> int:
-        """Number of boxes (not of relations, which iteration gives)."""
+        """Number of objects."""
         return len(self.boxes)
 
-    def __iter__(self) -> Iterator[Triplet]:
-        """The relations in words, best first: all of `triplets()`, as many as `len(graph.relations)`."""
-        return iter(self.triplets())
+    def __iter__(self) -> Iterator[SceneObject]:
+        """The objects in their order, as `graph.objects`."""
+        return iter(self.objects)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SceneGraph):
             return NotImplemented
-        return all(_same(getattr(self, name), getattr(other, name)) for name in self.__slots__)
+        return all(_same(getattr(self, name), getattr(other, name)) for name in self.__slots__ if name != "photo")
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         image = self.file if self.image_id is None else self.image_id
         size = "" if self.width is None else f"{self.width}x{self.height}, "
-        words = [f"{t.subject} {t.predicate} {t.object}" for t in self.triplets(top=3)]
+        words = [f"{spoken(t.subject)} {t.predicate} {spoken(t.object)}" for t in self.triplets(top=3)]
         more = ", ..." if len(self.relations) > 3 else ""
         shown = f" ({'; '.join(words)}{more})" if words else ""
         return f"SceneGraph({image!r}, {size}{len(self)} boxes, {len(self.relations)} relations{shown})"
@@ -190,6 +217,13 @@ class SceneGraph:
     def names(self) -> list[str]:
         """The label of each box, in words."""
         return [self.vocabulary.objects[i] for i in self.labels.tolist()]
+
+    @property
+    def objects(self) -> list[SceneObject]:
+        """The objects in words, in the order of the boxes; a score that is not given is 1."""
+        scores = [1.0] * len(self) if self.scores is None else self.scores.tolist()
+        rows = zip(self.names, self.boxes.tolist(), scores, strict=True)
+        return [SceneObject(name, tuple(box), score) for name, box, score in rows]
 
     def triplet_scores(self) -> NDArray[np.float64]:
         """(R,) P(subject) P(object) P(predicate) of each relation."""
@@ -227,7 +261,7 @@ class SceneGraph:
         return {name: getattr(self, name) for name in self.__slots__} | changes
 
     def subset(self, index: ArrayLike) -> SceneGraph:
-        """The boxes at `index` (indices without repeats, or a boolean mask), in that order, and what lies among."""
+        """The boxes at `index` (unique indices, or a boolean mask), in that order, with the relations between them."""
         chosen = np.asarray(index)
         if chosen.dtype == bool:
             if chosen.shape != (len(self),):
@@ -246,6 +280,7 @@ class SceneGraph:
             "labels": self.labels[chosen],
             "scores": None if self.scores is None else self.scores[chosen],
             "label_dist": None if self.label_dist is None else self.label_dist[chosen],
+            "attributes": None if self.attributes is None else [self.attributes[i] for i in chosen.tolist()],
             "relations": np.column_stack([ends[kept], self.relations[kept, 2]]),
             "relation_scores": None if self.relation_scores is None else self.relation_scores[kept],
         }
@@ -287,7 +322,10 @@ class SceneGraph:
         return cls.from_dict(parse_json(text), vocabulary)
 
     def draw(self, target: str | Path, photo: str | Path | None = None, top: int = 20) -> Path:
-        """Writes a picture (.png or .svg): the boxes, on the photo if there is one, and the graph beside them."""
+        """Writes a picture (.png or .svg): the boxes on the photo, and the graph beside it.
+
+        Without `photo` it is the one that the graph was read from; without any, an empty canvas of its size.
+        """
         from scenegpi.viz.picture import draw
 
         return draw(self, target, photo, top)
@@ -300,6 +338,39 @@ class SceneGraph:
             return picture(self).png()
         except Exception:  # showing a value must never fail
             return None
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show first: boxes with their relations on hover; None where it can't be made."""
+        try:
+            from scenegpi.viz.notebook import notebook_html
+
+            return notebook_html(self)
+        except Exception:  # as above
+            return None
+
+    def to_text(self, style: Style = "sentences", limit: int = 2000) -> str:
+        """In words: "sentences", "triples" or "json", at most `limit` characters, the most informative first."""
+        from scenegpi.graph_text import to_text
+
+        return to_text(self, style, limit)
+
+    def to_df(self, table: Literal["relations", "objects"] = "relations") -> pandas.DataFrame:
+        """A pandas DataFrame of the relations, best first, or of the objects."""
+        from scenegpi.data.export.tables import to_df
+
+        return to_df(self, table)
+
+    def to_arrow(self, table: Literal["relations", "objects"] = "relations") -> pyarrow.Table:
+        """An Arrow table of the relations, best first, or of the objects."""
+        from scenegpi.data.export.tables import to_arrow
+
+        return to_arrow(self, table)
+
+    def to_hetero_data(self) -> HeteroData:
+        """PyG's HeteroData: objects with boxes and labels, an edge type for each predicate."""
+        from scenegpi.data.export.tables import to_hetero_data
+
+        return to_hetero_data(self)
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """Nodes are box indices (label, box, score), edges the relations (predicate, score)."""
@@ -318,4 +389,4 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-__all__ = ["GraphError", "SceneGraph", "Triplet", "Vocabulary"]
+__all__ = ["GraphError", "SceneGraph", "SceneObject", "Triplet", "Vocabulary"]

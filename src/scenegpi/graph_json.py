@@ -1,10 +1,10 @@
-"""The JSON form of a scene graph, one object an image (docs/formats.md). Labels and predicates are written as names.
+"""The JSON form of a scene graph, one object per image (docs/formats.md). Labels and predicates are written as names.
 
 {"scenegpi": 1, "image": {"id", "file", "width", "height"},
- "vocabulary": {"name", "objects", "predicates"} or a reference to one seen before,
- "objects": [{"box": [x1, y1, x2, y2], "label", "score", "distribution"}],
+ "objects": [{"box": [x1, y1, x2, y2], "label", "score", "distribution", "attributes"}],
  "relations": [{"subject", "predicate", "object", "score", "factors"}],
- "pairs": [{"subject", "object", "distribution"}]}
+ "pairs": [{"subject", "object", "distribution"}],
+ "vocabulary": {"name", "objects", "predicates"} or a reference to one seen before}
 
 The score of a relation is the product of its factors, P(subject) P(object) P(predicate). Other tools may write
 P(predicate) alone as its score, without factors.
@@ -12,7 +12,7 @@ P(predicate) alone as its score, without factors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,14 +27,17 @@ from scenegpi.vocabulary import Vocabulary
 VERSION = 1
 
 
-def to_dict(graph: SceneGraph, vocabulary: bool = True) -> dict[str, Any]:
-    """Plain Python values; `vocabulary=False` writes the reference only."""
+def to_dict(graph: SceneGraph, vocabulary: bool = True, **more: Any) -> dict[str, Any]:
+    """Plain Python values, `more` of them too; the vocabulary is last, and with False only the reference to it."""
     image = {"id": graph.image_id, "file": graph.file, "width": graph.width, "height": graph.height}
     objects: list[dict[str, Any]] = [
         {"box": box, "label": name} for box, name in zip(graph.boxes.tolist(), graph.names, strict=True)
     ]
     _add(objects, "score", graph.scores)
     _add(objects, "distribution", graph.label_dist)
+    for row, attributes in zip(objects, graph.attributes or (), strict=False):
+        if attributes:
+            row["attributes"] = plain_attributes(attributes)
     names = graph.vocabulary.predicates
     relations: list[dict[str, Any]] = [
         {"subject": s, "predicate": names[p], "object": o} for s, o, p in graph.relations.tolist()
@@ -45,7 +48,6 @@ def to_dict(graph: SceneGraph, vocabulary: bool = True) -> dict[str, Any]:
     data: dict[str, Any] = {
         "scenegpi": VERSION,
         "image": {key: value for key, value in image.items() if value is not None},
-        "vocabulary": graph.vocabulary.to_dict() if vocabulary else graph.vocabulary.reference,
         "objects": objects,
         "relations": relations,
     }
@@ -57,7 +59,13 @@ def to_dict(graph: SceneGraph, vocabulary: bool = True) -> dict[str, Any]:
     single = [a is not None and a.dtype == np.float32 for a in floats]
     if any(single):
         data["float32"] = [name for name, yes in zip(FLOAT_FIELDS, single, strict=True) if yes]
-    return data
+    return data | more | {"vocabulary": graph.vocabulary.to_dict() if vocabulary else graph.vocabulary.reference}
+
+
+def plain_attributes(attributes: Sequence[tuple[str, float]]) -> list[str] | dict[str, float]:
+    """The names; with their scores where one is not 1."""
+    scored = dict(attributes)
+    return list(scored) if all(score == 1 for score in scored.values()) else scored
 
 
 def factors(graph: SceneGraph) -> NDArray[np.float64]:
@@ -107,6 +115,7 @@ def from_dict(data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
         ],
         "scores": _column(objects, "score", "objects"),
         "label_dist": _column(objects, "distribution", "objects"),
+        "attributes": [row.get("attributes", ()) for row in objects],
         "relation_scores": _predicate_scores(relations),
     }
     if pairs is not None:

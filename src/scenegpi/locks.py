@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scenegpi.errors import DataError
-from scenegpi.files import writing
+from scenegpi.files import LOCK, writing
 
-LOCK = ".lock"
+__all__ = ["LOCK", "folder_lock"]
 
 
 @contextmanager

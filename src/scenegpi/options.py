@@ -71,6 +71,8 @@ def _checked(value: Any, hint: Any, default: Any, path: str, bounds: Mapping[str
         hint = next(each for each in get_args(hint) if each is not NoneType)
         origin = get_origin(hint)
     if is_dataclass(hint) and isinstance(hint, type):
+        if hasattr(hint, "of_kind"):
+            default = _of_kind(hint, value, default, path)
         return override(hint() if default is None else default, value, path)
     if origin is Literal:
         if value not in get_args(hint):
@@ -91,6 +93,20 @@ def _checked(value: Any, hint: Any, default: Any, path: str, bounds: Mapping[str
         if not isfinite(value) or not least <= value <= most:
             raise OptionError(f"{path}: {value!r:.40} is not within {least:g} and {most:g}")
     return value
+
+
+def _of_kind(hint: Any, value: Any, default: Any, path: str) -> Any:
+    """Settings of one of several kinds say which by `kind`: what they change, `default` or that kind's defaults."""
+    if not isinstance(value, Mapping):
+        raise OptionError(f"{path}: expected a table of settings, found {_kind(value)}")
+    known = getattr(default, "kind", None)
+    kind = value.get("kind", known)
+    if kind is None:
+        raise OptionError(f"{path}.kind: missing")
+    try:
+        return default if kind == known else hint.of_kind(kind)
+    except OptionError as error:
+        raise OptionError(f"{path}.{error}") from None
 
 
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}

@@ -15,6 +15,13 @@ from types import MappingProxyType
 from typing import Any
 
 NO_RELATION = "no relation"
+SPOKEN = MappingProxyType({"short": "shorts", "pant": "pants", "jean": "jeans", "men": "people"})
+"""Labels of Visual Genome whose names are not what people call these things."""
+
+
+def spoken(name: str) -> str:
+    """A label as a person reads it: in pictures, in the terminal, on pages. Files keep the data's own name."""
+    return SPOKEN.get(name, name)
 
 
 class Vocabulary:

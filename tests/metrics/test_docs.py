@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scenegpi.metrics import Protocol, recall
 from scenegpi.metrics.explain import explain
-from scenegpi.viz.matching import draw_matching, example
+from scenegpi.paper.figures.matching import draw_matching, example
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

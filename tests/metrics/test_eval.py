@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 from metrics.metrics_brute_force import brute_force
 from metrics.metrics_cases import PREDICATES, npz_arrays, npz_as_dicts
 from scenegpi import SceneGraph, Vocabulary
-from scenegpi.commands.eval import eval_command, evaluate_file
+from scenegpi.commands.eval import eval_command
 from scenegpi.data import DataError, write_jsonl
 from scenegpi.data.evaluation_npz import EvaluationNpz
+from scenegpi.evaluation import evaluate_file
 from scenegpi.metrics import Protocol, scene_graph_recall
 
 app = typer.Typer()

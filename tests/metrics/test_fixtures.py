@@ -10,8 +10,8 @@ import pytest
 
 from metrics.metrics_brute_force import brute_force
 from metrics.metrics_cases import PREDICATES, npz_arrays, npz_as_dicts
-from scenegpi.commands.eval import evaluate_file
 from scenegpi.data.evaluation_npz import EvaluationNpz
+from scenegpi.evaluation import evaluate_file
 from scenegpi.metrics import Protocol, ZeroShot, scene_graph_recall
 
 FIXTURES = Path(__file__).resolve().parents[2].parent / "shared" / "fixtures"

@@ -54,7 +54,7 @@ def small(config: ModelConfig) -> ModelConfig:
     """The same model with narrow layers."""
     baseline = replace(config.baseline, hidden=16, embedding=8, rank=4)
     context = config.context and replace(config.context, hidden=12, phi=10, alpha=9)
-    return replace(config, baseline=baseline, context=context)
+    return replace(config, baseline=baseline, network=context)
 
 
 def small_model(name: str, seed: int = 0, **changes: object) -> SceneModel:
@@ -62,7 +62,7 @@ def small_model(name: str, seed: int = 0, **changes: object) -> SceneModel:
     torch.manual_seed(seed)
     config = small(PRESETS[name])
     if config.context is not None:
-        config = replace(config, context=replace(config.context, **changes))  # type: ignore[arg-type]
+        config = replace(config, network=replace(config.context, **changes))  # type: ignore[arg-type]
     model = build_model(config, VOCABULARY, WORDS)
     prepare_model(model, random_graphs((4, 6, 3, 8), seed=5))
     with torch.no_grad():  # a new model passes on what it reads; with weights everywhere it has something to say
@@ -79,4 +79,4 @@ def predictor(model: SceneModel, task: Task = "predcls") -> Predictor:
 
 def predict_graphs(model: SceneModel, graphs: Iterable[SceneGraph], task: Task = "predcls") -> Iterator[SceneGraph]:
     """What a model says of graphs, with whole distributions."""
-    return predictions(predictor(model, task), graphs)
+    return (found for found, _ in predictions(predictor(model, task), graphs))

@@ -71,17 +71,17 @@ def edit(path, *keys, value):
 @pytest.mark.parametrize(
     ("keys", "value", "message"),
     [
-        (("format",), 2, "format: 2"),
+        (("format",), 3, "format: 3"),
         (("model",), [1], "model: expected a table"),
         (("model", "baseline", "hidden"), "wide", "model.baseline.hidden: expected a whole number"),
         (("model", "baseline", "hidden"), 10**12, "model.baseline.hidden: .* not within"),
         (("model", "baseline", "hidden"), True, "model.baseline.hidden: expected a whole number"),
         (("model", "baseline", "hidden"), 512, "shape .* but config.json makes it"),
-        (("model", "baseline", "smoothing"), 1e400, "smoothing|NaN|Infinity|not"),
-        (("model", "context", "aggregation"), "magic", "none of sum, mean"),
-        (("model", "context", "steps"), -1, "model.context.steps"),
-        (("model", "context", "words"), 7, "missing|shape"),
-        (("model", "context"), None, "not a tensor of this model"),
+        (("model", "baseline", "dropout"), 1e400, "dropout|NaN|Infinity|not"),
+        (("model", "network", "aggregation"), "magic", "none of sum, mean"),
+        (("model", "network", "steps"), -1, "model.network.steps"),
+        (("model", "network", "words"), 7, "missing|shape"),
+        (("model", "network"), None, "not a tensor of this model"),
         (("model", "surprise"), 1, "model.surprise: no such setting"),
     ],
 )
@@ -127,6 +127,28 @@ def test_a_hostile_vocabulary_is_one_line(saved):
         load_model(saved)
     edit(saved / "vocabulary.json", "objects", value=["a", "a"])
     with pytest.raises(DataError, match="is duplicated"):
+        load_model(saved)
+
+
+def old_form(saved, **baseline):
+    """The folder as an earlier version wrote it."""
+    path = saved / "config.json"
+    config = json.loads(path.read_text())
+    model = config["model"]
+    model["context"] = {key: value for key, value in model.pop("network").items() if key != "kind"}
+    model |= {"motifs": None, "imp": None, "baseline": model["baseline"] | baseline}
+    path.write_text(json.dumps(config | {"format": 1}))
+
+
+def test_a_folder_of_an_earlier_version_is_the_same_model(saved):
+    before = load_model(saved).config
+    old_form(saved, smoothing=3.0)
+    assert load_model(saved).config == before
+
+
+def test_a_setting_that_cannot_be_kept_is_named(saved):
+    old_form(saved, smoothing=5.0)
+    with pytest.raises(DataError, match=r"config.json: model.baseline.smoothing: 5.0, now always 3"):
         load_model(saved)
 
 

@@ -13,7 +13,7 @@ from scenegpi.models.prior import CountPrior
 
 
 def make(graphs, kind="freq"):
-    prior = CountPrior(len(VOCABULARY.objects), 1 + len(VOCABULARY.predicates), kind, 3.0)
+    prior = CountPrior(len(VOCABULARY.objects), 1 + len(VOCABULARY.predicates), kind)
     prior.set_counts(torch.from_numpy(FrequencyPrior.fit(graphs).counts))
     return prior
 
@@ -62,7 +62,7 @@ def test_the_back_off_is_a_distribution_that_counts_overrule():
 
 
 def test_no_counts_at_all_are_no_trouble():
-    prior = CountPrior(len(VOCABULARY.objects), 1 + len(VOCABULARY.predicates), "backoff", 3.0)
+    prior = CountPrior(len(VOCABULARY.objects), 1 + len(VOCABULARY.predicates), "backoff")
     batch = SceneBatch.of(random_graphs((4,)))
     out = prior(batch, batch.labels, True)
     assert np.isfinite(out.logits.numpy()).all()

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from models.model_cases import VOCABULARY, small_model
-from models.systems.system_cases import small_system
+from paper.systems.system_cases import SYSTEMS, small_system
 from scenegpi.features.arrays import SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.models import BaselineConfig, ModelConfig, SceneModel, build_model
 from scenegpi.models.calibration import Calibration, Calibrations
-from scenegpi.models.presets import SYSTEMS
 from scenegpi.onnx.export import model_bytes
 from scenegpi.onnx.runtime import OnnxModel
 

@@ -40,9 +40,9 @@ def small_photo_model() -> SceneModel:
 def finding_model() -> SceneModel:
     """The shipped photo network, which finds boxes, and a small layout model."""
     torch.manual_seed(0)
-    shipped = load_model("vg150-photo")
+    shipped = load_model("vg150-photo").labels_only()  # what is exported speaks the labels alone
     config = replace(small(PRESETS["baseline"]), vision=shipped.config.vision)
-    made = build_model(config, shipped.vocabulary)
+    made = build_model(config, shipped.labels)
     made.vision = shipped.vision
     counts = torch.zeros(made.prior.counts.shape, dtype=torch.long)  # each pair of labels has one predicate of its own
     counts.scatter_(2, torch.randint(1, counts.shape[2], (*counts.shape[:2], 1)), 50)

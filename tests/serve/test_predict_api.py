@@ -46,13 +46,13 @@ def test_a_photo_with_boxes_is_read(server, data):
     photo = encoded(data / "images" / "1.jpg")
     image = Image.open(data / "images" / "1.jpg")
     box = [[0, 0, image.width / 2, image.height], [image.width / 2, 0, image.width, image.height]]
-    status, said, _ = predict(server, photo=photo, boxes=box, model="rendered")
+    status, said, _ = predict(server, photo=photo, boxes=box, model="vg150-photo")
     assert status == 200
     assert said["photo_read"]
-    own = Predictor("rendered")(data / "images" / "1.jpg", boxes=box)
+    own = Predictor("vg150-photo")(data / "images" / "1.jpg", boxes=box)
     assert [each["label"] for each in said["graph"]["objects"]] == own.names
-    one = predict(server, photo=photo, boxes=box, labels=["ball", None], model="rendered")[1]
-    assert one["graph"]["objects"][0]["label"] == "ball"
+    one = predict(server, photo=photo, boxes=box, labels=["hat", None], model="vg150-photo")[1]
+    assert one["graph"]["objects"][0]["label"] == "hat"
     assert one["graph"]["objects"][1]["label"] == own.names[1]
 
 
@@ -161,10 +161,9 @@ def boxes_graph():
 
 def test_what_waits_goes_together_and_too_much_is_refused():
     predictions = Predictions(Bounds(queue=8, batch=32))
-    options = PredictOptions()
-    futures = [predictions.submit("vg150-layout", options, boxes_graph()) for _ in range(8)]
+    futures = [predictions.submit("vg150-layout", boxes_graph()) for _ in range(8)]
     with pytest.raises(FullError):
-        predictions.submit("vg150-layout", options, boxes_graph())
+        predictions.submit("vg150-layout", boxes_graph())
     predictions.start()
     graphs = [future.result(60).graph for future in futures]
     assert predictions.batches == 1
@@ -174,14 +173,13 @@ def test_what_waits_goes_together_and_too_much_is_refused():
 
 def test_a_fault_of_one_request_is_not_that_of_others():
     predictions = Predictions(Bounds())
-    options = PredictOptions()
 
     def fault(*_):
         raise RuntimeError("broken")
 
-    bad = predictions.submit("vg150-layout", options, boxes_graph(), fault)
-    missing = predictions.submit("no such model", options, boxes_graph())
-    good = predictions.submit("vg150-layout", options, boxes_graph())
+    bad = predictions.submit("vg150-layout", boxes_graph(), fault)
+    missing = predictions.submit("no such model", boxes_graph())
+    good = predictions.submit("vg150-layout", boxes_graph())
     predictions.start()
     assert good.result(60).graph is not None
     with pytest.raises(RuntimeError):

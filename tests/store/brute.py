@@ -15,7 +15,9 @@ def rows_of(graph, clause: Clause, query: Query, words, bound):
 
     def fits(i, thing):
         word = query.things[thing].word
-        return (word is None or names[i] in words.objects(word)) and bound.get(thing, i) == i
+        described = dict(graph.attributes[i]) if graph.attributes is not None else {}
+        is_so = all(set(words.attribute(each)) & set(described) for each in query.things[thing].attributes)
+        return (word is None or names[i] in words.objects(word)) and bound.get(thing, i) == i and is_so
 
     if clause.object is None:
         return [(i, None, 1.0) for i in range(len(graph)) if fits(i, clause.subject)]
@@ -56,6 +58,9 @@ def brute(graph, query: Query, words) -> dict[tuple, float]:
                 fine &= not rows_of(graph, clause, query, words, shared)
         if fine:
             scores = 1.0 if graph.scores is None else prod(float(graph.scores[n]) for n in numbers)
+            for thing, n in bound.items():
+                for each in query.things[thing].attributes:
+                    scores *= dict(graph.attributes[n])[words.attribute(each)[0]]
             found[numbers] = scores * prod(max(row[2] for row in some) for some in options)
     return found
 

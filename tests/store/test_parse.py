@@ -23,7 +23,7 @@ TRIPLETS = {
     ("man", "in", "hat"): 2,
     ("woman", "watch", "kite"): 1,
 }
-WORDS = StoreWords(LABELS, TRIPLETS)
+WORDS = StoreWords(LABELS, TRIPLETS, {"red": 3, "Dark Brown": 1, "hat": 1, "on": 1})
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,13 @@ WORDS = StoreWords(LABELS, TRIPLETS)
         ("woman watch kite", "woman watch kite"),  # a label and a predicate
         ("watch", "watch"),
         ("* * *", "* * *"),
+        ("red hat", "red hat"),
+        ("a man wearing a big red hat", "man wearing red hat"),
+        ("dark brown horse on beach", "dark brown horse on beach"),
+        ("?a red hat on *", "red hat ?a on *"),
+        ("red on beach", "red on beach"),
+        ("hat man", "hat man"),  # an attribute too, where a label follows
+        ("no red horse", "without red horse"),
     ],
 )
 def test_lines(line, understood):

@@ -23,9 +23,19 @@ def random_graph(rng, number) -> SceneGraph:
     r = int(rng.integers(0, 7)) if n else 0
     corners = np.sort(rng.uniform(0, 100, (n, 2, 2)), axis=1).reshape(n, 4)
     relations = np.column_stack([rng.integers(0, max(n, 1), (r, 2)), rng.integers(0, 4, r)])
+    other = np.random.default_rng([1, number])
+    described = [{w: 0.5 + other.random() / 2 for w in ("red", "Old oak") if other.random() < 0.5} for _ in range(n)]
     scores = {"scores": rng.uniform(size=n), "relation_scores": rng.uniform(size=r)} if number % 3 else {}
     return SceneGraph(
-        corners, rng.integers(0, 5, n), VOCABULARY, relations, image_id=number, width=100, height=100, **scores
+        corners,
+        rng.integers(0, 5, n),
+        VOCABULARY,
+        relations,
+        image_id=number,
+        width=100,
+        height=100,
+        attributes=described if number % 4 else None,
+        **scores,
     )
 
 
@@ -49,8 +59,10 @@ predicates_ = st.sampled_from([None, "ride", "wear", "on", "sitting on"]).map(la
 
 
 @st.composite
-def queries(draw, counts=True):
-    things = tuple(draw(st.lists(words_.map(Thing), min_size=1, max_size=3)))
+def queries(draw, counts=True, attributes=False):
+    described = st.lists(st.sampled_from([Word("red"), Word("old oak")]), max_size=2, unique=True).map(tuple)
+    thing = st.builds(Thing, words_, st.none(), described) if attributes else words_.map(Thing)
+    things = tuple(draw(st.lists(thing, min_size=1, max_size=3)))
     ends = st.integers(0, len(things) - 1)
     clauses = []
     for _ in range(draw(st.integers(1, 3))):
@@ -71,7 +83,7 @@ def expected(graphs, query, words):
 
 
 @settings(max_examples=150)
-@given(queries())
+@given(queries(attributes=True))
 def test_answers_equal_a_loop_over_everything(graphs, store, query):
     wanted = expected(graphs, query, store.words)
     answer = store.search(query, limit=1000)
@@ -137,12 +149,14 @@ def test_a_store_gives_graphs_back(graphs, store):
         found = store.graph(by_key[str(graph.image_id)].image)
         assert found.names == graph.names
         assert np.allclose(found.boxes, graph.boxes, atol=1e-4)
+        rows = [{k: round(v, 6) for k, v in row} for row in graph.attributes or [()] * len(graph)]
+        assert [{k: round(v, 6) for k, v in row} for row in found.attributes or [()] * len(graph)] == rows
         assert sorted(map(tuple, found.relations.tolist())) == sorted(map(tuple, graph.relations.tolist()))
         assert np.allclose(sorted(found.triplet_scores()), sorted(graph.triplet_scores()), atol=1e-6)
 
 
 @settings(max_examples=100)
-@given(queries())
+@given(queries(attributes=True))
 def test_a_query_written_out_reads_back(store, query):
     """What a query says of itself finds the same images."""
     known = all(thing.word is None or thing.word.text != "unicorn" for thing in query.things)

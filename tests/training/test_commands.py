@@ -95,26 +95,26 @@ def test_options_that_make_no_sense(tmp_path):
     for arguments, message in (
         (["--preset", "x"], "options: preset"),
         (["--data", tmp_path / "nowhere"], "no such file"),
-        ([], "data.path"),
+        ([], "--data is required"),
         (["--epochs", 1], "options: epochs: baseline and context need one each, so at least 2"),
         (["--config", tmp_path / "c.toml", "--seed", 2**40], "options: seed"),
-        (["--recipe", "cake"], "cake: no such recipe (there are rendered, vg150-layout"),
-        (["--recipe", "rendered", "--config", tmp_path / "c.toml"], "give one of them"),
+        (["--recipe", "cake"], "cake: no such recipe (there are vg150-eyes, vg150-layout"),
+        (["--recipe", "vrd-layout", "--config", tmp_path / "c.toml"], "give one of them"),
     ):
         found = call(train, "--out", tmp_path / "run", *arguments)
         assert isinstance(found.exception, DataError), found.output
         assert message in str(found.exception)
         assert "\n" not in str(found.exception)
-    for arguments in (["--epochs", 3], ["--recipe", "rendered"], ["--use-photos"], ["--simulate"]):
+    for arguments in (["--epochs", 3], ["--recipe", "vrd-layout"], ["--use-photos"], ["--simulate"]):
         found = call(train, "--resume", "--out", tmp_path / "none", *arguments)
         assert "leave out" in str(found.exception)
-    assert "--out" in str(call(train, "--recipe", "rendered").exception)
+    assert "--out" in str(call(train, "--recipe", "vrd-layout").exception)
 
 
 def test_recipes_are_listed_with_what_they_make():
     shown = call(train, "--recipes").output.splitlines()
     assert [line.split(": ")[0] for line in shown] == [
-        "rendered",
+        "vg150-eyes",
         "vg150-layout",
         "vg150-photo",
         "vrd-layout",

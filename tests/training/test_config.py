@@ -30,7 +30,7 @@ def test_a_configuration_survives_its_plain_form():
     values = {
         "preset": "gpi-no-attention",
         "model": {"vision": {}},
-        "data": {"path": "x", "rendered": {"images": 3}, "fold": 1},
+        "data": {"path": "x", "limit": 9},
         "calibration": {"sgcls": {"labels": 1.5}},
         "optim": {"average": 0.0},
     }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
-from scenegpi.training.finder_loss import RATIO, STRIDES, assigned, finder_loss, giou
-from scenegpi.vision.finder import ANCHORS, LEVELS, Candidates
+from scenegpi.training.finder_loss import RATIO, STRIDES, FinderLoss, assigned, finder_loss, giou
+from scenegpi.vision.finder import ANCHORS, KINDS, LEVELS, Candidates
 
 SIDE = 64
 
@@ -54,47 +55,81 @@ def test_giou_of_known_boxes():
     torch.testing.assert_close(giou(a, b), torch.tensor([1.0, 0.5, -0.6]))
 
 
-def loss_of(logits: torch.Tensor, boxes: torch.Tensor, truth: torch.Tensor, complete: bool) -> float:
-    image = torch.zeros(len(truth), dtype=torch.long)
-    found = finder_loss(Candidates(boxes[None], logits[None]), truth, image, SIDE, complete)
-    return float(found.overlap + found.objectness)
+def judged(
+    logits: torch.Tensor, boxes: torch.Tensor, truth: torch.Tensor, kind: int, listed=(True, True)
+) -> FinderLoss:
+    count = len(truth)
+    kinds, image = torch.full((count,), kind), torch.zeros(count, dtype=torch.long)
+    return finder_loss(Candidates(boxes[None], logits[None]), truth, kinds, image, torch.tensor([listed]), SIDE)
 
 
-def test_what_is_right_costs_nothing_and_a_missed_box_does():
+def loss_of(logits: torch.Tensor, boxes: torch.Tensor, truth: torch.Tensor, kind: int) -> float:
+    return float(sum(judged(logits, boxes, truth, kind)))
+
+
+@pytest.mark.parametrize("kind", range(KINDS))
+def test_what_is_right_costs_nothing_and_a_missed_box_does(kind):
     truth = torch.tensor([[0.2, 0.2, 0.2, 0.2], [0.8, 0.7, 0.1, 0.3]])  # no candidate answers for both
     rows, which = assigned(truth, SIDE)
     boxes = torch.full((candidates(), 4), 0.5)
     boxes[rows] = truth[which]
-    sure = torch.full((candidates(),), -12.0)
-    sure[rows] = 12.0
-    assert loss_of(sure, boxes, truth, True) < 0.05
-    assert loss_of(-sure.abs(), boxes, truth, True) > 1
+    sure = torch.full((candidates(), KINDS), -12.0)
+    sure[rows, kind] = 12.0
+    assert loss_of(sure, boxes, truth, kind) < 0.05
+    assert loss_of(-sure.abs(), boxes, truth, kind) > 1
+    assert loss_of(sure, boxes, truth, 1 - kind) > 1  # of the other kind it is another thing
     moved = boxes.clone()
     moved[rows, 0] += 0.3
-    assert loss_of(sure, moved, truth, True) > 0.5
+    assert loss_of(sure, moved, truth, kind) > 0.5
 
 
-def test_where_boxes_are_missing_a_sure_candidate_is_left_in_peace():
+def test_where_boxes_are_missing_a_confident_candidate_is_hardly_penalized():
     truth = some_boxes(3)
     boxes = torch.full((candidates(), 4), 0.5)
-    logits = torch.full((candidates(),), -12.0)
-    free = next(k for k in range(len(logits)) if k not in set(assigned(truth, SIDE)[0].tolist()))
+    free = next(k for k in range(candidates()) if k not in set(assigned(truth, SIDE)[0].tolist()))
     pushes = {}
-    for complete in (True, False):
+    for kind in range(KINDS):
         for value in (0.0, 8.0):
-            leaf = logits.clone()
-            leaf[free] = value
+            leaf = torch.full((candidates(), KINDS), -12.0)
+            leaf[free, kind] = value
             leaf.requires_grad_(True)
-            image = torch.zeros(len(truth), dtype=torch.long)
-            loss = finder_loss(Candidates(boxes[None], leaf[None]), truth, image, SIDE, complete)
-            loss.objectness.backward()
-            pushes[complete, value] = float(leaf.grad[free])
+            judged(leaf, boxes, truth, kind).objectness.backward()
+            pushes[kind, value] = float(leaf.grad[free, kind])
     assert all(push > 0 for push in pushes.values())
-    assert pushes[True, 8.0] > pushes[True, 0.0]
-    assert pushes[False, 8.0] < 0.2 * pushes[False, 0.0]
+    assert pushes[0, 8.0] > pushes[0, 0.0]
+    assert pushes[1, 8.0] < 0.2 * pushes[1, 0.0]
+
+
+def test_a_kind_that_nobody_listed_says_nothing():
+    boxes = torch.full((candidates(), 4), 0.5)
+    leaf = torch.zeros(candidates(), KINDS, requires_grad=True)
+    judged(leaf, boxes, some_boxes(3), 1, (False, True)).objectness.backward()
+    assert not bool(leaf.grad[:, 0].any())
+    assert bool(leaf.grad[:, 1].any())
+
+
+def test_the_loss_of_a_batch_is_the_mean_over_its_photos():
+    rng = torch.Generator().manual_seed(2)
+    logits = torch.randn(2, candidates(), KINDS, generator=rng)
+    boxes, truth = torch.rand(2, candidates(), 4, generator=rng), [some_boxes(4, 1), some_boxes(7, 2)]
+    image = torch.tensor([0] * 4 + [1] * 7)
+    kinds, listed = image % KINDS, torch.tensor([[True, False], [True, True]])
+    whole = finder_loss(Candidates(boxes, logits), torch.cat(truth), kinds, image, listed, SIDE)
+    alone = [
+        finder_loss(
+            Candidates(boxes[k : k + 1], logits[k : k + 1]),
+            truth[k],
+            kinds[image == k],
+            image[image == k] * 0,
+            listed[k : k + 1],
+            SIDE,
+        )
+        for k in range(2)
+    ]
+    for at in range(2):
+        torch.testing.assert_close(whole[at], (alone[0][at] + alone[1][at]) / 2)
 
 
 def test_no_box_at_all_is_a_loss_too():
     boxes = torch.full((candidates(), 4), 0.5)
-    value = loss_of(torch.zeros(candidates()), boxes, torch.zeros(0, 4), True)
-    assert value > 0
+    assert loss_of(torch.zeros(candidates(), KINDS), boxes, torch.zeros(0, 4), 0) > 0

@@ -45,7 +45,7 @@ def test_a_run_meets_a_full_disk(tmp_path, monkeypatch, write):
 
     monkeypatch.setattr(os, "fsync", full)
     config = small_config(data, "baseline", baseline={"epochs": 2})
-    with pytest.raises(DataError, match=rf"^{run}.*: cannot be written \(No space left on device\); nothing"):
+    with pytest.raises(DataError, match=rf"^{run}.*: cannot be written \(No space left on device\)"):
         train(config, run)
     monkeypatch.undo()
     assert not list(run.rglob(".*"))

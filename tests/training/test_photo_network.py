@@ -18,6 +18,7 @@ from scenegpi.training import photo_fit, photo_stage, resume, train
 from scenegpi.training.config import TrainConfig, train_config
 from scenegpi.training.data_split import open_images
 from scenegpi.training.photo_batches import TrainingPhotos, jittered
+from scenegpi.training.photo_sets import own_photos
 from scenegpi.vision.efficientnet import packaged_network
 from scenegpi.vision.fit import folds_of
 from training.coloured import write_scenes
@@ -48,16 +49,18 @@ def settings(data, **photo):
                     "surroundings": 0.5,
                 },
                 "head": {"hidden": 16},
+                "second_look": True,
                 "finder": {"floor": 0.01},
             },
             "baseline": {"hidden": 16, "embedding": 8, "rank": 4},
-            "context": {"hidden": 12, "phi": 10, "alpha": 9},
+            "network": {"hidden": 12, "phi": 10, "alpha": 9},
         },
         "photo": {
             "epochs": 1,
             "whole_epochs": 1,
             "batch": 4,
-            "pretrain": {"path": str(data / "data.jsonl"), "photos": str(data / "images"), "limit": 8},
+            "sizes": [64],
+            "other": {"path": str(data / "data.jsonl"), "photos": str(data / "images"), "limit": 4},
             **photo,
         },
         "baseline": {"epochs": 1},
@@ -112,24 +115,39 @@ def test_held_out_distributions_come_from_the_other_half(run):
 
     rows = load_file(run / "vision" / "held_out.safetensors")["label_dist"]
     assert bool(torch.isfinite(rows).all())
-    whole = {name for name in ("pretrain", "half0", "half1", "whole") if (run / "vision" / name).is_dir()}
-    assert whole == {"pretrain", "half0", "half1", "whole"}
+    assert all((run / "vision" / name).is_dir() for name in ("half0", "half1", "whole"))
     assert not list((run / "vision").rglob("last.ckpt"))
 
 
-def test_the_last_passes_may_read_larger_photos(data, tmp_path, monkeypatch):
-    sizes = {}
+def test_every_step_trains_where_it_is_told_to(data, tmp_path, monkeypatch):
+    devices = {}
 
-    def no_training(vision, photos, options, epochs, folder, **_):
-        sizes[folder.name] = options.size
+    def no_training(vision, photos, sets, options, epochs, folder, *, device, **_):
+        devices[folder.name] = device
 
     monkeypatch.setattr(photo_stage, "fit_network", no_training)
+    monkeypatch.setattr(photo_stage, "held_out_logits", lambda *_, **__: {})
     monkeypatch.setattr(photo_stage, "_calibrated", lambda *_: None)
-    config = settings(data, size=64, whole_size=96, pretrain={})
+    config = settings(data)
     images = open_images(config.data, photos=True)
     some = images.train_photos[:4], images.train[:4]
-    photo_stage.fit_photo_network(config.model.vision, images.vocabulary, *some, config.photo, tmp_path)
-    assert sizes == {"half0": 64, "half1": 64, "whole": 96}
+    photo_stage.fit_photo_network(config.model.vision, images.vocabulary, *some, config.photo, tmp_path, device="cuda")
+    assert devices == {"half0": "cuda", "half1": "cuda", "whole": "cuda"}
+
+
+def test_new_eyes_for_a_model_leave_its_graph_alone(run, data, tmp_path):
+    config = replace(settings(data, only=True, everyday_only=True, frozen=7), start=str(run / "model"))
+    made = load_model(train(config, tmp_path / "eyes"))
+    before = load_model(run / "model")
+    for name, value in before.network.state_dict().items():
+        torch.testing.assert_close(made.network.state_dict()[name], value, msg=name)
+    eyes, new = before.vision.backbone.look.move.weight, made.vision.backbone.look.move.weight
+    assert not torch.equal(eyes, new)
+    assert made.vision.config.finder.slopes != before.vision.config.finder.slopes
+    photo, graph = data / "images" / "3.png", open_dataset(data / "data.jsonl")[3]
+    said = [each.vision.label_dist(photo, graph) for each in (before, made)]
+    np.testing.assert_allclose(*said, atol=1e-5)  # boxes are named as before
+    assert Predictor(made)(photo).width == 128
 
 
 def test_what_a_half_said_of_the_others_is_kept(run, monkeypatch):
@@ -174,26 +192,26 @@ def test_a_killed_run_ends_where_an_undisturbed_one_does(run, data, tmp_path, mo
 def test_photos_of_an_epoch_depend_on_seed_epoch_and_number_alone(data):
     dataset = open_dataset(data / "data.jsonl", images=data / "images")
     paths = [dataset.image_path(i) for i in range(6)]
-    photos = TrainingPhotos(paths, [dataset[i] for i in range(6)], 64, seed=1)
-    again = TrainingPhotos(paths, [dataset[i] for i in range(6)], 64, seed=1)
+    photos = TrainingPhotos(own_photos(paths, [dataset[i] for i in range(6)]), (64,), seed=1)
+    again = TrainingPhotos(own_photos(paths, [dataset[i] for i in range(6)]), (64,), seed=1)
     keys = [(0, i) for i in range(6)]
     for a, b in zip(photos[keys], again[keys], strict=True):
         assert torch.equal(a, b)
-    assert not torch.equal(photos.photo(0, 0)[0], photos.photo(1, 0)[0])
+    assert not np.array_equal(photos.photo(64, 0, 0)[0], photos.photo(64, 1, 0)[0])
 
 
 def test_boxes_follow_the_photo(data):
     """What is inside a box keeps its colour, however the photo is mirrored and zoomed."""
     dataset = open_dataset(data / "data.jsonl", images=data / "images")
     paths = [dataset.image_path(i) for i in range(8)]
-    photos = TrainingPhotos(paths, [dataset[i] for i in range(8)], 128, seed=0)
+    photos = TrainingPhotos(own_photos(paths, [dataset[i] for i in range(8)]), (128,), seed=0)
     seen = right = 0
     for epoch in range(3):
         for i in range(8):
-            pixels, boxes, labels = photos.photo(epoch, i)
-            for (x1, y1, x2, y2), label in zip((boxes * 128).tolist(), labels.tolist(), strict=True):
+            pixels, boxes, kept = photos.photo(128, epoch, i)
+            for (x1, y1, x2, y2), label in zip((boxes * 128).tolist(), photos.photos[i].rows[kept], strict=True):
                 x, y = (x1 + x2) / 2, (y1 + y2) / 2
-                patch = pixels[:, int(y) - 1 : int(y) + 2, int(x) - 1 : int(x) + 2].float().mean((1, 2))
+                patch = pixels[int(y) - 1 : int(y) + 2, int(x) - 1 : int(x) + 2].mean((0, 1))
                 seen += 1
                 right += int(patch.argmax()) == label
     assert seen > 30
@@ -211,15 +229,14 @@ def test_a_photo_that_cannot_be_read_is_left_out(data, tmp_path, caplog):
     bad = tmp_path / "bad.png"
     bad.write_bytes(b"no photo")
     dataset = open_dataset(data / "data.jsonl", images=data / "images")
-    photos = TrainingPhotos([bad], [dataset[0]], 64, seed=0)
-    pixels, boxes, labels = photos.photo(0, 0)
-    assert pixels.shape == (3, 64, 64)
-    assert len(boxes) == len(labels) == 0
+    photos = TrainingPhotos(own_photos([bad], [dataset[0]]), (64,), seed=0)
+    pixels, boxes, kept = photos.photo(64, 0, 0)
+    assert pixels.shape == (64, 64, 3)
+    assert len(boxes) == len(kept) == 0
     assert "left out" in caplog.text
 
 
-def test_without_pretraining_it_starts_from_imagenet(data, tmp_path):
+def test_without_another_annotation_it_learns_from_its_own(data, tmp_path):
     config = settings(data)
-    config = replace(config, photo=replace(config.photo, pretrain=replace(config.photo.pretrain, path="")))
-    train(config, tmp_path / "run")
-    assert not (tmp_path / "run" / "vision" / "pretrain").exists()
+    config = replace(config, photo=replace(config.photo, other=replace(config.photo.other, path="")))
+    assert load_model(train(config, tmp_path / "run")).vision is not None

@@ -15,7 +15,6 @@ from scenegpi.prediction import Predictor
 from scenegpi.training import resume, train, vision_stage
 from scenegpi.training import run as running
 from scenegpi.training.config import train_config
-from scenegpi.training.data_split import deal, left_out, open_images
 from training.coloured import write_scenes
 
 
@@ -35,7 +34,7 @@ def settings(data, **changes):
                 "head": {"hidden": 16},
             },
             "baseline": {"hidden": 16, "embedding": 8, "rank": 4},
-            "context": {"hidden": 12, "phi": 10, "alpha": 9},
+            "network": {"hidden": 12, "phi": 10, "alpha": 9},
         },
         "fit": {"epochs": 10, "folds": 2, "rate": 0.01, "batch": 16},
         "baseline": {"epochs": 1},
@@ -101,16 +100,3 @@ def test_no_photos_at_all(data, tmp_path):
     empty = replace(config, data=replace(config.data, photos=str(tmp_path)))
     with pytest.raises(DataError, match="photos of 0 training images"):
         train(empty, tmp_path / "run")
-
-
-def test_folds_leave_out_every_photo_once(data):
-    config = settings(data).data
-    names = []
-    for fold in range(3):
-        part = replace(config, validation=0, fold=fold, folds=3)
-        images = open_images(part, photos=True)
-        out = [graph.file for graph in left_out(part)]
-        assert sorted([*out, *(graph.file for graph in images.train)]) == sorted(f"{k}.png" for k in range(36))
-        names += out
-    assert sorted(names) == sorted(f"{k}.png" for k in range(30))  # images without a photo always train
-    assert sorted(np.bincount(deal(802, 5)).tolist()) == [160, 160, 160, 161, 161]

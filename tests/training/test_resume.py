@@ -42,7 +42,7 @@ def run_until(run, settings, moment, times):
         if len(calls) <= times:
             return plain(*words, **named)
         if name == "save_model":
-            (run / ".model.abc.part").mkdir()
+            (run / ".model.abc.scenegpi.part").mkdir()
         os.kill(os.getpid(), signal.SIGKILL)
     setattr(place, name, die)
     train(override(TrainConfig(), settings, ""), run)
@@ -146,7 +146,7 @@ def test_a_second_process_is_refused(tmp_path, monkeypatch):
 def test_a_run_that_was_killed_before_it_had_settings_is_started_again(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
-    (run / ".config.json.abc.part").write_text("{")
+    (run / ".config.json.abc.scenegpi.part").write_text("{")
     (run / LOCK).write_text("1\n")
     train(small_config(data_file(tmp_path), "baseline"), run)
     assert not list(run.rglob(".*"))

@@ -1,4 +1,4 @@
-"""Training end to end: it learns, by stages, stops in time, and refuses what makes no sense."""
+"""Training end to end: it learns, by stages, stops in time, and refuses invalid settings."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from scenegpi.models import PRESETS, load_model
 from scenegpi.models.fingerprint import Fingerprint
 from scenegpi.training import train
 from scenegpi.training.module import SceneModule, scored
+from scenegpi.words.label_map import shipped_words
 from training.training_cases import data_file, small_config
 
 
@@ -45,15 +46,23 @@ def test_every_preset_trains_on_the_shipped_scenes(name, tmp_path):
     assert ("context" in record) == (name != "baseline")
 
 
-def test_the_linguistic_preset_wants_words(tmp_path):
+def test_presets_that_read_words_take_those_of_the_package(tmp_path):
     config = small_config(data_file(tmp_path), "gpi-linguistic")
-    with pytest.raises(OptionError, match=r"data\.words"):
-        train(config, tmp_path / "a")
+    found = load_model(train(config, tmp_path / "a"))
+    assert found.config.words == shipped_words().dim
+    assert any(name.endswith("x_table") and value.any() for name, value in found.state_dict().items())
     WORDS.save(tmp_path / "words.safetensors")
     config = small_config(
         tmp_path / "data.jsonl", "gpi-linguistic", data={"words": str(tmp_path / "words.safetensors")}
     )
     assert load_model(train(config, tmp_path / "b")).config.context.words == WORDS.dim
+
+
+def test_words_that_cannot_be_read_stop_a_run_before_its_first_stage(tmp_path):
+    config = small_config(data_file(tmp_path), "gpi-linguistic", data={"words": str(tmp_path / "none.txt")})
+    with pytest.raises(DataError, match=r"none\.txt"):
+        train(config, tmp_path / "run")
+    assert not (tmp_path / "run" / "baseline").exists()
 
 
 def test_it_learns_what_can_be_learned(tmp_path):

@@ -9,11 +9,10 @@ import torch
 from typer.testing import CliRunner
 
 from models.model_cases import WORDS, predict_graphs, random_graphs
-from models.systems.system_cases import NARROW
+from paper.systems.system_cases import NARROW, SYSTEMS
 from scenegpi.cli import app
 from scenegpi.models import load_model
 from scenegpi.models.calibration import Calibrations
-from scenegpi.models.presets import SYSTEMS
 from scenegpi.training import train
 from scenegpi.training.config import merged, train_config
 from training.training_cases import data_file
@@ -28,7 +27,7 @@ def settings(folder, preset, **more):
     name = SYSTEMS[preset].system
     values = {
         "preset": preset,
-        "model": {"baseline": {"hidden": 8, "embedding": 6, "rank": 4}, name: NARROW[name]},
+        "model": {"baseline": {"hidden": 8, "embedding": 6, "rank": 4}, "network": NARROW[name]},
         "data": {"path": str(data_file(folder)), "validation": 4},
         "optim": {"batch": 5, "warmup": 1},
         "epochs": 2,
@@ -50,7 +49,7 @@ def test_a_system_that_reads_words(tmp_path):
     WORDS.save(tmp_path / "words.safetensors")
     words = {"data": {"words": str(tmp_path / "words.safetensors")}}
     model = load_model(train(train_config(settings(tmp_path, "lu", **words)), tmp_path / "run"))
-    assert model.config.lu.words == WORDS.dim
+    assert model.config.words == WORDS.dim
     assert model.network.label_words.abs().sum() > 0
     assert model.calibration == Calibrations()
 
@@ -67,7 +66,7 @@ def test_a_context_is_swapped_on_a_frozen_baseline(tmp_path):
 def test_by_the_command_line(tmp_path):
     path = data_file(tmp_path)
     (tmp_path / "small.toml").write_text(
-        'preset = "motifs"\n[model.baseline]\nembedding = 6\n[model.motifs]\nhidden = 8\npool = 12\n[optim]\nbatch = 8\n'
+        'preset = "motifs"\n[model.baseline]\nembedding = 6\n[model.network]\nhidden = 8\npool = 12\n[optim]\nbatch = 8\n'
     )
     run = tmp_path / "run"
     options = ["--data", str(path), "--validation", "4", "--epochs", "1", "--out", str(run)]

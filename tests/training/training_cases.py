@@ -15,7 +15,7 @@ from scenegpi.training.config import TrainConfig, merged, train_config
 
 SMALL = {
     "baseline": {"hidden": 16, "embedding": 8, "rank": 4},
-    "context": {"hidden": 12, "phi": 10, "alpha": 9},
+    "network": {"hidden": 12, "phi": 10, "alpha": 9},
 }
 TESTS = Path(__file__).resolve().parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]), "OMP_NUM_THREADS": "1"}

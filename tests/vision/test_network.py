@@ -11,9 +11,8 @@ import torch
 from scenegpi.boxes import box_iou
 from scenegpi.errors import OptionError
 from scenegpi.vision.config import PHOTO, SMALL, FinderConfig, HeadConfig
-from scenegpi.vision.detect import Detections
-from scenegpi.vision.find import Finder, single, worth_reporting
-from scenegpi.vision.finder import ANCHORS, LEVELS, corners
+from scenegpi.vision.find import Finder, mirrored, single
+from scenegpi.vision.finder import ANCHORS, KINDS, LEVELS, corners
 from scenegpi.vision.model import VisionModel
 from vision.vision_cases import VOCABULARY, colour_scene
 
@@ -24,8 +23,13 @@ TINY = replace(PHOTO, features=replace(PHOTO.features, photo_size=64), head=Head
 def vision():
     torch.manual_seed(0)
     model = VisionModel(TINY, VOCABULARY).eval()
-    for layer in model.backbone.finder.out.values():  # not all alike before training
-        torch.nn.init.normal_(layer.weight, std=0.5)
+    look = model.backbone.look
+    for layer, spread in (
+        (look.move, 0.3),
+        (look.fit, 3.0),
+        *((each, 0.5) for each in model.backbone.finder.out.values()),
+    ):
+        torch.nn.init.normal_(layer.weight, std=spread)  # not all alike before training
     return model
 
 
@@ -35,7 +39,7 @@ def test_maps_and_candidates_count_cells(vision):
     found = vision.backbone.finder(maps)
     cells = sum(len(ANCHORS[name]) * each.values[0, 0].numel() for name, each in zip(LEVELS, maps, strict=True))
     assert found.boxes.shape == (2, cells, 4)
-    assert found.logits.shape == (2, cells)
+    assert found.logits.shape == (2, cells, KINDS)
 
 
 def test_a_batch_is_a_loop_over_photos(vision):
@@ -116,36 +120,11 @@ def test_a_high_floor_leaves_nothing(vision):
     assert found.label_dist.shape == (0, 4)
 
 
-def test_the_best_few_are_reported_below_the_floors(vision):
-    photo, _ = colour_scene(3)
-    everything = Finder(vision, FinderConfig(floor=0.0)).detect(photo)
-    assert len(everything) > 3
-    few = Finder(vision, FinderConfig(floor=1.0, named_floor=1.0, fewest=3, last_floor=0.0)).detect(photo)
-    np.testing.assert_allclose(few.boxes, everything.boxes[:3])
-    none = Finder(vision, FinderConfig(floor=1.0, named_floor=1.0, fewest=3, last_floor=1.0)).detect(photo)
-    assert len(none) == 0
-    enough = FinderConfig(floor=0.5, named_floor=0.2, fewest=2, last_floor=0.1)
-    sure, score = torch.tensor([0.9, 0.4, 0.8, 0.7]), torch.tensor([0.6, 0.35, 0.3, 0.1])
-    assert worth_reporting(sure, score, enough).tolist() == [True, False, True, False]
-    assert worth_reporting(sure, score, replace(enough, fewest=3)).tolist() == [True, True, True, False]
-
-
-def test_boxes_of_another_detector_are_named_by_the_label_head(vision):
-    photo, graph = colour_scene(4)
-    inside = np.clip(graph.boxes, 0, [160, 120, 160, 120])
-
-    class Other:
-        names = ("thing",)
-
-        def detect(self, photo):
-            return Detections(inside, np.zeros(6, dtype=int), np.linspace(0.9, 0.8, 6), self.names, (160, 120))
-
-    config = FinderConfig(floor=0.75, overlap=1.0, same_label=1.0)
-    alone, both = Finder(vision, config).detect(photo), Finder(vision, config, Other()).detect(photo)
-    assert len(alone) == 0  # before training it is sure of nothing
-    assert {tuple(box) for box in both.boxes.round(6).tolist()} == {tuple(box) for box in inside.round(6).tolist()}
-    named = vision.label_dist(photo, graph.replace(boxes=both.boxes))
-    np.testing.assert_allclose(both.label_dist, named, atol=1e-4)
+def test_the_chance_of_either_kind_is_that_of_one_of_two(vision):
+    finder = Finder(vision, FinderConfig(slopes=(2.0, 0.5), offsets=(0.1, -1.0)))
+    logits = torch.randn(9, KINDS, generator=torch.Generator().manual_seed(1))
+    first, second = torch.sigmoid(2 * logits[:, 0] + 0.1), torch.sigmoid(0.5 * logits[:, 1] - 1)
+    torch.testing.assert_close(finder.chance(logits), first + second - first * second)
 
 
 def test_only_a_photo_network_finds():
@@ -153,6 +132,11 @@ def test_only_a_photo_network_finds():
         Finder(VisionModel(SMALL, VOCABULARY))
     with pytest.raises(ValueError, match="only the photo network"):
         replace(SMALL, finder=FinderConfig())
+
+
+def test_mirrored_twice_is_the_same():
+    boxes = torch.rand(5, 4)
+    torch.testing.assert_close(mirrored(mirrored(boxes)), boxes)
 
 
 def test_corners():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageOps
 
 from scenegpi import SceneGraph
 from scenegpi.data import photo_files
@@ -78,6 +79,37 @@ def test_the_camera_may_have_been_held_any_way(tmp_path, turn, kind):
     stored.save(path, exif=exif, **({"lossless": True} if kind == "webp" else {"quality": 95} if kind == "jpg" else {}))
     assert photo_size(path) == (24, 16)
     assert np.abs(open_photo(path).astype(int) - ramp()).mean() < (3 if kind == "jpg" else 0.1)
+
+
+@pytest.mark.parametrize("kind", ["avif", "heic"])
+@pytest.mark.parametrize("turn", [1, 3, 6, 8])
+def test_photos_of_phones(tmp_path, kind, turn):
+    if kind == "heic":
+        pytest.importorskip("pillow_heif").register_heif_opener()
+    image, exif = Image.fromarray(ramp(96, 64)), Image.Exif()
+    exif[0x0112] = turn
+    image.save(tmp_path / f"a.{kind}", exif=exif.tobytes())
+    want = np.asarray(ImageOps.exif_transpose(Image.open(tmp_path / f"a.{kind}")).convert("RGB"))
+    found = open_photo(tmp_path / f"a.{kind}")
+    assert found.shape == ((64, 96, 3) if turn in (1, 3) else (96, 64, 3))
+    assert photo_size(tmp_path / f"a.{kind}") == found.shape[1::-1]
+    np.testing.assert_array_equal(found, want)
+    assert {"1": (0, 0), "3": (-1, -1), "6": (0, -1), "8": (-1, 0)}[str(turn)] == _darkest(found)
+
+
+def _darkest(photo):
+    """The corner that was top left."""
+    return min(((y, x) for y in (0, -1) for x in (0, -1)), key=lambda at: photo[at].astype(int).sum())
+
+
+def test_a_heic_photo_without_its_package_is_told_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "a.heic").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(64))
+    with pytest.raises(DataError, match="cannot be read as an image"):
+        open_photo(tmp_path / "a.heic")
+    monkeypatch.setitem(sys.modules, "pillow_heif.as_plugin", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(DataError, match=r"a.heic: needs the package pillow_heif: pip install 'scenegpi\[heic\]'"):
+        open_photo(tmp_path / "a.heic")
 
 
 def test_boxes_follow_the_size_of_the_photo():

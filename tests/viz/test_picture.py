@@ -18,6 +18,7 @@ from scenegpi.viz.palette import COLOURS, deal_colours, luminance, text_on
 from scenegpi.viz.tags import leaders, place_tags
 from scenegpi.viz.terminal import canvas, render
 from scenegpi.viz.text import numbered
+from scenegpi.vocabulary import spoken
 from strategies import VOCABULARY, graphs
 
 
@@ -140,7 +141,36 @@ def test_the_picture_names_every_object_twice_and_every_relation(tmp_path):
     tree = ElementTree.parse(graph.draw(tmp_path / "x.svg"))
     texts = Counter(element.text for element in tree.iter("{http://www.w3.org/2000/svg}text"))
     texts -= Counter({"sample-1.jpg": 1, "13 boxes, 13 relations": 1})
-    assert texts == Counter(graph.names * 2) + Counter(t.predicate for t in graph)
+    assert texts == Counter([*map(spoken, graph.names)] * 2) + Counter(t.predicate for t in graph.triplets())
+
+
+def test_scores_stand_beside_relations_and_guesses_look_like_guesses(tmp_path):
+    boxes = [[0, 0, 90, 90], [10, 10, 50, 80], [60, 20, 95, 95], [2, 60, 30, 90]]
+    relations, scores = [(0, 1, 0), (0, 2, 0)], [0.5, 0.004]
+    graph = SceneGraph(boxes, [0, 1, 0, 1], VOCABULARY, relations, relation_scores=scores, width=100, height=100)
+    text = graph.draw(tmp_path / "x.svg").read_text()
+    predicate = VOCABULARY.predicates[0]
+    assert f">{predicate} 0.50<" in text
+    assert f">{predicate} &lt;0.01<" in text
+
+    def dashed(graph):
+        return graph.draw(tmp_path / "y.svg").read_text().count("stroke-dasharray")
+
+    sure = graph.replace(relation_scores=[0.5, 0.4])
+    assert dashed(graph) - dashed(sure) == 1  # the guess; the object without a relation is dashed in both
+    assert dashed(sure) == 1
+
+
+def test_few_nodes_take_little_room(tmp_path):
+    from PIL import Image
+
+    few = SceneGraph([[0, 0, 90, 90], [10, 10, 50, 80]], [0, 1], VOCABULARY, [(0, 1, 0)], width=100, height=100)
+    many = SceneGraph(
+        np.tile([0.0, 0, 90, 90], (9, 1)), [0] * 9, VOCABULARY, [(0, k, 0) for k in range(1, 9)], width=100, height=100
+    )
+    narrow, wide = (Image.open(each.draw(tmp_path / "x.png")).width for each in (few, many))
+    assert narrow < 0.75 * wide
+    assert (narrow - 5.5 * 130) / narrow < 0.45  # the photo has more than half
 
 
 def test_boxes_are_drawn_where_they_are(tmp_path):

@@ -15,8 +15,10 @@ from typer.testing import CliRunner
 
 from conftest import ROOT
 from models.model_cases import predict_graphs, small_model
+from scenegpi import SceneGraph, Vocabulary
 from scenegpi.cli import app
 from scenegpi.data import DataError, open_dataset, sample_path, write_jsonl
+from scenegpi.graph_json import to_dict
 from scenegpi.metrics.protocol import Protocol
 from scenegpi.models.checkpoint import save_model
 from scenegpi.viz.report.charts import curves, dot_plot, known_series, nice_range
@@ -204,6 +206,62 @@ def test_a_run_that_is_not_one(tmp_path):
     (run / "log.csv").write_text("epoch,loss,</script>\n1,nan,3\n2,abc\n3,1.5,inf,9,9\n")
     assert read_source(run).log == [{"epoch": 1, "</script>": 3}, {"epoch": 2}, {"epoch": 3, "loss": 1.5}]
     assert "&lt;/script&gt;" in render(read_source(run), None)
+
+
+def test_names_at_the_ends_of_curves_are_whole_and_apart():
+    perfect = [{"epoch": float(e), "R@20": 100.0, "R@50": 100.0, "R@100": 100.0} for e in (1, 2)]
+    chart, _ = curves("c", "recall", [1.0, 2.0], known_series(perfect, ("R@20", "R@50", "R@100")), None)
+    heights = sorted(float(y) for y in re.findall(r'class="end [^>]*y="([^"]+)"', chart))
+    assert len(heights) == 3
+    assert heights[0] >= 12  # a line of text is about 12 high
+    assert np.diff(heights).min() >= 14
+
+
+def test_where_all_images_are_equal_none_is_the_worst():
+    assert set(choose(np.array([[1.0, 3], [1.0, 5]]), 12).values()) == {"typical"}
+
+
+def test_predictions_are_a_gallery_of_photos(tmp_path):
+    from PIL import Image
+
+    vocabulary = Vocabulary(["men", "hat"], ["wearing"])
+    Image.new("RGB", (60, 40), (9, 200, 60)).save(tmp_path / "a.png")
+    graph = SceneGraph(
+        [[0, 0, 30, 30], [5, 0, 20, 9]],
+        [0, 1],
+        vocabulary,
+        [(0, 1, 0)],
+        file="a.png",
+        width=60,
+        height=40,
+        relation_scores=[0.25],
+    )
+    none = SceneGraph([], [], vocabulary, file="b.png", width=60, height=40)
+    run = tmp_path / "run"
+    run.mkdir()
+    lines = [to_dict(graph, photo=str(tmp_path / "a.png")), to_dict(none, photo="/nowhere/b.png")]
+    (run / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pages = []
+    for path in (run, run / "predictions.jsonl"):
+        done = run_command(path, "--out", tmp_path / "r.html")
+        assert done.exit_code == 0, done.output
+        assert "r.html: 2 images" in done.output
+        assert "1 photo not found; give their folder with --photos" in done.output
+        pages.append((tmp_path / "r.html").read_text())
+    assert pages[0] == pages[1]
+    page = pages[0]
+    assert "data:image/" in page
+    assert page.index("people") < page.index("wearing")
+    assert "0.25" in page
+    assert "No relation is sure enough." in page
+    for word in ("ground truth", "worst", "missed by", 'id="figures"'):
+        assert word not in page.split("<main")[-1].split("</main>")[0].lower()
+    assert "1 image of 2" in run_command(run, "--out", tmp_path / "r.html", "--limit", 1).output
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    with pytest.raises(DataError, match="neither a run of `predict` or `train` nor a model"):
+        read_source(tmp_path)
 
 
 def run_command(*words):

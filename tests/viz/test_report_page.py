@@ -1,4 +1,4 @@
-"""The report in a real browser as a whole: it asks nobody, no name breaks out, themes, paper, narrow screens, no scripts."""
+"""The report in a real browser as a whole: it makes no network requests, no name breaks out, themes, paper, narrow screens, no scripts."""
 
 from __future__ import annotations
 

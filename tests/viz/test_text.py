@@ -25,6 +25,11 @@ def test_only_names_that_occur_more_than_once_are_numbered_from_one(names):
         assert mine == ([short] if count[name] == 1 else [f"{short} {k + 1}" for k in range(count[name])])
 
 
+def test_labels_are_shown_as_people_say_them():
+    assert numbered(["short", "pant", "jean", "men", "person"]) == ["shorts", "pants", "jeans", "people", "person"]
+    assert numbered(["men", "people"]) == ["people 1", "people 2"]  # two boxes are never called the same
+
+
 def test_different_names_that_look_the_same_when_shortened_are_told_apart():
     names = ["the same start " + middle + " and the same end" for middle in ("one", "two")]
     assert numbered(names, 20) == ["the same s…same end 1", "the same s…same end 2"]

@@ -129,7 +129,7 @@ def test_apply_drops_what_has_no_like_and_keeps_the_rest():
     assert np.allclose(out.label_dist[1, [VG150.object_index["screen"], VG150.object_index["person"]]], 0.5)
     text = labels.report({"tv": 1, "knife": 2, "person": 1})
     assert "tv -> screen (table; screens of all kinds); 1 box" in text
-    assert "knife: nothing like it" in text
+    assert "knife: no matching label" in text
     assert "2 boxes left out" in text
     assert "person" not in text
 

@@ -115,6 +115,9 @@ def convert(
     to: Annotated[
         str | None, typer.Option(help="jsonl, coco, visual-genome, label-studio or cypher.", show_default=False)
     ] = None,
+    prefix: Annotated[
+        str, typer.Option(help="For Label Studio: what goes before a picture's name, as /data/local-files/?d=photos/.")
+    ] = "",
     force: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
     format: Format = None,
     split: Split = None,
@@ -149,7 +152,7 @@ def convert(
 
         return watched(graphs, "converting", len(dataset))
 
-    count = write(dataset, target, to, force, counted_graphs)
+    count = write(dataset, target, to, force, counted_graphs, prefix)
     say(f"{target}: {counted(count, 'image')} written")
     _say_left_out(dataset.report)
 

@@ -17,21 +17,18 @@ if TYPE_CHECKING:
     from scenegpi.graph import SceneGraph
 
 
-SCENES = (10, 16, 9)
-"""Three scenes of a seed that no shipped model was trained on."""
-SEED = 2018
+GIVEN = ((0, 5, 512, 600), (130, 5, 385, 235), (135, 130, 365, 395))
+"""Boxes around the officer, her hat and her face, drawn by hand."""
 
 
 def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")] = Path("out/demo")) -> None:
-    """Read a photo, draw scenes and predict their graphs, predict relations from boxes, convert files."""
+    """Read a photo, alone and with boxes, predict relations from boxes and labels, convert files."""
 
     from scenegpi.data import convert, open_dataset, sample_path, statistics, validate
 
     console = make_console()
     console.rule("a photo in, a graph out")
-    _own_photo(out)
-    console.rule("pixels and boxes in, a graph out")
-    _photos(out, console)
+    _photo(out, console)
     dataset = open_dataset(sample_path())
     console.rule("boxes and labels in, relations out")
     _predict(dataset, out)
@@ -52,58 +49,28 @@ def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")]
     say("scenegpi eval PREDICTIONS --task ...    score any tool's predictions")
 
 
-def _own_photo(out: Path) -> None:
-    """A photo in the public domain that comes with matplotlib: boxes, names and relations from the pixels alone."""
+def _photo(out: Path, console: Console) -> None:
+    """A photo in the public domain that comes with matplotlib: by its pixels alone, then with given boxes."""
     import matplotlib
 
-    from scenegpi import predict
+    from scenegpi import Predictor
+    from scenegpi.viz.terminal import render
 
     photo = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
     if not photo.is_file():
         say(f"{photo}: not there, so no photo is read")
         return
-    graph = predict(photo)
-    say(f"Grace Hopper (photo: James S. Davis, US Navy, public domain): {', '.join(graph.names)}")
-    for triplet in graph.triplets(top=8):
+    predictor = Predictor("vg150-photo")
+    graph = predictor(photo)
+    console.print(render(graph, columns=min(max(console.width - 1, 16), 100)))
+    say(f"{graph.draw(out / 'grace_hopper.png', photo)}: Grace Hopper, by James S. Davis, US Navy (public domain)")
+    console.rule("a photo and boxes in, a graph out")
+    given = predictor(photo, boxes=list(GIVEN))
+    for (x1, y1, x2, y2), name in zip(GIVEN, given.names, strict=False):
+        say(f"({x1}, {y1}) to ({x2}, {y2}): {name}")
+    for triplet in given.triplets(top=4):
         say(f"  {triplet}")
-    say(f"  {graph.draw(out / 'grace_hopper.png', photo)}")
-
-
-def _photos(out: Path, console: Console) -> None:
-    """Rendered scenes: the label of each box by itself, and among the others."""
-    from scenegpi import PredictOptions, Predictor
-    from scenegpi.files import whole_file
-    from scenegpi.rendered import render_scene
-    from scenegpi.viz.terminal import render
-
-    predictor = Predictor("rendered", options=PredictOptions(top=10))
-    vision = predictor.model.vision
-    if vision is None:
-        raise RuntimeError("the shipped model 'rendered' does not use photos")
-    alone = among = boxes = 0
-    for index in SCENES:
-        photo, truth = render_scene(SEED, index)
-        file = out / f"scene-{index}.jpg"
-        with whole_file(file) as part:
-            photo.save(part, format="JPEG", quality=92)
-        found = predictor(file, truth.boxes)
-        looked = vision.label_dist(file, truth).argmax(axis=1)
-        alone += int((looked == truth.labels).sum())
-        among += int((found.labels == truth.labels).sum())
-        boxes += len(truth)
-        said = {triplet[:3] for triplet in truth.triplets()}
-        if index == SCENES[0]:
-            console.print(render(found, columns=min(max(console.width - 1, 16), 100)))
-        say(f"{file}: {counted(len(truth), 'box')}")
-        for k in range(len(truth)):
-            if looked[k] != found.labels[k]:
-                first, last = truth.vocabulary.objects[looked[k]], found.names[k]
-                mark = "+" if last == truth.names[k] else "-" if first == truth.names[k] else " "
-                say(f"  {mark} by itself: {first}; with context: {last}")
-        for triplet in found.triplets(top=6):
-            say(f"  {'+' if triplet[:3] in said else ' '} {triplet}")
-        say(f"  {found.draw(out / f'scene-{index}.png', file)}")
-    say(f"correct labels: {alone} of {boxes} from each box alone, {among} with context (+ agrees with the scene)")
+    say(f"{given.draw(out / 'grace_hopper-boxes.png', photo)}")
 
 
 def _predict(dataset: Dataset, out: Path) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenegpi.commands.scoring import evaluate_file, evaluate_model
 from scenegpi.commands.terminal import make_console, say
 from scenegpi.errors import MetricError, counted
 from scenegpi.files import write_json
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
     from scenegpi.metrics.intervals import Difference
     from scenegpi.metrics.result import Result
-
-__all__ = ["eval_command", "evaluate_file", "evaluate_model", "result_table"]
 
 
 def result_table(result: Result) -> Table:
@@ -105,6 +102,8 @@ def eval_command(
     published: Annotated[bool, typer.Option("--published", help="Also show published figures.")] = False,
 ) -> None:
     """Score predictions, or a model, against ground truth: R@K, mR@K, zR@K, A@K, with and without graph constraint."""
+    from scenegpi.evaluation import evaluate_file, evaluate_model
+
     if (predictions is None) == (model is None):
         raise typer.BadParameter("give a file of predictions, or a model with --model")
     file = Path(model or "") if predictions is None else predictions

@@ -16,8 +16,8 @@ from scenegpi.errors import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from scenegpi.labelling.experiment import Plan
-    from scenegpi.labelling.report import Point
+    from scenegpi.paper.labelling.experiment import Plan
+    from scenegpi.paper.labelling.report import Point
 
 __all__ = ["labelling"]
 
@@ -59,7 +59,7 @@ def _fail(message: str) -> NoReturn:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    from scenegpi.labelling.report import read_results
+    from scenegpi.paper.labelling.report import read_results
 
     try:
         return read_results(path)
@@ -75,9 +75,9 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str,
 
     import torch
 
-    from scenegpi.labelling.cells import write_rows
-    from scenegpi.labelling.experiment import full_plan, quick_plan
-    from scenegpi.labelling.report import results_file
+    from scenegpi.paper.labelling.cells import write_rows
+    from scenegpi.paper.labelling.experiment import full_plan, quick_plan
+    from scenegpi.paper.labelling.report import results_file
 
     torch.set_num_threads(threads)
     plan = quick_plan(seeds or 1) if quick else full_plan(seeds or 3)
@@ -92,7 +92,7 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str,
 def _print_models(plan: Plan, console: Console) -> None:
     from rich.table import Table
 
-    from scenegpi.labelling.models import build, count_parameters, describe
+    from scenegpi.paper.labelling.models import build, count_parameters, describe
 
     task = plan.task
     table = Table(title=f"networks for n = {task.nodes}, K = {task.sets}", title_justify="left")
@@ -106,9 +106,9 @@ def _print_models(plan: Plan, console: Console) -> None:
 
 def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
     """Runs the cells that are not there yet, each with a bar of its own and a line when it is done."""
-    from scenegpi.labelling.cells import Cell
-    from scenegpi.labelling.experiment import run
-    from scenegpi.labelling.training import Check
+    from scenegpi.paper.labelling.cells import Cell
+    from scenegpi.paper.labelling.experiment import run
+    from scenegpi.paper.labelling.training import Check
     from scenegpi.progress import progress
 
     ran: list[Cell] = []
@@ -146,8 +146,8 @@ def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
 def _show(results: dict[str, Any], out: Path) -> None:
     from rich.table import Table
 
-    from scenegpi.labelling.report import curve, summary_rows
-    from scenegpi.viz.curves import draw_labelling
+    from scenegpi.paper.figures.curves import draw_labelling
+    from scenegpi.paper.labelling.report import curve, summary_rows
 
     console, cells = make_console(), results["cells"]
     for nodes in sorted({cell["nodes"] for cell in cells}):

@@ -13,12 +13,8 @@ from scenegpi.commands.terminal import say
 def export(
     model: Annotated[str, typer.Argument(help="A shipped model or a folder.")],
     out: Annotated[Path, typer.Option(help="File to write.")] = Path("model.onnx"),
-    photo: Annotated[bool, typer.Option("--photo", help="It reads a photo and boxes.")] = False,
-    find: Annotated[bool, typer.Option("--find", help="It reads a photo and finds the boxes.")] = False,
-    contract: Annotated[
-        str | None,
-        typer.Option(help="sgg-benchmark: it reads a photo as SGG-Benchmark's programs give it.", show_default=False),
-    ] = None,
+    photo: Annotated[bool, typer.Option("--photo", help="The model takes a photo and boxes.")] = False,
+    find: Annotated[bool, typer.Option("--find", help="The model takes a photo and finds the boxes.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a model as one self-contained ONNX file (extra \\[onnx]).
@@ -28,14 +24,12 @@ def export(
     """
     from scenegpi.errors import OptionError
 
-    if contract not in (None, "sgg-benchmark"):
-        raise OptionError(f"--contract: {contract!r:.40} is not sgg-benchmark")
-    if photo + find + (contract is not None) > 1:
-        raise OptionError("give one of --photo, --find and --contract")
+    if photo and find:
+        raise OptionError("give one of --photo and --find")
     from scenegpi.onnx.export import export_model
     from scenegpi.onnx.format import Form
     from scenegpi.onnx.program import OPSET
 
-    form: Form = "photo" if photo else "find" if find else "layout" if contract is None else "sgg-benchmark"
+    form: Form = "photo" if photo else "find" if find else "layout"
     export_model(model, out, form, overwrite=force)
     say(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB, opset {OPSET}")

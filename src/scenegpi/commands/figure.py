@@ -49,9 +49,9 @@ def qualitative(
     Picks images of at most 12 boxes in which context corrects most labels, and last the one in which it spoils most.
     """
     from scenegpi.models import load_model
-    from scenegpi.viz.compare import compare, first_stage, pick
+    from scenegpi.paper.figures.compare import compare, first_stage, pick
+    from scenegpi.paper.figures.qualitative import draw_qualitative
     from scenegpi.viz.picture import picture_file
-    from scenegpi.viz.qualitative import draw_qualitative
 
     picture_file(out)
     network = load_model(model, device)
@@ -90,7 +90,7 @@ def attention(
     data: Data = None,
     image: Annotated[str | None, typer.Option(help="The image's id or file name; by default the first.")] = None,
     node: Annotated[
-        int | None, typer.Option(help="Index of the box whose attention is shown; by default the least even one.")
+        int | None, typer.Option(help="Index of the box whose attention is shown; default: the most concentrated.")
     ] = None,
     split: Split = None,
     photos: Photos = None,
@@ -119,7 +119,7 @@ def attention(
 @app.command()
 def proof(out: Out) -> None:
     """The construction in the proof of Theorem 1: three nodes, a hash of size 5, and the matrices of phi and alpha."""
-    from scenegpi.viz.proof import draw_proof
+    from scenegpi.paper.figures.proof import draw_proof
 
     say(f"{draw_proof(out)}: drawn")
 
@@ -135,8 +135,8 @@ def architecture(
 ) -> None:
     """The GPI layer of a model as a schema, with the shapes that flow through it for one image."""
     from scenegpi.models import load_model
+    from scenegpi.paper.figures.architecture import draw_architecture
     from scenegpi.prediction import aligned
-    from scenegpi.viz.architecture import draw_architecture
 
     network, dataset = load_model(model, device), _open(data, split, None)
     at = 0 if image is None else dataset.find(image)

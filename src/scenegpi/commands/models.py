@@ -11,14 +11,20 @@ from scenegpi.commands.terminal import make_console, say, say_json
 from scenegpi.errors import printable
 
 MAX_CARD = 1 << 20
+TASK_NAMES = {"predcls": "PredCls", "sgcls": "SGCls", "sgdet": "SGDet"}
+PURPOSES = {
+    "vg150-photo": "Your photo: finds boxes, names and relates them.",
+    "vg150-layout": "Boxes and labels of any detector: relates them.",
+    "vrd-photo": "A photo and boxes, in VRD's words. Research only.",
+    "vrd-layout": "Boxes and labels, in VRD's words. Research only.",
+}
 
 
 def models(
     source: Annotated[str | None, typer.Argument(help="A shipped name or a folder; its card is shown.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the models that ship in the package, with their figures."""
-
+    """List the models that ship in the package: what each is for, and its figures."""
     from scenegpi.models.shipped import shipped_models
 
     if source is not None:
@@ -44,24 +50,23 @@ def models(
 def _table(found: dict[str, dict[str, Any]]) -> None:
     from rich.table import Table
 
-    table = Table(title="models in this package", title_justify="left")
-    for name in ("model", "scored on", "images", "R@20", "R@50", "R@100"):
-        table.add_column(name, justify="left" if name in ("model", "scored on") else "right")
-    protocols = []
-    for name, metrics in found.items():
-        recalls = {scored: entry for scored, entry in metrics.items() if "R@50" in entry.get("figures", {})}
-        for k, (scored, entry) in enumerate(recalls.items()):
-            figures = entry["figures"]
-            shown = [f"{100 * figures[key]:.1f}" if key in figures else "" for key in ("R@20", "R@50", "R@100")]
-            table.add_row(name if k == 0 else "", printable(scored), printable(entry.get("images", "")), *shown)
-            protocols.append(printable(entry.get("protocol", "")))
-        if not recalls:
-            table.add_row(name, "not scored", "", "", "", "")
+    table = Table("model", "for", "R@50", title="models in this package", title_justify="left", show_lines=True)
+    for name in sorted(found, key=[*PURPOSES, *found].index):
+        rows = [
+            f"{100 * entry['figures']['R@50']:.1f} {_task(entry)}, {printable(scored)}, {entry['images']:,} images"
+            for scored, entry in found[name].items()
+            if "R@50" in entry.get("figures", {})
+        ]
+        table.add_row(name, PURPOSES.get(name, ""), "\n".join(rows) or "not scored")
     console = make_console()
     console.print(table)
-    for protocol in dict.fromkeys(filter(None, protocols)):
-        console.print(protocol, style="dim")
-    console.print('load_model("NAME") loads one; `scenegpi models NAME` shows its card', style="dim")
+    console.print("PredCls: boxes and labels are given; SGCls: boxes are given; graph constraint.", style="dim")
+    console.print("`scenegpi models NAME` shows all figures of a model with their protocol.", style="dim")
+
+
+def _task(entry: dict[str, Any]) -> str:
+    start = str(entry.get("protocol", "")).lower()
+    return next((name for key, name in TASK_NAMES.items() if start.startswith(key)), "")
 
 
 def _metrics(folder: Path) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,155 +14,134 @@ from scenegpi.commands.terminal import make_console
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from scenegpi.commands.predict_inputs import Inputs
-    from scenegpi.commands.predict_ray import Form
-    from scenegpi.prediction.model import Backend
+    from scenegpi.bulk.job import Engine
+    from scenegpi.bulk.run_inputs import Found, Inputs
+    from scenegpi.bulk.workers import Setup
+    from scenegpi.data import Dataset
 
-INPUT, MODEL, OUTPUT, RUN = "Input", "Model", "Output", "Run"
 EPILOG = "Exit codes: 0 all images predicted, 1 some were skipped (each is named), 2 input that can't be used."
+INPUT, MODEL, OUTPUT, RUN = "Input", "Model", "Output", "Run"
+
+
+def _option(panel: str, help: str, *names: str, shown: bool = True, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=shown, **more)
+
+
+PhotosArgument = Annotated[
+    list[str] | None,
+    typer.Argument(help="Photos: files, folders, patterns; or a table of boxes.", metavar="PHOTO", show_default=False),
+]
+BoxesOption = Annotated[
+    Path | None, _option(INPUT, "Boxes: COCO results, YOLO txt, JSON lines, Parquet, any data set.", shown=False)
+]
+NamesOption = Annotated[
+    str | None, _option(INPUT, "Class names of the boxes, or of FILE.onnx: a file, or coco.", shown=False)
+]
+FormatOption = Annotated[str | None, _option(INPUT, "Format of the boxes, if it is not clear.", shown=False)]
+FolderOption = Annotated[Path | None, _option(INPUT, "Folder of the boxes' photos.", "--photos", shown=False)]
+SizesOption = Annotated[Path | None, _option(INPUT, "JSON of image sizes, for boxes in fractions.", shown=False)]
+DetectorOption = Annotated[
+    str | None,
+    _option(
+        INPUT, "Find boxes with this detector: finder, yolov4-tiny, FILE.onnx, hf:FOLDER, finder+NAME.", shown=False
+    ),
+]
+FindOption = Annotated[
+    str | None, _option(INPUT, "What an open-vocabulary detector looks for: 'dog, leash, ball'.", shown=False)
+]
+EveryOption = Annotated[int | None, _option(INPUT, "Take every n-th frame of a video or folder.", min=1, shown=False)]
+LimitOption = Annotated[int, _option(INPUT, "Only this many images; 0 for all.", min=0)]
+ModelOption = Annotated[str | None, _option(MODEL, "A shipped model, a folder, or an ONNX file.", shown=False)]
+BackendOption = Annotated[
+    Literal["torch", "onnx"] | None,
+    _option(MODEL, "torch, or onnx: no torch, faster start; see docs/onnx.md.", shown=False),
+]
+LabelsOption = Annotated[
+    Literal["auto", "believed", "found"],
+    _option(
+        MODEL, "What to do with given labels: auto, believed (kept) or found (predicted again); see docs/predict.md."
+    ),
+]
+MinScoreOption = Annotated[float, _option(MODEL, "Leave out boxes that score less.", min=0, max=1)]
+NmsOption = Annotated[float, _option(MODEL, "Drop boxes that overlap a better one by more (IoU).", min=0, max=1)]
+MaxBoxesOption = Annotated[int, _option(MODEL, "Keep at most this many boxes per image.", min=1, max=4096)]
+SimilarityOption = Annotated[
+    float, _option(MODEL, "Least cosine to match unknown labels by word vectors; 2: never.", min=-1, max=2)
+]
+DeviceOption = Annotated[str, _option(MODEL, "Where the model runs: cpu, cuda, ...")]
+OutOption = Annotated[Path, _option(OUTPUT, "Folder for everything that is written.")]
+FormatsOption = Annotated[
+    str,
+    _option(OUTPUT, "Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. Of a video: png, mp4. Or none."),
+]
+TopOption = Annotated[int, _option(OUTPUT, "Keep at most this many relations per image.", min=0, max=10_000)]
+MinRelationOption = Annotated[
+    float | None,
+    _option(
+        OUTPUT,
+        "Leave out relations that score less; by default 0.1, between found boxes 0.05.",
+        min=0,
+        max=1,
+        shown=False,
+    ),
+]
+InformativeOption = Annotated[
+    float, _option(OUTPUT, "Prefer rare predicates to common ones; 0: not at all.", min=0, max=1)
+]
+TidyOption = Annotated[
+    bool,
+    _option(OUTPUT, "Leave out mirrored and implausible relations; 'person' where man or woman is unsure."),
+]
+DistributionsOption = Annotated[bool, _option(OUTPUT, "Also write whole distributions (large).", "--distributions")]
+JobsOption = Annotated[int, _option(RUN, "Worker processes.", min=1, max=256)]
+BatchOption = Annotated[int, _option(RUN, "Number of images per write.", min=1, max=4096)]
+EngineOption = Annotated[
+    Literal["local", "ray"], _option(RUN, "local, or ray: shards on all cores or a cluster; see docs/scale.md.")
+]
+AddressOption = Annotated[
+    str | None, _option(RUN, "Address of a Ray cluster; default: start one locally.", shown=False)
+]
+ShardOption = Annotated[int, _option(RUN, "With ray: images per file.", min=1, max=1_000_000)]
+FormOption = Annotated[Literal["jsonl", "parquet"], _option(RUN, "With ray: files are jsonl or parquet.")]
+ResumeOption = Annotated[bool, _option(RUN, "Continue the run in this folder, or fail.", "--resume")]
+ForceOption = Annotated[bool, _option(RUN, "Start again, and overwrite files that are in the way.", "--force")]
 
 
 @quiet()
 def predict(
-    photos: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Photos: files, folders, patterns; or a table of boxes.", metavar="PHOTO", show_default=False
-        ),
-    ] = None,
-    boxes: Annotated[
-        Path | None,
-        typer.Option(
-            help="Boxes: COCO results, YOLO txt, JSON lines, Parquet, any data set.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
-    names: Annotated[
-        str | None,
-        typer.Option(help="Class names of the boxes: a file, or coco.", rich_help_panel=INPUT, show_default=False),
-    ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(help="Format of the boxes, if it is not clear.", rich_help_panel=INPUT, show_default=False),
-    ] = None,
-    photo_folder: Annotated[
-        Path | None,
-        typer.Option("--photos", help="Folder of the boxes' photos.", rich_help_panel=INPUT, show_default=False),
-    ] = None,
-    sizes: Annotated[
-        Path | None,
-        typer.Option(help="JSON of image sizes, for boxes in fractions.", rich_help_panel=INPUT, show_default=False),
-    ] = None,
-    detector: Annotated[
-        str | None, typer.Option(help="Find boxes with this detector.", rich_help_panel=INPUT, show_default=False)
-    ] = None,
-    every: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Take every n-th frame of a video or a folder.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Only this many images; 0 for all.", rich_help_panel=INPUT)] = 0,
-    model: Annotated[
-        str | None,
-        typer.Option(help="A shipped model, a folder, or an ONNX file.", rich_help_panel=MODEL, show_default=False),
-    ] = None,
-    backend: Annotated[
-        str | None,
-        typer.Option(
-            help="torch, or onnx: no torch, faster start; see docs/onnx.md.", rich_help_panel=MODEL, show_default=False
-        ),
-    ] = None,
-    labels: Annotated[
-        str,
-        typer.Option(
-            help="Given labels: auto, believed, or found (ignored and predicted); see docs/predict.md.",
-            rich_help_panel=MODEL,
-        ),
-    ] = "auto",
-    min_score: Annotated[
-        float, typer.Option(min=0, max=1, help="Leave out boxes that score less.", rich_help_panel=MODEL)
-    ] = 0.0,
-    nms: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Drop boxes that overlap a better one by more (IoU).", rich_help_panel=MODEL),
-    ] = 1.0,
-    max_boxes: Annotated[
-        int, typer.Option(min=1, max=4096, help="Keep at most this many boxes per image.", rich_help_panel=MODEL)
-    ] = 64,
-    similarity: Annotated[
-        float,
-        typer.Option(
-            min=-1,
-            max=2,
-            help="Least cosine to match unknown labels by word vectors; 2: never.",
-            rich_help_panel=MODEL,
-        ),
-    ] = 0.8,
-    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, ...", rich_help_panel=MODEL)] = "cpu",
-    out: Annotated[Path, typer.Option(help="Folder for everything that is written.", rich_help_panel=OUTPUT)] = Path(
-        "out/predict"
-    ),
-    formats: Annotated[
-        str,
-        typer.Option(
-            help="Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. Of a video: png, mp4. Or none.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = "png",
-    top: Annotated[
-        int, typer.Option(min=0, max=10_000, help="Keep at most this many relations per image.", rich_help_panel=OUTPUT)
-    ] = 20,
-    min_relation: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Leave out relations that score less; by default 0.1, between found boxes 0.05.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
-    ] = None,
-    informative: Annotated[
-        float,
-        typer.Option(
-            min=0, max=1, help="Prefer rare predicates to common ones; 0: not at all.", rich_help_panel=OUTPUT
-        ),
-    ] = 0.3,
-    tidy: Annotated[
-        bool,
-        typer.Option(
-            help="Leave out mirrored and implausible relations; 'person' where man or woman is unsure.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = True,
-    distributions: Annotated[
-        bool, typer.Option("--distributions", help="Also write whole distributions (large).", rich_help_panel=OUTPUT)
-    ] = False,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Worker processes.", rich_help_panel=RUN)] = 1,
-    batch: Annotated[int, typer.Option(min=1, max=4096, help="Images per write.", rich_help_panel=RUN)] = 64,
-    engine: Annotated[
-        str,
-        typer.Option(help="local, or ray: shards on all cores or a cluster; see docs/scale.md.", rich_help_panel=RUN),
-    ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(help="Of a ray cluster; without it ray runs here.", rich_help_panel=RUN, show_default=False),
-    ] = None,
-    shard: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="With ray: images per file.", rich_help_panel=RUN)
-    ] = 1024,
-    lines: Annotated[
-        str, typer.Option("--form", help="With ray: files are jsonl or parquet.", rich_help_panel=RUN)
-    ] = "jsonl",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the run in this folder, or fail.", rich_help_panel=RUN)
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is in the folder.", rich_help_panel=RUN)] = False,
+    photos: PhotosArgument = None,
+    boxes: BoxesOption = None,
+    names: NamesOption = None,
+    format: FormatOption = None,
+    photo_folder: FolderOption = None,
+    sizes: SizesOption = None,
+    detector: DetectorOption = None,
+    find: FindOption = None,
+    every: EveryOption = None,
+    limit: LimitOption = 0,
+    model: ModelOption = None,
+    backend: BackendOption = None,
+    labels: LabelsOption = "auto",
+    min_score: MinScoreOption = 0.0,
+    nms: NmsOption = 1.0,
+    max_boxes: MaxBoxesOption = 64,
+    similarity: SimilarityOption = 0.8,
+    device: DeviceOption = "cpu",
+    out: OutOption = Path("out/predict"),
+    formats: FormatsOption = "png",
+    top: TopOption = 20,
+    min_relation: MinRelationOption = None,
+    informative: InformativeOption = 0.3,
+    tidy: TidyOption = True,
+    distributions: DistributionsOption = False,
+    jobs: JobsOption = 1,
+    batch: BatchOption = 64,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    shard: ShardOption = 1024,
+    form: FormOption = "jsonl",
+    resume: ResumeOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Scene graphs of your own pictures and boxes.
 
@@ -169,64 +149,81 @@ def predict(
     [bold]scenegpi predict photo.jpg --boxes boxes.json[/bold] takes yours;
     [bold]scenegpi predict --boxes boxes.json[/bold] needs no photo.
     """
-
-    from scenegpi.commands.predict_inputs import Inputs, boxes_given_as_photo, find_photos, open_boxes
-    from scenegpi.commands.predict_output import FORMATS, PredictionLog, choose_folder, write_whole
-    from scenegpi.commands.predict_report import print_summary
-    from scenegpi.commands.predict_run import Setup, run
-    from scenegpi.data.video import VIDEO_FORMATS, video_of
-    from scenegpi.errors import DataError
-    from scenegpi.options import override
-    from scenegpi.prediction.finding import check_finder
+    from scenegpi.bulk.job import Engine
+    from scenegpi.bulk.run_folder import usable_folder
+    from scenegpi.bulk.run_inputs import boxes_given_as_photo, find_photos, open_boxes
+    from scenegpi.bulk.workers import Setup
+    from scenegpi.data.video import video_of
+    from scenegpi.prediction.finding import FinderSpec
     from scenegpi.prediction.options import PredictOptions
+
+    which = (labels, nms, max_boxes, min_score, top, min_relation)
+    options = PredictOptions(*which, similarity, informative, tidy, distributions)
+    photos, boxes = boxes_given_as_photo(photos, boxes, detector)
+    finder = FinderSpec.of(detector, names if boxes is None else None, find)
+    setup = Setup(model or "", finder, options, usable_folder(out), (), device, 0, backend)
+    how = Engine(engine, jobs, batch, address, shard, form, resume, force)
+    if (video := video_of(photos, every)) is not None:
+        return _predict_video(video, every or 1, limit, setup, how, formats)
+    found = find_photos(photos)
+    data = None if boxes is None else open_boxes(boxes, found.photos, format, names, photo_folder, sizes)
+    return _predict_images(found, data, limit, setup, how, formats, (boxes, sizes, names))
+
+
+def _predict_video(video: Path, every: int, limit: int, setup: Setup, how: Engine, formats: str) -> None:
+    from scenegpi.bulk.job import open_log
+    from scenegpi.bulk.video_run import run_video, video_files
+    from scenegpi.commands.predict_report import print_video
+    from scenegpi.data.video import VIDEO_FORMATS
+    from scenegpi.prediction.defaults import default_model
+    from scenegpi.prediction.finding import check_finder
+    from scenegpi.progress import progress
+    from scenegpi.viz.clip import film
+
+    check_finder(setup.finder)
+    setup = replace(setup, model=setup.model or default_model(True)[0], formats=_formats(formats, VIDEO_FORMATS))
+    with open_log(setup, how, video_files(video)) as log, progress("frames") as step:
+        summary = run_video(video, every, limit, setup, log, film, step)
+        log.write_skipped(summary.skipped)
+    print_video(make_console(), summary, log.path)
+    if summary.skipped:
+        raise typer.Exit(1)
+
+
+def _predict_images(
+    found: Found,
+    data: Dataset | None,
+    limit: int,
+    setup: Setup,
+    how: Engine,
+    formats: str,
+    given: tuple[Path | str | None, ...],
+) -> None:
+    from scenegpi.bulk.image_files import FORMATS
+    from scenegpi.bulk.job import open_log, run_images
+    from scenegpi.bulk.run_inputs import Inputs
+    from scenegpi.commands.predict_report import print_problems, print_summary
+    from scenegpi.prediction.finding import check_finder
     from scenegpi.progress import progress
 
     console = make_console()
-    if not photos and boxes is None:
-        raise DataError("predict", "nothing to predict: give photos, or boxes with --boxes FILE, or both")
-    if boxes is not None and detector is not None:
-        raise DataError("predict", "give either --boxes or --detector")
-    photos, boxes = boxes_given_as_photo(photos, boxes)
-    video = video_of(photos, every)
-    wanted = _formats(formats, FORMATS if video is None else VIDEO_FORMATS)
-    values = {"labels": labels, "nms": nms, "max_boxes": max_boxes, "min_score": min_score, "top": top}
-    values |= {"min_relation": min_relation, "similarity": similarity, "distributions": distributions}
-    values |= {"informative": informative, "tidy": tidy}
-    options = override(PredictOptions(), values, "")
-    if video is not None:
-        from scenegpi.commands.predict_video import predict_video
-        from scenegpi.prediction.defaults import default_model
-
-        check_finder(detector)
-        setup = Setup(model or default_model(True)[0], detector, options, out, wanted, device, 0, _backend(backend))
-        predict_video(video, every or 1, limit, setup)
-        return
-    files = find_photos(photos, out)
-    data = None if boxes is None else open_boxes(boxes, files, format, names, photo_folder, sizes)
-    inputs = Inputs(files[: limit or None], data if not limit or files or data is None else data[:limit])
+    wanted = _formats(formats, FORMATS)
+    photos = found.photos
+    inputs = Inputs(photos[: limit or None], data if not limit or photos or data is None else data[:limit])
     if data is None:
-        check_finder(detector)
-    model = model or _default_model(inputs, console)
-    if backend == "onnx":
-        _export_once(model, console)
-    settings = _settings(model, detector, options)
-    if engine == "ray":
-        from scenegpi.commands.predict_ray import run_ray, shard_settings
-
-        _check_shards(wanted)
-        settings |= shard_settings(inputs, form := _form(lines), shard)
-    elif engine != "local":
-        raise DataError("--engine", f"{engine!r:.40} is none of local, ray")
-    folder = choose_folder(out, settings, resume, force)
-    with PredictionLog(folder, settings, force) as log, progress("images", len(inputs)) as step:
-        setup = Setup(model, detector, options, folder, wanted, device, _threads(jobs), _backend(backend))
-        if engine == "ray":
-            summary = run_ray(inputs, setup, form, shard, jobs, address, step)
-        else:
-            summary = run(inputs, setup, log, batch, jobs, step)
-        whole = write_whole(folder, wanted)
-    print_summary(console, summary, setup, whole, data)
-    if summary.skipped or (data is not None and data.report.skipped):
+        check_finder(setup.finder)
+    setup = replace(setup, model=setup.model or _default_model(inputs, console), formats=wanted)
+    if setup.backend == "onnx":
+        _export_once(setup.model, console)
+    files = [*inputs.files, *(Path(each) for each in given if each)]
+    with open_log(setup, how, files, inputs) as log, progress("images", len(inputs)) as step:
+        summary, whole = run_images(inputs, setup, how, log, step)
+        defects = [] if data is None else [str(each) for each in data.report.defects if each.severity == "error"]
+        problems = [*found.problems, *summary.skipped, *defects]
+        log.write_skipped(problems)
+    print_summary(console, summary, replace(setup, folder=log.folder), whole, found.left_out)
+    print_problems(problems, log.folder)
+    if problems:
         raise typer.Exit(1)
 
 
@@ -261,43 +258,3 @@ def _export_once(model: str, console: Console) -> None:
         with console.status(f"exporting {model} for onnxruntime; this is done once"):
             for form in forms(model):
                 exported_file(model, form)
-
-
-def _check_shards(formats: tuple[str, ...]) -> None:
-    from scenegpi.commands.predict_output import WHOLE
-    from scenegpi.errors import DataError
-
-    whole = next((kind for kind in formats if kind in WHOLE), None)
-    if whole is not None:
-        raise DataError("--formats", f"{whole} holds all images in one file, which --engine ray does not write")
-
-
-def _form(text: str) -> Form:
-    from scenegpi.errors import DataError
-
-    if text not in ("jsonl", "parquet"):
-        raise DataError("--form", f"{text!r:.40} is none of jsonl, parquet")
-    return cast("Form", text)
-
-
-def _backend(text: str | None) -> Backend | None:
-    from scenegpi.errors import OptionError
-
-    if text not in (None, "torch", "onnx"):
-        raise OptionError(f"--backend: {text!r:.40} is none of torch, onnx")
-    return cast("Backend | None", text)
-
-
-def _threads(jobs: int) -> int:
-    """Torch's threads of each worker; 0 leaves them as they are."""
-    import os
-
-    return 0 if jobs == 1 else max(1, (os.cpu_count() or 1) // jobs)
-
-
-def _settings(model: str, finder: str | None, options: Any) -> dict[str, Any]:
-    """What determines the predictions, and must be the same when a run is continued."""
-    from scenegpi import __version__
-    from scenegpi.options import plain
-
-    return {"scenegpi": __version__, "model": model, "finder": finder, "options": plain(options)}

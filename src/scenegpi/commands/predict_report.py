@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scenegpi.commands.predict_output import LINES, SHARDS, SKIPPED, WHOLE, suffix
-from scenegpi.commands.predict_run import SHOWN, Setup, Summary
+from scenegpi.bulk.image_files import WHOLE, suffix
+from scenegpi.bulk.manifest import SHARDS
+from scenegpi.bulk.run_folder import LINES, SKIPPED
+from scenegpi.bulk.summary import SHOWN, Summary
+from scenegpi.bulk.video_run import VideoSummary
+from scenegpi.bulk.workers import Setup
 from scenegpi.commands.terminal import say
-from scenegpi.data import Dataset
 from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.errors import counted, printable
-from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction.model_words import UNMATCHED
 from scenegpi.viz.text import numbered
@@ -23,11 +27,14 @@ from scenegpi.words.label_map import LabelMap
 
 TRIPLETS = 8
 MOST_LINES = 12
+MOST_NAMED = 5
 
 
-def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[Path], data: Dataset | None) -> None:
-    """Prints the end of a run; what was skipped goes to stderr and into a file."""
-    if 0 < summary.predicted <= SHOWN:
+def print_summary(
+    console: Console, summary: Summary, setup: Setup, whole: list[Path], left_out: Sequence[Path] = ()
+) -> None:
+    """Prints the end of a run: a few graphs, what happened to labels and boxes, the files."""
+    if summary.predicted <= SHOWN:
         for key, _, graph in summary.shown:
             head = f"{key}: {counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
             console.print(Text(printable(head), style="bold"), soft_wrap=True)
@@ -40,20 +47,46 @@ def print_summary(console: Console, summary: Summary, setup: Setup, whole: list[
     for reason, count in summary.photos_unread.items():
         photos = "the photo is" if count == 1 else f"{count:,} photos are"
         console.print(Text(f"{reason}: {photos} only drawn on", style="dim"), soft_wrap=True)
+    if left_out:
+        console.print(Text(printable(left_out_line(left_out)), style="dim"), soft_wrap=True)
     _written(console, summary, setup, whole)
-    problems = list(summary.skipped)
-    if data is not None:
-        problems += [str(defect) for defect in data.report.defects if defect.severity == "error"]
-    skipped = setup.folder / SKIPPED
-    skipped.unlink(missing_ok=True)
-    if problems:
-        with whole_file(skipped) as part:
-            part.write_text("".join(f"{line}\n" for line in problems), encoding="utf-8", errors="replace")
-        sys.stdout.flush()
-        for line in problems[:MOST_LINES]:
-            say(f"skipped: {line}", error=True)
-        if len(problems) > MOST_LINES:
-            say(f"... and {len(problems) - MOST_LINES:,} more, all in {skipped}", error=True)
+
+
+def print_problems(problems: Sequence[str], folder: Path) -> None:
+    """What was skipped, to stderr."""
+    sys.stdout.flush()
+    for line in problems[:MOST_LINES]:
+        say(f"skipped: {line}", error=True)
+    if len(problems) > MOST_LINES:
+        say(f"... and {len(problems) - MOST_LINES:,} more, all in {folder / SKIPPED}", error=True)
+
+
+def print_video(console: Console, summary: VideoSummary, lines: Path) -> None:
+    """Prints the end of a video: its relations, those in most frames first, and the files."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+    for seen in summary.relations[:TRIPLETS]:
+        score, count = (Text(text, style="dim") for text in (f"  {seen.score:.2f}", counted(seen.frames, "frame")))
+        predicate = Text(printable(seen.predicate), style="italic cyan")
+        table.add_row(score, Text(seen.subject), predicate, Text(seen.object), count)
+    if len(summary.relations) > TRIPLETS:
+        table.add_row("", Text(f"... and {len(summary.relations) - TRIPLETS} more", style="dim"))
+    console.print(table)
+    counts = f"{counted(summary.frames, 'frame')}, {counted(summary.things, 'thing')}"
+    console.print(Text(printable(f"wrote {lines}: {counts}")), soft_wrap=True)
+    for path in summary.written:
+        console.print(Text(printable(f"      {path}")), soft_wrap=True)
+    print_problems(summary.skipped, lines.parent)
+
+
+def left_out_line(files: Sequence[Path]) -> str:
+    """Files of folders that are not known as photos: their names where they are few, else their kinds."""
+    if len(files) <= MOST_NAMED:
+        which = ", ".join(file.name for file in files)
+    else:
+        kinds = Counter(file.suffix.lower() or "no suffix" for file in files).most_common()
+        which = ", ".join(f"{kind} {count:,}" for kind, count in kinds[:MOST_NAMED])
+        which += ", ..." if len(kinds) > MOST_NAMED else ""
+    return f"{counted(len(files), 'file')} left out, not known as photos: {which}"
 
 
 def triplets(graph: SceneGraph) -> Table:
@@ -94,16 +127,19 @@ def label_lines(summary: Summary, setup: Setup) -> list[str]:
 
 def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]) -> None:
     folder = setup.folder
-    again = f"; {counted(summary.resumed, 'image')} done before" if summary.resumed else ""
+    again = f"{counted(summary.resumed, 'image')} done before"
     parts = ((summary.predicted, "image"), (summary.boxes, "box"), (summary.relations, "relation"))
-    counts = ", ".join(counted(*part) for part in parts) + again
+    counts = ", ".join(counted(*part) for part in parts) + (f"; {again}" if summary.resumed else "")
     lines = folder / (LINES if not (folder / SHARDS).exists() else SHARDS)
-    console.print(Text(printable(f"wrote {lines}: {counts}")), soft_wrap=True)
+    if summary.predicted or not summary.resumed:
+        console.print(Text(printable(f"wrote {lines}: {counts}")), soft_wrap=True)
+    else:
+        console.print(Text(printable(f"kept {lines}: {again}, from the same input")), soft_wrap=True)
     each = [kind for kind in setup.formats if kind not in WHOLE]
     files = [Path("*" + suffix(kind)) for kind in each]
-    if summary.predicted == 1 and summary.shown:
+    if summary.predicted + summary.resumed == 1 and summary.shown:
         files = [Path(summary.shown[0][1] + suffix(kind)) for kind in each]
     if lines.name == SHARDS:
         folder, files = lines, [Path("*") / file for file in files]
-    for path in [*(folder / file for file in files if summary.predicted), *whole]:
+    for path in [*(folder / file for file in files if summary.predicted or summary.resumed), *whole]:
         console.print(Text(printable(f"      {path}")), soft_wrap=True)

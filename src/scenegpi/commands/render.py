@@ -12,7 +12,7 @@ from scenegpi.commands.terminal import say
 from scenegpi.errors import counted
 
 if TYPE_CHECKING:
-    from scenegpi.rendered.folder import Made
+    from scenegpi.paper.rendered.folder import Made
 
 
 def render(
@@ -31,7 +31,7 @@ def render(
     from os import cpu_count
 
     from scenegpi.errors import DataError
-    from scenegpi.rendered import SceneOptions, render_folder
+    from scenegpi.paper.rendered import SceneOptions, render_folder
 
     try:
         options = SceneOptions(lookalike, damage)

@@ -1,4 +1,4 @@
-"""`scenegpi report`: a run, an evaluation or a model as one HTML file."""
+"""`scenegpi report`: predictions, a run, an evaluation or a model as one HTML file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ Task = Literal["predcls", "sgcls"]
 
 
 def report(
-    run: Annotated[str, typer.Argument(help="A run's folder, a file of `eval --json`, a model's folder or name.")],
+    run: Annotated[
+        str, typer.Argument(help="A run of `predict` or `train`, a file of `eval --json`, a model's folder or name.")
+    ],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     data: Annotated[
         Path | None, typer.Option(help="Data set to score and show; by default the run's own.", show_default=False)
@@ -28,13 +30,13 @@ def report(
     photos: Annotated[Path | None, typer.Option(help="The folder of the photos.", show_default=False)] = None,
     model: Annotated[str | None, typer.Option(help="Use this model instead of RUN's.", show_default=False)] = None,
     task: Annotated[Task | None, typer.Option(help="By default the task of RUN's figures.", show_default=False)] = None,
-    limit: Annotated[int, typer.Option(help="Number of images in the gallery; 0 for none.", min=0, max=60)] = 12,
+    limit: Annotated[int, typer.Option(help="Number of images in the gallery; 0 for none.", min=0, max=200)] = 12,
     device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, ...")] = "cpu",
 ) -> None:
-    """Figures, curves, predicates and a gallery with attention, in one file that opens without a network."""
-    from scenegpi.commands.scoring import trained_on_note
+    """Your photos with their graphs, or a model's figures, curves and gallery: one file that needs no network."""
     from scenegpi.data import DataError
     from scenegpi.errors import MetricError
+    from scenegpi.evaluation import trained_on_note
     from scenegpi.metrics.protocol import Protocol
     from scenegpi.viz.report.exhibit import choose
     from scenegpi.viz.report.page import write_report
@@ -43,6 +45,9 @@ def report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise DataError(out, "a report is an .html file")
     source = read_source(run)
+    if source.kind == "predictions" and data is None:
+        _gallery(out, source, photos, limit)
+        return
     result, shown = None, []
     found = _exhibit(source, data, split, photos, model, task, device)
     if found is not None:
@@ -62,6 +67,20 @@ def report(
     say(f"{out}: {counted(len(shown), 'image')}, {size:.1f} MB; open it in a browser")
     if found is None:
         say("no images: give a data set with --data for a gallery and figures per predicate")
+
+
+def _gallery(out: Path, source: Source, photos: Path | None, limit: int) -> None:
+    """A page of predictions without ground truth."""
+    from scenegpi.viz.report.images import of_predictions
+    from scenegpi.viz.report.page import write_report
+
+    shown, images = of_predictions(source, photos, limit)
+    write_report(out, source, None, shown)
+    more = f" of {images:,} (--limit N for more)" if len(shown) < images else ""
+    say(f"{out}: {counted(len(shown), 'image')}{more}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
+    missing = sum(each.photo is None for each in shown)
+    if missing:
+        say(f"{counted(missing, 'photo')} not found; give their folder with --photos")
 
 
 def _exhibit(
@@ -101,8 +120,8 @@ def _exhibit(
 
 def _of_file(source: Source, truth: Any) -> Exhibit:
     """Another tool's JSON lines beside the truth."""
-    from scenegpi.commands.scoring import matched
     from scenegpi.data import open_dataset
+    from scenegpi.evaluation.matched import matched
     from scenegpi.viz.report.exhibit import Exhibit
 
     def pairs(places: Sequence[int] | None) -> Iterator[Pair]:

@@ -12,7 +12,11 @@ from scenegpi.commands.terminal import make_console, say, say_json
 from scenegpi.errors import counted
 
 if TYPE_CHECKING:
-    from scenegpi.store import Answer, Hit, Store
+    from collections.abc import Iterable
+
+    from scenegpi.data import Dataset
+    from scenegpi.graph import SceneGraph
+    from scenegpi.store import Answer, Hit
 
 Photos = Annotated[Path | None, typer.Option(help="Folder of the photos.", show_default=False)]
 
@@ -28,19 +32,56 @@ def index(
     split: Annotated[str | None, typer.Option(help="Only train, val or test.", show_default=False)] = None,
 ) -> None:
     """Put graphs into a store to search. Images of the same id (or file) are replaced; all or nothing is changed."""
-    from scenegpi.commands.predict_output import LINES
+    from scenegpi.bulk.run_folder import LINES, RUN
     from scenegpi.data import open_dataset
     from scenegpi.progress import watched
     from scenegpi.store import Store
 
     path = data / LINES if format is None and (data / LINES).is_file() else data
     dataset = open_dataset(path, split, format=format, images=photos)
+    graphs: Iterable[SceneGraph] = dataset
+    folders = dataset.images.folders
+    if photos is None and (path.parent / RUN).is_file():
+        graphs, folders = _with_photos(dataset)
     store = Store(out)
-    added, replaced = store.add(watched(dataset, "images", len(dataset)), dataset.images.folders)
+    added, replaced = store.add(watched(graphs, "images", len(dataset)), folders)
     again = f", {replaced:,} of them replaced" if replaced else ""
     say(f"{out}: {counted(added, 'image')} indexed{again}; {counted(len(store), 'image')} in all")
     if dataset.report.skipped:
         say(f"{counted(dataset.report.skipped, 'image')} left out; the first: {dataset.report.first_error}", error=True)
+
+
+def _with_photos(run: Dataset) -> tuple[Iterable[SceneGraph], tuple[Path, ...]]:
+    """The graphs of a run, their files named from one folder that holds all photos, and that folder.
+
+    The pictures in the folder of the run are drawings.
+    """
+    from itertools import zip_longest
+    from os.path import commonpath
+
+    from scenegpi.data.jsonl import JsonLines
+
+    rows = run.source
+    assert isinstance(rows, JsonLines)
+    given = (rows.field(i, "photo") for i in run.rows.tolist())
+    paths = [Path(text) if isinstance(text, str) else None for text in given]
+    found = [path if path is not None and _is_file(path) else None for path in paths]
+    root = Path(commonpath([path.parent for path in found if path is not None] or [run.path.parent]))
+    lost = found.count(None)
+    if lost:
+        say(f"{counted(lost, 'photo')} of this run not found; name their folder with --photos", error=True)
+    named = (
+        graph if path is None else graph.replace(file=path.relative_to(root).as_posix())
+        for graph, path in zip_longest(run, found)
+    )
+    return named, (root,) if lost < len(found) else ()
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def search(
@@ -67,30 +108,31 @@ def search(
     if (query is None) == (graph is None):
         raise DataError("search", 'give a query, for example "person riding horse", or a graph with --graph')
     place = Store(store, [photos] if photos else [])
-    if graph is not None:
-        from scenegpi.data import open_dataset
+    with place.snapshot():
+        if graph is not None:
+            from scenegpi.data import open_dataset
 
-        hits = place.similar(open_dataset(graph)[0], limit)
-        answer = Answer(Query((), ()), tuple(hits), len(place))
-    else:
-        answer = place.search(str(query), limit)
+            hits = place.similar(open_dataset(graph)[0], limit)
+            answer = Answer(Query((), ()), tuple(hits), len(place))
+        else:
+            answer = place.search(str(query), limit)
+        graphs = place.graphs(hit.image for hit in answer.hits)
+        if out is not None and out.suffix.lower() != ".json":
+            from scenegpi.store.contact_sheet import draw_hits
+
+            draw_hits(place, answer, out)
     if out is not None and out.suffix.lower() == ".json":
-        write_json(out, _as_json(place, answer))
-    elif out is not None:
-        from scenegpi.store.contact_sheet import draw_hits
-
-        draw_hits(place, answer, out)
+        write_json(out, _as_json(graphs, answer))
     if json:
-        say_json(_as_json(place, answer))
+        say_json(_as_json(graphs, answer))
     else:
-        _print(place, answer, ranked=graph is not None)
+        _print(graphs, answer, ranked=graph is not None)
         if out is not None:
             say(f"{out}: written")
 
 
-def _as_json(store: Store, answer: Answer) -> dict[str, Any]:
+def _as_json(graphs: dict[int, SceneGraph], answer: Answer) -> dict[str, Any]:
     """An answer in plain values, with the labels of the objects of each match."""
-    graphs = store.graphs(hit.image for hit in answer.hits)
     return {
         "query": str(answer.query),
         "images": answer.images,
@@ -117,11 +159,12 @@ def _hit_json(hit: Hit, names: list[str]) -> dict[str, Any]:
     }
 
 
-def _print(store: Store, answer: Answer, ranked: bool) -> None:
+def _print(graphs: dict[int, SceneGraph], answer: Answer, ranked: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
     from scenegpi.errors import printable
+    from scenegpi.viz.text import numbered
 
     for note in answer.notes:
         say(f"note: {note}", error=True)
@@ -134,11 +177,10 @@ def _print(store: Store, answer: Answer, ranked: bool) -> None:
     table = Table()
     for name, side in (("image", "left"), ("score", "right"), ("matches", "right"), ("best match", "left")):
         table.add_column(name, justify=side)  # type: ignore[arg-type]
-    graphs = store.graphs(hit.image for hit in answer.hits)
     for hit in answer.hits:
-        names = graphs[hit.image].names
+        names = numbered(graphs[hit.image].names)  # the numbers of the pictures
         objects = hit.matches[0].objects if hit.matches else ()
-        shown = ", ".join(f"{names[i]} {i}" for i in objects if i is not None)
+        shown = ", ".join(names[i] for i in objects if i is not None)
         row = (hit.file or hit.key, f"{hit.score:.3f}", f"{hit.count}" if hit.matches else "", shown)
         table.add_row(*(Text(printable(cell)) for cell in row))
     make_console().print(table)

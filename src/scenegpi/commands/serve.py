@@ -19,6 +19,9 @@ def serve(
     ] = None,
     photos: Annotated[Path | None, typer.Option(help="Folder of the photos.", show_default=False)] = None,
     model: Annotated[str | None, typer.Option(help="A shipped model or a folder.", show_default=False)] = None,
+    detector: Annotated[
+        str | None, typer.Option(help="Find boxes with this detector, as in predict.", show_default=False)
+    ] = None,
     annotations: Annotated[
         Path | None, typer.Option(help="Folder for annotations; by default out/annotations/NAME.", show_default=False)
     ] = None,
@@ -33,43 +36,60 @@ def serve(
     token: Annotated[
         str | None, typer.Option(help="Token that requests must carry; made where one is needed.", show_default=False)
     ] = None,
+    public: Annotated[
+        str | None,
+        typer.Option(help="Address of a proxy in front, such as https://studio.example.", show_default=False),
+    ] = None,
+    moved: Annotated[bool, typer.Option("--moved", help="The annotated data was moved to where it is now.")] = False,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
     device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, ...")] = "cpu",
+    label_studio: Annotated[
+        bool, typer.Option("--label-studio", help="Answer Label Studio, too: /setup and /predict as an ML backend.")
+    ] = False,
 ) -> None:
     """Open the studio: try pictures, browse and search, annotate. Local; nothing leaves this machine."""
-    from importlib.util import find_spec
+    from scenegpi.errors import DataError, require
 
-    from scenegpi.errors import DataError
-
-    missing = next((name for name in ("fastapi", "uvicorn", "duckdb", "pyarrow") if find_spec(name) is None), None)
-    if missing is not None:
-        raise DataError("serve", f"needs {missing}: pip install fastapi uvicorn duckdb pyarrow")
+    require("serve", "serve", "fastapi", "uvicorn", "duckdb", "pyarrow")
     import uvicorn
 
     from scenegpi.files import read_object
+    from scenegpi.prediction.finding import FinderSpec, check_finder
     from scenegpi.serve.app import Studio, create_app
+    from scenegpi.serve.protocol import server_config
     from scenegpi.serve.settings import Access
     from scenegpi.vocabulary import Vocabulary
 
     if path is not None and not path.exists():
         raise DataError(path, "no such file or folder")
+    check_finder(finder := FinderSpec.of(detector))
     listening = _listen(host, port)
-    access = Access.of(host, listening.getsockname()[1], token)
+    access = Access.of(host, listening.getsockname()[1], token, public)
     try:
         vocabulary = Vocabulary.from_dict(read_object(names)) if names else None
     except ValueError as error:
         raise DataError(names or "", str(error)) from None
     if annotations is None and path is not None:
-        annotations = Path("out/annotations") / (path.resolve().stem or "images")
-    studio = Studio(path, photos, annotations, model, vocabulary, access, device=device)
+        annotations = _writable(Path("out/annotations") / (path.resolve().stem or "images"))
+    studio = Studio(
+        path,
+        photos,
+        annotations,
+        model,
+        vocabulary,
+        access,
+        device=device,
+        finder=finder,
+        label_studio=label_studio,
+        moved=moved,
+    )
     app = create_app(studio)
     say(f"studio: {access.url}  (Ctrl-C stops it)")
     if annotations is not None:
         say(f"annotations: {annotations}")
     if open_page:
         _open_browser(access.url)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_keep_alive=15)
-    uvicorn.Server(config).run(sockets=[listening])
+    uvicorn.Server(server_config(app)).run(sockets=[listening])
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -78,7 +98,8 @@ def _listen(host: str, port: int) -> socket.socket:
 
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # With its protocol named, asyncio turns Nagle's algorithm off: answers would wait 40 ms.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(128)
@@ -86,6 +107,17 @@ def _listen(host: str, port: int) -> socket.socket:
         said = reason(error) if isinstance(error, OSError) else str(error)
         raise DataError("--host/--port", f"{host}:{port} cannot be listened on ({said}); try --port 0") from None
     return listening
+
+
+def _writable(folder: Path) -> Path | None:
+    """The folder where annotations go by default; None, and a line that says so, where nothing can be written."""
+    import os
+
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    if os.access(there, os.W_OK | os.X_OK):
+        return folder
+    say(f"annotations: off, {there.resolve()} cannot be written; --annotations FOLDER chooses another")
+    return None
 
 
 def _open_browser(url: str) -> None:

@@ -37,11 +37,18 @@ def train(
     photos: Annotated[
         Text, typer.Option(help="Folder of photos, if not beside the data; implies --use-photos.", show_default=False)
     ] = None,
-    pretrain: Annotated[
+    other: Annotated[
         Text,
-        typer.Option(help="COCO boxes that a photo network sees first (recipe vg150-photo).", show_default=False),
+        typer.Option(
+            help="Another annotation, complete for its own labels (COCO), that a photo network learns from as well.",
+            show_default=False,
+        ),
     ] = None,
-    pretrain_photos: Annotated[Text, typer.Option(help="Folder of their photos.", show_default=False)] = None,
+    other_photos: Annotated[Text, typer.Option(help="Folder of its photos.", show_default=False)] = None,
+    other_ids: Annotated[
+        Text,
+        typer.Option(help="JSON file: image id -> image id there, of photos that both have.", show_default=False),
+    ] = None,
     task: Annotated[Text, typer.Option(help="predcls, sgcls or both.", show_default=False)] = None,
     limit: Annotated[Number, typer.Option(help="Train on at most this many images.", min=1, show_default=False)] = None,
     validation: Annotated[
@@ -53,7 +60,10 @@ def train(
     start: Annotated[
         Text, typer.Option(help="A run or model whose baseline is taken over instead of trained.", show_default=False)
     ] = None,
-    words: Annotated[Text, typer.Option(help="Word vectors, for gpi-linguistic.", show_default=False)] = None,
+    words: Annotated[
+        Text,
+        typer.Option(help="Word vectors, instead of those in the package.", show_default=False),
+    ] = None,
     distributions: Annotated[
         Text, typer.Option(help="npz file of another system's distributions.", show_default=False)
     ] = None,
@@ -68,14 +78,14 @@ def train(
     threads: Annotated[Number, typer.Option(help="CPU threads per process.", min=1, show_default=False)] = None,
     recipes: Annotated[bool, typer.Option("--recipes", help="List the recipes and exit.")] = False,
 ) -> None:
-    """Train a model on a data set. Interrupted, even killed, it goes on with --resume and loses one epoch at most."""
+    """Train a model on a data set. Interrupted, even killed, it resumes with --resume and loses at most one epoch."""
     from scenegpi.errors import DataError
 
     if recipes:
         _list_recipes()
         return
     if out is None:
-        raise DataError("options", "--out: which folder shall hold the run?")
+        raise DataError("--out", "is required: the folder for this run")
     options: dict[str, Any] = {
         "preset": preset,
         "task": task,
@@ -96,9 +106,9 @@ def train(
         "model": {"vision": {}} if use_photos or photos is not None else {},
         "simulate": {} if simulate else None,
     }
-    first = {"path": pretrain, "photos": pretrain_photos}
-    if first := {key: value for key, value in first.items() if value is not None}:
-        options["photo"] = {"pretrain": first}
+    more = {"path": other, "photos": other_photos, "same": other_ids}
+    if more := {key: value for key, value in more.items() if value is not None}:
+        options["photo"] = {"other": more}
     options["data"] = {key: value for key, value in options["data"].items() if value is not None}
     options = {key: value for key, value in options.items() if value is not None and (value != {} or key == "simulate")}
     if threads:

@@ -38,9 +38,9 @@ def train(
 ) -> None:
     """Learn GloVe vectors from captions."""
     from scenegpi.errors import DataError
+    from scenegpi.paper.glove.cooccurrence import count_cooccurrences
+    from scenegpi.paper.glove.training import GloveOptions, train_glove
     from scenegpi.progress import progress
-    from scenegpi.words.cooccurrence import count_cooccurrences
-    from scenegpi.words.glove import GloveOptions, train_glove
     from scenegpi.words.vectors import WordVectors
 
     if out.exists() and not force:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.checks import box_array, check_range, integer_array
+from scenegpi.data.attribute_columns import AttributeColumns
 from scenegpi.data.columns import NO_SPLIT, Columns
 from scenegpi.data.limits import too_many
 from scenegpi.errors import DataError, GraphError, Report
@@ -41,12 +42,13 @@ class ColumnsBuilder:
         self.absent = {name: array("b") for name in OPTIONAL}
         # For an optional column, a number stands for that many rows that are not given.
         self._parts: dict[str, list[NDArray[Any] | int]] = {name: [] for name in (*REQUIRED, *OPTIONAL, "pairs")}
+        self.attributes: AttributeColumns | None = None
         self._pending: list[SceneGraph] = []
         self._rows = 0
         self._seen: dict[int, set[int | str]] = {}
 
     def add(self, split: int = NO_SPLIT, **fields: Any) -> None:
-        """One image from raw fields (see SceneGraph). One that makes no sense is reported and left out."""
+        """One image from raw fields (see SceneGraph). An invalid one is reported and left out."""
         image = fields.get("image_id") if fields.get("image_id") is not None else fields.get("file")
         problem = too_many(len(fields.get("boxes", ())), len(fields.get("relations", ())))
         if problem:
@@ -79,6 +81,10 @@ class ColumnsBuilder:
         self.files.append(graph.file)
         self.sizes.extend((graph.width or 0, graph.height or 0))
         self.splits.append(split)
+        if self.attributes is None and graph.attributes is not None:
+            self.attributes = AttributeColumns(sum(self.counts["boxes"]))
+        if self.attributes is not None:
+            self.attributes.add(graph)
         self.counts["boxes"].append(len(graph))
         self.counts["relations"].append(len(graph.relations))
         self.counts["pairs"].append(0 if graph.pairs is None else len(graph.pairs))
@@ -119,6 +125,7 @@ class ColumnsBuilder:
             splits=np.array(self.splits, dtype=np.int8),
             box_ptr=pointers["boxes"],
             relation_ptr=pointers["relations"],
+            attributes=self.attributes,
             absent=absent,
             **arrays,
         )
@@ -176,7 +183,7 @@ def warn_flat(report: Report, image: object, boxes: NDArray[np.float64], field: 
 
 
 def _row_defects(vocabulary: Vocabulary, fields: dict[str, Any]) -> Iterator[str]:
-    """Every row of boxes, labels and relations that makes no sense by itself."""
+    """Every row of boxes, labels and relations that is invalid by itself."""
     try:
         boxes, labels, relations = (list(fields.get(name, ())) for name in ("boxes", "labels", "relations"))
     except TypeError:

@@ -26,7 +26,7 @@ def read_names_file(path: Path) -> Names:
         check_names(path, len(rows) if isinstance(rows, list | dict) else 0, "names")
         pairs = _json_names(data)
     elif path.suffix in (".yaml", ".yml"):
-        pairs = _yaml_names(path)
+        pairs = list(yaml_names(path, read_text(path, YAML_BYTES)).items())
     else:
         text = read_text(path, MAX_BYTES)
         check_names(path, text.count("\n"), "names")
@@ -64,16 +64,16 @@ def _json_names(data: Any) -> list[tuple[Any, Any]]:
     return list(data.items()) if isinstance(data, dict) else []
 
 
-def _yaml_names(path: Path) -> list[tuple[Any, Any]]:
+def yaml_names(path: str | Path, text: str) -> dict[str, str]:
     """The `names` of a YOLO data.yaml: a list, or number -> name, in any of YAML's ways to write them.
 
-    The file is parsed but no values are made of it: all names stay text, also `on`, `no` and 1, nothing in it can make
+    The text is parsed but no values are made of it: all names stay text, also `on`, `no` and 1, nothing in it can make
     an object of Python, and aliases are never unfolded.
     """
     import yaml
 
     try:
-        root = yaml.compose(read_text(path, YAML_BYTES), Loader=yaml.BaseLoader)
+        root = yaml.compose(text, Loader=yaml.BaseLoader)
     except RecursionError:
         raise DataError(path, "YAML: nested too deeply") from None
     except yaml.YAMLError as error:
@@ -94,4 +94,4 @@ def _yaml_names(path: Path) -> list[tuple[Any, Any]]:
             raise DataError(path, f"names: expected numbers before the names, found {key!r:.40} {line}")
         if not isinstance(name, yaml.ScalarNode) or not name.value:
             raise DataError(path, f"names[{key:.20}]: expected a name {line}")
-    return [(key, name.value) for key, name in pairs]
+    return {key: name.value for key, name in pairs}

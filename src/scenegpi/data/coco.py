@@ -25,10 +25,11 @@ from scenegpi.graph_json import FLOAT_FIELDS, single
 from scenegpi.vocabulary import Vocabulary
 
 BACKGROUND = "__background__"
+ANNOTATIONS = "_annotations.coco.json"
 
 
 class _RowError(Exception):
-    """One row that makes no sense: the field and what is wrong with it."""
+    """One invalid row: the field and what is wrong with it."""
 
 
 Relations = Callable[[Any, list[Row], list[_RowError]], dict[str, Any]]
@@ -42,6 +43,15 @@ def read_coco(path: Path, report: Report) -> Columns:
     info = file.data.get("info")
     name = info.get("vocabulary", "") if isinstance(info, dict) else ""
     builder = ColumnsBuilder(_vocabulary(path, objects, predicates, name if isinstance(name, str) else ""), report)
+
+    _add_images(file, label_of, builder, report, _relations_of(file, predicate_of))
+    for image_id in file.orphans("rel_annotations"):
+        report.error(image_id, "rel_annotations", "the image is not in images")
+    return builder.build()
+
+
+def _relations_of(file: CocoFile, predicate_of: dict[Any, int]) -> Relations:
+    """What `rel_annotations` say of an image."""
 
     def of_image(image_id: Any, rows: list[Row], problems: list[_RowError]) -> dict[str, Any]:
         found = file.rows("rel_annotations", image_id)
@@ -63,10 +73,35 @@ def read_coco(path: Path, report: Report) -> Columns:
         key = "predicate_score" if any("predicate_score" in row for _, row in found) else "score"
         return {"relations": triples, "relation_scores": _optional(found, key, "rel_annotations", problems)}
 
-    _add_images(file, label_of, builder, report, of_image)
-    for image_id in file.orphans("rel_annotations"):
-        report.error(image_id, "rel_annotations", "the image is not in images")
+    return of_image
+
+
+def read_coco_splits(folder: Path, report: Report) -> Columns:
+    """train/, valid/ (or val/) and test/, each with photos and `_annotations.coco.json` (SGG-Benchmark, Roboflow)."""
+    builder: ColumnsBuilder | None = None
+    for name, path in split_files(folder):
+        report.file = str(path)
+        file = read_coco_file(path, report)
+        objects, label_of = _categories(path, file.data, "categories")
+        predicates, predicate_of = _categories(path, file.data, "rel_categories")
+        vocabulary = _vocabulary(path, objects, predicates, "")
+        if builder is None:
+            builder = ColumnsBuilder(vocabulary, report)
+        if vocabulary != builder.vocabulary:
+            raise DataError(path, "categories or rel_categories: differ from those of the other splits")
+        split = SPLITS["val" if name.startswith("val") else name]
+        _add_images(file, label_of, builder, report, _relations_of(file, predicate_of), split, f"{name}/")
+        for image_id in file.orphans("rel_annotations"):
+            report.error(image_id, "rel_annotations", "the image is not in images")
+    if builder is None:
+        raise DataError(folder, f"there is no train/{ANNOTATIONS}")
     return builder.build()
+
+
+def split_files(folder: Path) -> list[tuple[str, Path]]:
+    """The splits of a folder that have an annotation file, with it."""
+    files = [(name, folder / name / ANNOTATIONS) for name in ("train", "valid", "val", "test")]
+    return [(name, path) for name, path in files if path.is_file()]
 
 
 def read_coco_folder(folder: Path, report: Report) -> Columns:
@@ -126,6 +161,7 @@ def _add_images(
     report: Report,
     relations_of: Relations,
     split: int = NO_SPLIT,
+    prefix: str = "",
 ) -> None:
     if "images" not in source.data:
         raise DataError(source.path, "images: expected a list")
@@ -153,6 +189,7 @@ def _add_images(
             ],
             "scores": _optional(rows, "score", "annotations", problems),
             "label_dist": _optional(rows, "distribution", "annotations", problems),
+            "attributes": [_attributes(row) for _, row in rows],
             **relations_of(image_id, rows, problems),
             **_pairs(image),
         }
@@ -166,7 +203,13 @@ def _add_images(
             report.warning(image_id, f"images[{i}].split", f"{image['split']!r:.40} is none of {', '.join(SPLITS)}")
         named = SPLITS.get(str(image.get("split")), split)
         size = {side: _whole(image.get(side)) for side in ("width", "height")}
-        builder.add(named, image_id=None if image.get("no_id") else image_id, file=file, **size, **fields)
+        builder.add(
+            named,
+            image_id=None if image.get("no_id") else image_id,
+            file=prefix + file if file else file,
+            **size,
+            **fields,
+        )
     for image_id in source.orphans("annotations"):
         report.error(image_id, "annotations", "the image is not in images")
 
@@ -212,6 +255,14 @@ def _box(row: dict[str, Any], number: int, problems: list[_RowError]) -> list[fl
 def is_number(value: Any) -> bool:
     """A JSON number that fits a float."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _attributes(row: dict[str, Any]) -> Any:
+    """Names with scores, or names; what else other tools call attributes (CVAT's "occluded") is passed over."""
+    if "attribute_scores" in row:
+        return row["attribute_scores"]
+    names = row.get("attributes")
+    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
 
 
 def _whole(value: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.data.attribute_columns import AttributeColumns
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
@@ -43,6 +44,7 @@ class Columns:
     pairs: NDArray[np.int32] | None = None
     pair_ptr: NDArray[np.int64] | None = None
     pair_dist: NDArray[np.floating] | None = None
+    attributes: AttributeColumns | None = None
     absent: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     """For an optional array that only some images have: (N,) which ones don't."""
 
@@ -65,6 +67,8 @@ class Columns:
             fields["label_dist"] = self.label_dist[a:b]
         if self.relation_scores is not None and d > c:
             fields["relation_scores"] = self.relation_scores[c:d]
+        if self.attributes is not None:
+            fields["attributes"] = self.attributes.rows(a, b)
         if self.pairs is not None and self.pair_ptr is not None and self.pair_dist is not None:
             e, f = self.pair_ptr.item(i), self.pair_ptr.item(i + 1)
             fields["pairs"], fields["pair_dist"] = self.pairs[e:f], self.pair_dist[e:f]

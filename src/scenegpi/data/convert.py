@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from scenegpi.data.dataset import Dataset
@@ -17,16 +19,28 @@ WRITERS = {
     "label-studio": "Label Studio's JSON, boxes and relations (a file)",
     "cypher": "CSV files and load.cypher for a graph database (a folder)",
 }
+CANNOT_HOLD = {
+    "visual-genome": ("attributes",),
+    "label-studio": ("label_dist", "relation_scores", "pair_dist", "attribute_scores"),
+    "cypher": ("label_dist", "pair_dist", "attributes"),
+}
+"""Fields of the record that a target has no place for; `convert` names those that were there."""
+log = logging.getLogger("scenegpi")
 Watch = Callable[[Iterable[SceneGraph]], Iterable[SceneGraph]]
 
 
 def convert(
-    dataset: Dataset, target: str | Path, to: str | None = None, overwrite: bool = False, watch: Watch = iter
+    dataset: Dataset,
+    target: str | Path,
+    to: str | None = None,
+    overwrite: bool = False,
+    watch: Watch = iter,
+    prefix: str = "",
 ) -> int:
     """Writes a data set to `target` and returns the number of images; whole or not at all.
 
     `to` is one of WRITERS, by default told from the target's name: .jsonl, .json (COCO), or a folder (Visual Genome).
-    `watch` wraps the graphs on their way, for a progress bar.
+    `watch` wraps the graphs on their way, for a progress bar; `prefix` goes before Label Studio's picture names.
     """
     target = Path(target)
     to = to or {".jsonl": "jsonl", ".json": "coco", "": "visual-genome"}.get(target.suffix.lower())
@@ -34,7 +48,28 @@ def convert(
         raise DataError(target, f"which format? Expected one of {', '.join(WRITERS)}")
     if not len(dataset):
         raise DataError(dataset.path, "there is no image to write")
-    graphs = watch(dataset)
+    lost: Counter[str] = Counter()
+    count = _write(dataset, _noted(watch(dataset), CANNOT_HOLD.get(to, ()), lost), target, to, overwrite, prefix)
+    if lost:
+        fields = ", ".join(f"{field} (of {images:,} images)" for field, images in lost.items())
+        log.warning("%s: the %s layout cannot hold %s: left out", target, to, fields)
+    return count
+
+
+def _noted(graphs: Iterable[SceneGraph], fields: Iterable[str], lost: Counter[str]) -> Iterator[SceneGraph]:
+    """The graphs as they are; counts those that have a field which the target can't hold."""
+    for graph in graphs:
+        lost.update(field for field in fields if _has(graph, field))
+        yield graph
+
+
+def _has(graph: SceneGraph, field: str) -> bool:
+    if field == "attribute_scores":
+        return any(score != 1 for row in graph.attributes or () for _, score in row)
+    return getattr(graph, field) is not None
+
+
+def _write(dataset: Dataset, graphs: Iterable[SceneGraph], target: Path, to: str, overwrite: bool, prefix: str) -> int:
     splits = dataset.split_codes().tolist()
     if to == "jsonl":
         return write_jsonl(target, graphs, splits, overwrite)
@@ -45,7 +80,7 @@ def convert(
     if to == "label-studio":
         from scenegpi.data.label_studio import write_label_studio
 
-        return write_label_studio(target, graphs, overwrite)
+        return write_label_studio(target, graphs, splits, dataset.vocabulary, overwrite, prefix)
     from scenegpi.data.write import write_coco, write_visual_genome
 
     writer = write_coco if to == "coco" else write_visual_genome

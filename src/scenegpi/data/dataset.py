@@ -34,7 +34,7 @@ class Source(Protocol):
 class Dataset(Sequence[SceneGraph]):
     """Scene graphs of a file or folder: lazy, indexable, sliceable, picklable.
 
-    Made by `open_dataset`. `report` holds what was wrong with the file; images that made no sense are not in here.
+    Made by `open_dataset`. `report` holds what was wrong with the file; invalid images are left out.
 
     Args:
         source: where the graphs come from.

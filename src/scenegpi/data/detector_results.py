@@ -8,7 +8,7 @@
 | torchvision dict | boxes, labels, scores |
 | Detectron2 `Instances`, or the dict around them | pred_boxes.tensor, pred_classes, scores, image_size |
 | arrays | (N, 4) x1, y1, x2, y2; (N, 5) and a score; (N, 6) and a class number |
-| list of dicts | box [x1, y1, x2, y2] or {xmin, ymin, xmax, ymax}, or bbox [x, y, w, h]; label or category_id; score |
+| list of dicts | box [x1, y1, x2, y2] or bbox [x, y, w, h], or x1 .. y2 or xmin .. ymax by name; label; score |
 | `SceneGraph` | as it is |
 """
 
@@ -27,8 +27,9 @@ from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
 Names = Mapping[int, str] | Sequence[str]
-LABEL_KEYS = ("label", "class_name", "name", "category_id", "class")
+LABEL_KEYS = ("label", "class_name", "name", "category", "category_id", "class")
 SCORE_KEYS = ("score", "confidence")
+CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
 NO_LABEL = "(no label)"
 """The only label of boxes that came without any."""
 
@@ -80,8 +81,8 @@ def graph_of(
         words,
         vocabulary,
         scores=scores,
-        width=width or (None if wide is None else int(wide)),
-        height=height or (None if tall is None else int(tall)),
+        width=width if width is not None or wide is None else int(wide),
+        height=height if height is not None or tall is None else int(tall),
         image_id=image_id,
         file=file if file is not None else found.file,
     )
@@ -199,9 +200,12 @@ def _rows(objects: Any) -> _Found | None:
 
 def _row_box(row: Mapping[str, Any], i: int) -> list[float]:
     box = row.get("box", row.get("xyxy"))
+    if box is None and any(keys[0] in row for keys in CORNERS):
+        box = row
     try:
         if isinstance(box, Mapping):
-            return [float(box[key]) for key in ("xmin", "ymin", "xmax", "ymax")]
+            keys = next(keys for keys in CORNERS if keys[0] in box or keys is CORNERS[-1])
+            return [float(box[key]) for key in keys]
         if box is not None:
             x1, y1, x2, y2 = (float(value) for value in box)
             return [x1, y1, x2, y2]
@@ -209,7 +213,8 @@ def _row_box(row: Mapping[str, Any], i: int) -> list[float]:
             x, y, w, h = (float(value) for value in row["bbox"])
             return [x, y, x + w, y + h]
     except (TypeError, ValueError, KeyError):
-        raise GraphError(f"objects[{i}].box: expected four numbers, found {box or row.get('bbox')!r:.60}") from None
+        found = row.get("bbox") if box is None else dict(box) if isinstance(box, Mapping) else box
+        raise GraphError(f"objects[{i}].box: expected four numbers, found {found!r:.60}") from None
     raise GraphError(f"objects[{i}]: has neither box (x1, y1, x2, y2) nor bbox (x, y, w, h)")
 
 

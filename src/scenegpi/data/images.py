@@ -9,7 +9,7 @@ from scenegpi.data.photo_files import photo_size
 
 __all__ = ["SUFFIXES", "ImageFolders", "photo_size"]
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".avif", ".heic", ".heif")
 
 
 class ImageFolders:

@@ -1,4 +1,4 @@
-"""JSON lines, the project's own format: one image a line (docs/formats.md).
+"""JSON lines, the project's own format: one image per line (docs/formats.md).
 
 The first line that uses a vocabulary carries it whole, later ones refer to it, so lines can be streamed and read one by
 one. On opening, each line is checked and its place noted; a graph is parsed when it is asked for.
@@ -37,9 +37,9 @@ class JsonLines:
 
     Args:
         path: the file.
-        report: where lines that make no sense are noted; they are left out.
+        report: where invalid lines are noted; they are left out.
         vocabulary: used for lines that hold none and refer to none (predictions written by other tools).
-        trust: don't read the whole file first; a line that makes no sense is then a DataError when it is reached.
+        trust: don't read the whole file first; an invalid line is then a DataError when it is reached.
     """
 
     def __init__(self, path: Path, report: Report, vocabulary: Vocabulary | None = None, trust: bool = False) -> None:
@@ -68,7 +68,7 @@ class JsonLines:
         return len(self.starts)
 
     def graph(self, i: int) -> SceneGraph:
-        """Line i's graph; DataError with the line's number if it makes no sense."""
+        """Line i's graph; DataError with the line's number if it is invalid."""
         try:
             data = self._parse(i)
             crowded = _crowded(data)
@@ -77,6 +77,10 @@ class JsonLines:
             return from_dict(data, self._known(data))
         except GraphError as error:
             raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
+
+    def field(self, i: int, key: str) -> Any:
+        """What line i holds under a key that is not the graph's own, or None."""
+        return self._parse(i).get(key)
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(N,) boxes and (N,) relations of each image."""
@@ -120,7 +124,7 @@ class JsonLines:
         return self._checked
 
     def _check(self) -> None:
-        """Reads every line once: counts, splits, and out with the lines that make no sense."""
+        """Reads every line once: counts, splits, and drops invalid lines."""
         rows = array("q")  # place, boxes, relations, split of each line that makes sense
         seen: set[int | str] = set()
         self._readable = 0
@@ -204,7 +208,7 @@ def _crowded(data: Any) -> tuple[str, str] | None:
 
 
 def _image_of(data: Any) -> int | str | None:
-    """The image's id, where a line that makes no sense still tells it."""
+    """The image's id, where an invalid line still tells it."""
     image = data.get("image") if isinstance(data, dict) else None
     found = image.get("id") if isinstance(image, dict) else None
     return found if isinstance(found, int | str) and not isinstance(found, bool) else None
@@ -228,9 +232,7 @@ def json_lines(graphs: Iterable[SceneGraph], splits: Iterable[int] | None = None
     codes = iter(splits) if splits is not None else None
     for graph in graphs:
         reference = graph.vocabulary.reference
-        data = to_dict(graph, vocabulary=reference not in written)
-        written.add(reference)
         split = SPLIT_NAMES.get(next(codes)) if codes is not None else None
-        if split:
-            data["split"] = split
+        data = to_dict(graph, vocabulary=reference not in written, **({"split": split} if split else {}))
+        written.add(reference)
         yield json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"

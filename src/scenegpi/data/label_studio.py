@@ -1,47 +1,207 @@
-"""Graphs -> Label Studio's JSON: one task an image, boxes as rectangle labels, relations between them.
+"""Label Studio's JSON, both ways: one task per image, boxes as rectangle labels, relations between them.
 
-Its boxes are x, y, width, height in percent of the image; a relation goes from one region to another, with labels.
+Its boxes are x, y, width, height in percent of the image; a relation goes from one region to another, with labels;
+attributes are the text of a region. Graphs with scores are written as predictions (pre-annotations), others as
+annotations. `labelling_config` is the project's interface for a vocabulary.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
+from xml.sax.saxutils import quoteattr
 
-from scenegpi.errors import DataError
+from scenegpi.data.columns import SPLITS, Columns
+from scenegpi.data.named import Image, entries, is_real, list_rows, named_columns, text
+from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
+from scenegpi.vocabulary import Vocabulary
+
+LOCAL_FILES = "/data/local-files/?d="
+"""How Label Studio names a picture below its folder of local files."""
+DIGITS = 6  # of a pixel: percents are fractions that don't come back to the last bit
+NAMES = ("label", "image", "attributes")
+"""Of the tags in `labelling_config`."""
 
 
-def label_studio_task(graph: SceneGraph, number: int = 0) -> dict[str, Any]:
-    """One image; DataError where its size is not known."""
-    name = graph.file or str(graph.image_id if graph.image_id is not None else f"image {number}")
+def labelling_config(vocabulary: Vocabulary) -> str:
+    """The XML of a labelling interface: boxes with these labels, relations with these predicates, text per region."""
+    lines = ["<View>", "  <Relations>"]
+    lines += [f"    <Relation value={quoteattr(name)}/>" for name in vocabulary.predicates]
+    lines += ["  </Relations>", '  <Image name="image" value="$image" zoom="true"/>']
+    lines += ['  <RectangleLabels name="label" toName="image">']
+    lines += [f"    <Label value={quoteattr(name)}/>" for name in vocabulary.objects]
+    lines += ["  </RectangleLabels>", '  <TextArea name="attributes" toName="image" perRegion="true"/>', "</View>", ""]
+    return "\n".join(lines)
+
+
+def results(graph: SceneGraph, names: tuple[str, str, str] = NAMES) -> list[dict[str, Any]]:
+    """Regions and relations of an image; DataError where its size is not known.
+
+    `names` are those of the tags for labels, image and attributes in the project's interface.
+    """
+    if not len(graph):
+        return []
     if not graph.width or not graph.height:
+        name = graph.file or str(graph.image_id)
         raise DataError(name, "Label Studio's boxes are in percent, which needs the image's width and height")
     size = {"original_width": graph.width, "original_height": graph.height, "image_rotation": 0}
-    ways = {"from_name": "label", "to_name": "image", "type": "rectanglelabels"}
-    result: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     for i, ((x1, y1, x2, y2), label) in enumerate(zip(graph.boxes.tolist(), graph.names, strict=True)):
         value: dict[str, Any] = {"x": 100 * x1 / graph.width, "y": 100 * y1 / graph.height, "rotation": 0}
         value |= {"width": 100 * (x2 - x1) / graph.width, "height": 100 * (y2 - y1) / graph.height}
-        result.append({"id": f"box{i}", **ways, **size, "value": value | {"rectanglelabels": [label]}})
+        region = {"id": f"box{i}", "to_name": names[1], **size}
+        found.append(
+            region | {"from_name": names[0], "type": "rectanglelabels", "value": value | {"rectanglelabels": [label]}}
+        )
         if graph.scores is not None:
-            result[-1]["score"] = graph.scores.item(i)
+            found[-1]["score"] = graph.scores.item(i)
+        if graph.attributes is not None and graph.attributes[i]:
+            said = {"text": [name for name, _ in graph.attributes[i]]}
+            found.append(region | {"from_name": names[2], "type": "textarea", "value": value | said})
     for s, o, p in graph.relations.tolist():
         ends = {"from_id": f"box{s}", "to_id": f"box{o}", "direction": "right"}
-        result.append({"type": "relation", **ends, "labels": [graph.vocabulary.predicates[p]]})
-    return {"data": {"image": name}, "annotations": [{"result": result}]}
+        found.append({"type": "relation", **ends, "labels": [graph.vocabulary.predicates[p]]})
+    return found
 
 
-def write_label_studio(target: Path, graphs: Iterable[SceneGraph], overwrite: bool = False) -> int:
-    """A JSON file of tasks; returns the number of images."""
+def label_studio_task(graph: SceneGraph, number: int = 0, prefix: str = "", split: str | None = None) -> dict[str, Any]:
+    """One image; `prefix` comes before the name of its picture."""
+    name = graph.file or str(graph.image_id if graph.image_id is not None else f"image {number}")
+    about = {"id": graph.image_id, "file": graph.file, "width": graph.width, "height": graph.height, "split": split}
+    data = {
+        "image": prefix + (quote(name) if prefix else name),
+        "scenegpi": {key: value for key, value in about.items() if value is not None},
+    }
+    found = results(graph)
+    if graph.scores is None:
+        return {"data": data, "annotations": [{"result": found}]}
+    score = float(graph.scores.mean()) if len(graph) else 0.0
+    return {"data": data, "predictions": [{"model_version": "scenegpi", "score": score, "result": found}]}
+
+
+def write_label_studio(
+    target: Path,
+    graphs: Iterable[SceneGraph],
+    splits: Iterable[int],
+    vocabulary: Vocabulary,
+    overwrite: bool = False,
+    prefix: str = "",
+) -> int:
+    """A JSON file of tasks, and beside it the interface as XML; returns the number of images."""
+    names = {code: name for name, code in SPLITS.items()}
     count = 0
-    with whole_file(target, overwrite) as part, part.open("w", encoding="utf-8") as handle:
-        handle.write("[")
-        for count, graph in enumerate(graphs, 1):
-            text = json.dumps(label_studio_task(graph, count - 1), ensure_ascii=False, allow_nan=False)
-            handle.write((",\n" if count > 1 else "\n") + text)
-        handle.write("\n]\n")
+    with whole_file(target.with_suffix(".xml"), overwrite) as config, whole_file(target, overwrite) as part:
+        config.write_text(labelling_config(vocabulary), encoding="utf-8")
+        with part.open("w", encoding="utf-8") as handle:
+            handle.write("[")
+            for count, (graph, split) in enumerate(zip(graphs, splits, strict=False), 1):
+                task = label_studio_task(graph, count - 1, prefix, names.get(split))
+                line = json.dumps(task, ensure_ascii=False, allow_nan=False)
+                handle.write((",\n" if count > 1 else "\n") + line)
+            handle.write("\n]\n")
     return count
+
+
+def read_label_studio(path: Path, report: Report) -> Columns:
+    """Tasks as Label Studio exports them: of each the last annotation that was not cancelled, else a prediction."""
+    return named_columns(path, report, partial(_images, path), partial(_fields, report=report))
+
+
+def _images(path: Path) -> Iterator[Image]:
+    for row in list_rows(path):
+        data = row.get("data") if isinstance(row, dict) else None
+        about = data.get("scenegpi") if isinstance(data, dict) else None
+        about = about if isinstance(about, dict) else {}
+        key = about.get("id", row.get("id") if isinstance(row, dict) else None)
+        split = SPLITS.get(str(about.get("split")), -1)
+        yield Image(key if isinstance(key, int | str) and not isinstance(key, bool) else None, row, split)
+
+
+def _fields(image: Image, report: Report) -> dict[str, Any]:
+    data = image.row.get("data") if isinstance(image.row, dict) else None
+    picture = data.get("image") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or not isinstance(picture, str):
+        raise GraphError("data.image: expected the address of a picture")
+    about: dict[str, Any] = data["scenegpi"] if isinstance(data.get("scenegpi"), dict) else {}
+    found = entries(_chosen(image.row), "result")
+    regions = [row for row in found if row.get("type") == "rectanglelabels"]
+    place = {row["id"]: i for i, row in enumerate(regions) if isinstance(row.get("id"), str)}
+    if len(place) != len(regions):
+        raise GraphError("result: a region has no id, or one that is duplicated")
+    sides = [_side(regions, about, side) for side in ("width", "height")]
+    attributes: list[list[str]] = [[] for _ in regions]
+    relations = []
+    for i, row in enumerate(found):
+        value = row.get("value")
+        if row.get("type") == "textarea" and str(row.get("id")) in place and isinstance(value, dict):
+            said: Any = value.get("text")
+            attributes[place[str(row["id"])]] += said if isinstance(said, list) else [said]
+        elif row.get("type") == "relation":
+            ends = [place.get(str(row.get(end))) for end in ("from_id", "to_id")]
+            if None in ends:
+                raise GraphError(f"result[{i}]: the relation leads to a region that is not a box")
+            if row.get("direction") == "left":
+                ends.reverse()
+            names = row.get("labels")
+            if not names or not isinstance(names, list):
+                report.warning(image.key, f"result[{i}].labels", "a relation without a label is left out")
+                continue
+            relations += [(*ends, text(name, f"result[{i}].labels")) for name in names]
+    scores = [row.get("score") for row in regions]
+    return {
+        "boxes": [_box(row.get("value"), sides, i) for i, row in enumerate(regions)],
+        "labels": [_label(row.get("value"), i) for i, row in enumerate(regions)],
+        "scores": scores if scores and all(is_real(score) for score in scores) else None,
+        "attributes": attributes,
+        "relations": relations,
+        "image_id": image.key,
+        "file": about.get("file", picture_name(picture)),
+        "width": sides[0],
+        "height": sides[1],
+    }
+
+
+def picture_name(address: str) -> str:
+    """The file name in the address of a picture: after the last slash, and for local files after `?d=`."""
+    return unquote(re.split(r"[/\\]|[?&]d=", address)[-1].split("&")[0])
+
+
+def _chosen(task: dict[str, Any]) -> Any:
+    for key in ("annotations", "predictions"):
+        rows = task.get(key)
+        rows = rows if isinstance(rows, list) else []
+        kept = [row for row in rows if isinstance(row, dict) and not row.get("was_cancelled")]
+        if kept:
+            return kept[-1].get("result")
+    return []
+
+
+def _side(regions: list[dict[str, Any]], about: dict[str, Any], side: str) -> Any:
+    given = [row.get(f"original_{side}") for row in regions]
+    sizes = {size for size in given if isinstance(size, int)}
+    if len(sizes) > 1:
+        raise GraphError(f"original_{side}: regions of one picture differ: {sorted(sizes)!r:.60}")
+    return next(iter(sizes), about.get(side))
+
+
+def _box(value: Any, sides: list[Any], i: int) -> list[float]:
+    numbers = [value.get(key) for key in ("x", "y", "width", "height")] if isinstance(value, dict) else [None]
+    if not all(is_real(number) for number in numbers) or not all(isinstance(side, int) for side in sides):
+        raise GraphError(f"result[{i}].value: expected x, y, width and height in percent, and the size of the picture")
+    if value.get("rotation"):
+        raise GraphError(f"result[{i}].value.rotation: only upright boxes are read")
+    x, y, w, h = (number * side / 100 for number, side in zip(numbers, sides * 2, strict=True))
+    return [round(number, DIGITS) for number in (x, y, x + w, y + h)]
+
+
+def _label(value: Any, i: int) -> str:
+    names = value.get("rectanglelabels") if isinstance(value, dict) else None
+    name = names[0] if isinstance(names, list) and names else None
+    return text(name, f"result[{i}].value.rectanglelabels")

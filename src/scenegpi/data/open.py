@@ -7,14 +7,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from scenegpi.data.class_names import Names, read_names_file
-from scenegpi.data.coco import read_coco, read_coco_folder
+from scenegpi.data.coco import ANNOTATIONS, read_coco, read_coco_folder, read_coco_splits, split_files
 from scenegpi.data.columns import Columns
 from scenegpi.data.dataset import Dataset, Duplicates
 from scenegpi.data.detections import read_coco_results
+from scenegpi.data.gqa import read_gqa
+from scenegpi.data.hand_boxes import is_by_hand, read_hand_boxes
+from scenegpi.data.hoi import kind_of, read_hoi
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.jsonl import JsonLines
+from scenegpi.data.label_studio import read_label_studio
 from scenegpi.data.open_images import read_open_images
 from scenegpi.data.parquet import ParquetRows
+from scenegpi.data.psg import read_psg
+from scenegpi.data.sgb_predictions import read_sgb_predictions
+from scenegpi.data.visual_genome_raw import read_visual_genome_raw
 from scenegpi.data.vrd import read_vrd
 from scenegpi.data.yolo import label_folders, read_yolo
 from scenegpi.errors import DataError, Report
@@ -26,11 +33,26 @@ FORMATS = {
     "vrd": "annotations_train.json / annotations_test.json, objects.json, predicates.json",
     "coco": "COCO JSON, with rel_annotations or without",
     "coco-folder": "COCO train.json / val.json / test.json with rel.json",
+    "coco-splits": "train/, valid/, test/ with _annotations.coco.json (SGG-Benchmark)",
+    "visual-genome-raw": "scene_graphs.json, or objects.json with relationships.json, attributes.json",
+    "gqa": "GQA train_sceneGraphs.json, val_sceneGraphs.json",
+    "psg": "psg.json, its boxes",
+    "hoi": "HICO-DET or V-COCO JSON (trainval_hico.json, test_vcoco.json), interactions as relations",
+    "sgb-predictions": "custom_prediction.json with custom_data_info.json",
+    "label-studio": "Label Studio tasks: regions and relations",
     "open-images": "Open Images relationship CSV",
     "coco-results": "COCO results JSON, boxes only",
     "yolo": "YOLO txt files, boxes only",
+    "boxes": "boxes and labels by hand: JSON, JSON lines or CSV",
     "jsonl": "scenegpi JSON lines",
     "parquet": "Parquet, one row per image",
+}
+NAMED = {
+    "visual-genome-raw": read_visual_genome_raw,
+    "gqa": read_gqa,
+    "psg": read_psg,
+    "hoi": read_hoi,
+    "label-studio": read_label_studio,
 }
 log = logging.getLogger("scenegpi")
 
@@ -55,7 +77,7 @@ def open_dataset(
 ) -> Dataset:
     """Opens a data set of any known format; raises DataError with one clear line if it can't.
 
-    An image that makes no sense is noted in `dataset.report`, logged and left out, unless `strict`.
+    An invalid image is noted in `dataset.report`, logged and left out, unless `strict`.
 
     Args:
         path: a file or a folder.
@@ -75,6 +97,8 @@ def open_dataset(
     """
     path = Path(path)
     format = format or detect_format(path)
+    if format == "boxes" and vocabulary is not None:
+        format = "jsonl"  # predictions of another tool, in words that the caller knows
     if format not in FORMATS:
         raise DataError(path, f"format {format!r}: expected one of {', '.join(FORMATS)}")
     report = Report(str(path), strict)
@@ -105,12 +129,17 @@ def detect_format(path: Path) -> str:
         suffix = path.suffix.lower()
         simple = {".h5": "visual-genome", ".hdf5": "visual-genome", ".jsonl": "jsonl", ".ndjson": "jsonl"}
         simple |= {".csv": "open-images", ".txt": "yolo", ".parquet": "parquet"}
-        if suffix in simple:
-            return simple[suffix]
-        if suffix == ".json":
+        head = b""
+        if suffix in (".json", ".jsonl", ".ndjson", ".csv"):
             check_file(path)
             with path.open("rb") as handle:
                 head = handle.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+            published = _published(path, head) if suffix == ".json" else None
+            if published or is_by_hand(head, suffix):
+                return published or "boxes"
+        if suffix in simple:
+            return simple[suffix]
+        if suffix == ".json":
             if head[:1] == b"[":
                 return "coco-results"
             return "jsonl" if b'"scenegpi"' in head and b'"categories"' not in head else "coco"
@@ -119,19 +148,46 @@ def detect_format(path: Path) -> str:
     raise DataError(path, f"not a known kind of file; say which with a format: {', '.join(FORMATS)}")
 
 
+def _published(path: Path, head: bytes) -> str | None:
+    """The layout of a public data set that a JSON file has, by its name, else by its first bytes."""
+    known = {ANNOTATIONS: "coco", "psg.json": "psg", "custom_prediction.json": "sgb-predictions"}
+    known |= dict.fromkeys(("scene_graphs.json", "objects.json", "relationships.json"), "visual-genome-raw")
+    if path.name in known:
+        return known[path.name]
+    if head[:1] != b"[":
+        return "gqa" if "sceneGraphs" in path.name else "psg" if b'"segments_info"' in head else None
+    if b'"hoi_annotation"' in head or (kind_of(path) and b'"file_name"' in head):
+        return "hoi"
+    if b'"image_id"' in head:
+        return "visual-genome-raw" if b'"relationships"' in head or b'"objects"' in head else None
+    return "label-studio" if b'"data"' in head else None
+
+
 def _folder_format(path: Path) -> str:
     names = {entry.name for entry in path.iterdir()}
     if any(name.endswith((".h5", ".hdf5")) for name in names):
         return "visual-genome"
     if "objects.json" in names and any(name.startswith("annotations_") for name in names):
         return "vrd"
+    if {"scene_graphs.json", "relationships.json"} & names:
+        return "visual-genome-raw"
+    if any("sceneGraphs" in name for name in names):
+        return "gqa"
+    if "psg.json" in names:
+        raise DataError(path, "name the file: psg.json")
+    if "custom_prediction.json" in names:
+        return "sgb-predictions"
+    if split_files(path):
+        return "coco-splits"
     if "rel.json" in names:
         return "coco-folder"
     if any(name.endswith(".parquet") for name in names):
         return "parquet"
     if label_folders(path):
         return "yolo"
-    raise DataError(path, "the folder holds no known data set (VG-SGG.h5, VRD, COCO with rel.json, Parquet, YOLO txt)")
+    raise DataError(
+        path, "the folder holds no known data set (VG-SGG.h5, scene_graphs.json, VRD, COCO, Parquet, YOLO txt)"
+    )
 
 
 def _read(
@@ -154,12 +210,20 @@ def _read(
         return read_coco(path, report)
     if format == "coco-folder":
         return read_coco_folder(path, report)
+    if format == "coco-splits":
+        return read_coco_splits(path, report)
+    if format in NAMED:
+        return NAMED[format](path, report)
+    if format == "sgb-predictions":
+        return read_sgb_predictions(path, report, images)
     if format == "open-images":
         return read_open_images(path, report, images, sizes)
     if format == "coco-results":
         return read_coco_results(path, report, _names(names))
     if format == "yolo":
         return read_yolo(path, report, images, _names(names), sizes)
+    if format == "boxes":
+        return read_hand_boxes(path, report, _names(names))
     if format == "parquet":
         return ParquetRows(path, report, vocabulary)
     return JsonLines(path, report, vocabulary, trust)
@@ -180,7 +244,7 @@ def visual_genome_files(path: Path) -> tuple[Path, Path, Path]:
     h5 = path if not path.is_dir() else one("h5 file", "VG-SGG.h5", "*.h5", "*.hdf5")
     return (
         h5,
-        one("dictionaries", "VG-SGG-dicts.json", "*dicts*.json"),
+        one("dictionaries", f"VG-SGG-dicts{h5.stem.removeprefix('VG-SGG')}.json", "*dicts*.json"),
         one("image sizes", "image_data.json", "image_data*.json"),
     )
 

@@ -1,4 +1,4 @@
-"""Open Images relationship CSV: one relation a row, boxes in fractions of the image.
+"""Open Images relationship CSV: one relation per row, boxes in fractions of the image.
 
     ImageID, LabelName1, LabelName2, XMin1, XMax1, YMin1, YMax1, XMin2, XMax2, YMin2, YMax2, RelationshipLabel
 

@@ -4,8 +4,9 @@
     id      a number or a text             file    a text              width, height
 
 Only `boxes` must be there. Instead of all these, `graph` may hold each image as the text of a JSON line, which is what
-`scenegpi predict --form parquet` writes. On opening, the footers are read and the labels; rows when they are asked for,
-a few at a time and best in their order: memory does not grow with the number of images.
+`scenegpi predict --form parquet` writes; and data sets of the hub have `objects` with `relations` (hub_rows). On
+opening, the footers are read and the labels; rows when they are asked for, a few at a time and best in their order:
+memory does not grow with the number of images.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.columns import NO_SPLIT
 from scenegpi.data.detector_results import NO_LABEL
+from scenegpi.data.hub_rows import COLUMNS as HUB
+from scenegpi.data.hub_rows import OBJECTS, Names, hub_data, hub_names
 from scenegpi.data.limits import check_images, check_names, too_many
-from scenegpi.errors import DataError, GraphError, Report, RowError
+from scenegpi.data.named import split_of
+from scenegpi.errors import DataError, GraphError, Report, RowError, require
 from scenegpi.files import open_file, parse_json
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import from_dict
@@ -42,7 +45,7 @@ class ParquetRows:
 
     Args:
         path: a file, or a folder whose `*.parquet` files are taken by name.
-        report: where defects are noted. Rows are checked when they are read: one that makes no sense is a RowError.
+        report: where defects are noted. Rows are checked when they are read: an invalid one is a RowError.
         vocabulary: for graphs that hold none.
     """
 
@@ -56,6 +59,8 @@ class ParquetRows:
         """File, number in it and rows at a time of each group of rows."""
         counts = [0]
         self.columns: list[str] = []
+        self.hub: Names | None = None
+        """With `objects`, the names behind their numbers."""
         for k, file in enumerate(self.files):
             counts += self._footer(k, file)
         self.starts = np.cumsum(counts)
@@ -67,14 +72,14 @@ class ParquetRows:
         return int(self.starts[-1])
 
     def graph(self, i: int) -> SceneGraph:
-        """Row i's graph; RowError if it makes no sense."""
+        """Row i's graph; RowError if it is invalid."""
         row, group = self._row(i), self._group(i)
         k = self.groups[group][0]
         try:
             if GRAPH in self.columns:
                 data, known = _parsed(row[GRAPH]), self.defined.get(k, self.vocabulary)
             else:
-                data, known = _data(row), self.vocabulary
+                data, known = _data(row) if self.hub is None else hub_data(row, self.hub), self.vocabulary
             crowded = too_many(*(len(_list(data.get(name))) for name in ("objects", "relations")))
             if crowded:
                 raise GraphError(": ".join(crowded))
@@ -89,8 +94,9 @@ class ParquetRows:
         return table.reshape(-1, 2)[:, 0], table.reshape(-1, 2)[:, 1]
 
     def split_codes(self) -> NDArray[np.int8]:
-        """(N,) -1: not said."""
-        return np.full(len(self), NO_SPLIT, dtype=np.int8)
+        """(N,) as the files' names tell (train-00000-of-00002.parquet), else -1."""
+        codes = [split_of(self.files[k]) for k, _, _ in self.groups]
+        return np.repeat(np.array(codes, dtype=np.int8), np.diff(self.starts))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_open": None, "_next": None, "_rows": (0, [])}
@@ -100,8 +106,11 @@ class ParquetRows:
         parquet = self._file(k)
         names = parquet.schema_arrow.names
         columns = [GRAPH] if GRAPH in names else [name for name in COLUMNS if name in names]
-        if "boxes" not in columns and GRAPH not in columns:
-            raise DataError(file, f"there is no column boxes or graph, found {', '.join(names)!r:.200}")
+        if "boxes" not in columns and OBJECTS in names:
+            columns = [name for name in HUB if name in names]
+            self.hub = hub_names(parquet.schema_arrow.metadata)
+        elif "boxes" not in columns and GRAPH not in columns:
+            raise DataError(file, f"there is no column boxes, objects or graph, found {', '.join(names)!r:.200}")
         if k and columns != self.columns:
             raise DataError(file, f"columns {', '.join(columns)}, but the files before have {', '.join(self.columns)}")
         self.columns = columns
@@ -127,18 +136,40 @@ class ParquetRows:
                 except ValueError as error:
                     raise DataError(self.files[k], f"first row: {error}") from None
             return next(iter(self.defined.values()), Vocabulary([]))
+        if self.hub is not None:
+            return self._hub_vocabulary()
         if "labels" not in self.columns:
             return Vocabulary([NO_LABEL])
         names: dict[str, None] = {}
         for k, file in enumerate(self.files):
             kind = self._file(k).schema_arrow.field("labels").type
-            if not hasattr(kind, "value_type"):
+            if "list" not in str(kind).partition("<")[0]:
                 raise DataError(file, f"labels: expected lists of texts, found {kind}")
             for found in self._read(k, None, ROWS, ["labels"], lambda batch: batch.column(0).flatten().unique()):
                 names |= dict.fromkeys(name for name in found if isinstance(name, str))
                 check_names(file, len(names), "labels")
         try:
             return Vocabulary(sorted(names))
+        except ValueError as error:
+            raise DataError(self.path, str(error)) from None
+
+    def _hub_vocabulary(self) -> Vocabulary:
+        """Of the names that the metadata gives, else of those that occur."""
+        assert self.hub is not None
+        found: dict[str, dict[str, None]] = {kind: {} for kind in ("objects", "predicates")}
+        for kind, names in self.hub.items():
+            found[kind] |= dict.fromkeys(names.values())
+        for i in range(len(self)) if not all(found.values()) else ():
+            try:
+                data = hub_data(self._row(i), self.hub)
+            except GraphError:
+                continue  # it is said when the row is read
+            found["objects"] |= dict.fromkeys(sorted(row["label"] for row in data["objects"]))
+            found["predicates"] |= dict.fromkeys(sorted(row["predicate"] for row in data["relations"]))
+            for kind, seen in found.items():
+                check_names(self.path, len(seen), kind)
+        try:
+            return Vocabulary(tuple(found["objects"]), tuple(found["predicates"]))
         except ValueError as error:
             raise DataError(self.path, str(error)) from None
 
@@ -196,10 +227,9 @@ def parquet_files(path: Path) -> list[Path]:
 
 def import_parquet() -> Any:
     """The module pyarrow.parquet; DataError that says what to install."""
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise DataError("parquet", "pyarrow is missing: pip install 'scenegpi[ray]'") from None
+    require("parquet", "search", "pyarrow")
+    import pyarrow.parquet
+
     return pyarrow.parquet
 
 

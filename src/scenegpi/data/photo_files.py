@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from scenegpi.data.tiff_tags import ORIENTATION, orientation, tiff_tags
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, require
 from scenegpi.files import open_file
 
 if TYPE_CHECKING:
@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 MAX_BYTES, MAX_HELD_BYTES = 2**27, 2**26
 """Of a file; the second where the file itself is held in memory (JPEG, WebP)."""
-KINDS = {"JPEG": "Jpeg", "PNG": "Png", "WEBP": "WebP", "BMP": "Bmp", "GIF": "Gif", "TIFF": "Tiff"}
+_PILLOW = ("Jpeg", "Png", "WebP", "Bmp", "Gif", "Tiff", "Avif")
+KINDS = {kind.upper(): f"PIL.{kind}ImagePlugin.{kind}ImageFile" for kind in _PILLOW}
+KINDS["HEIC"] = "pillow_heif.as_plugin.HeifImageFile"
+BRANDS = {
+    brand: "AVIF" if brand.startswith(b"avi") else "HEIC" for brand in b"avif avis heic heix heim heis mif1".split()
+}
 MAX_PIXELS = dict.fromkeys(KINDS, 40_000_000) | {"JPEG": 200_000_000, "WEBP": 16_000_000}
 """That can be unpacked: a JPEG is scaled meanwhile, the decoder of WebP takes four times the memory of others."""
 MAX_SCANS, MAX_SCANNED = 500, 2_000_000_000
@@ -87,13 +92,29 @@ class _BrokenError(Exception):
     """What is wrong with a picture, in a few words."""
 
 
+def check_local(path: str | Path) -> None:
+    """DataError for a web address: nothing is fetched."""
+    if re.match(r"[a-z]{2,}:/", str(path), re.IGNORECASE):
+        raise DataError(path, "is a web address, expected a file: nothing is downloaded")
+
+
+def _handle(path: str | Path | bytes) -> BinaryIO:
+    if not isinstance(path, bytes):
+        check_local(path)
+        return open_file(path, MAX_BYTES)
+    if not 0 < len(path) <= MAX_BYTES:
+        raise DataError("image", f"{len(path):,} bytes, expected 1 to {MAX_BYTES:,}")
+    return io.BytesIO(path)
+
+
 @contextmanager
-def opened_photo(path: str | Path, unpack: bool = True) -> Iterator[PhotoFile]:
+def opened_photo(path: str | Path | bytes, unpack: bool = True) -> Iterator[PhotoFile]:
     """A picture whose pixels can be loaded; DataError with one line for what is none, or too much.
 
-    Without `unpack` only its size is of interest, which may be any.
+    `path` may be the content of a file. Without `unpack` only its size is of interest, which may be any.
     """
-    with open_file(path, MAX_BYTES) as handle, warnings.catch_warnings():
+    where = "image" if isinstance(path, bytes) else path
+    with _handle(path) as handle, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of damaged notes, which nobody reads here
         try:
             photo = _opened(handle)
@@ -103,9 +124,12 @@ def opened_photo(path: str | Path, unpack: bool = True) -> Iterator[PhotoFile]:
                 yield photo
         except DataError:
             raise
+        except ModuleNotFoundError:
+            require(str(where), "heic", "pillow_heif")
+            raise
         except Exception as error:  # decoders fail in many ways on a broken file
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise DataError(path, f"cannot be read as an image ({text[:200]})") from None
+            raise DataError(where, f"cannot be read as an image ({text[:200]})") from None
 
 
 def photo_size(path: str | Path) -> tuple[int, int]:
@@ -147,13 +171,23 @@ def _opened(handle: BinaryIO) -> PhotoFile:
         return _finished("GIF", handle)
     if head.startswith(b"BM"):
         return _finished("BMP", handle)
+    if head[4:8] == b"ftyp" and (kind := _brand(head)) is not None:
+        return _finished(kind, io.BytesIO(_whole(handle)), None if kind == "AVIF" else 1)  # HEIC comes out upright
     raise _BrokenError(f"none of {', '.join(KINDS)}")
 
 
-def _finished(kind: str, stream: Any, turn: int = 1) -> PhotoFile:
+def _brand(head: bytes) -> str | None:
+    """AVIF or HEIC, by the brand of the file and those it is compatible with; the general ones count last."""
+    brands = [head[8:12], *(head[at : at + 4] for at in range(16, min(int.from_bytes(head[:4], "big"), len(head)), 4))]
+    return next((BRANDS[brand] for brand in sorted(brands, key=b"mif1".count) if brand in BRANDS), None)
+
+
+def _finished(kind: str, stream: Any, turn: int | None = 1) -> PhotoFile:
+    """`turn` is None where Pillow finds the orientation."""
     stream.seek(0)
-    plugin = import_module(f"PIL.{KINDS[kind]}ImagePlugin")
-    image: Image = getattr(plugin, f"{KINDS[kind]}ImageFile")(stream)
+    module, _, name = KINDS[kind].rpartition(".")
+    image: Image = getattr(import_module(module), name)(stream)
+    turn = orientation(image.info.get("exif", b"").removeprefix(b"Exif\0\0")) if turn is None else turn
     width, height = image.size
     if width < 1 or height < 1:
         raise _BrokenError("no pixels")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scenegpi.data.images import SUFFIXES
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, require
 from scenegpi.files import open_file
 
 VIDEOS = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".mpg", ".mpeg")
 VIDEO_FORMATS = ("png", "mp4")
 """What can be drawn of one: a sheet of frames, a clip."""
+CONTAINERS = "mov,matroska,avi,mpeg,mpegts,mpegvideo"
 MAX_PIXELS = 1 << 25
 RATE = 25.0
 """Frames per second of a folder of pictures, and of a file that does not tell."""
@@ -41,45 +43,60 @@ def video_of(photos: list[str] | None, every: int | None) -> Path | None:
     return found[0]
 
 
-def frames(path: str | Path, every: int = 1) -> Iterator[Frame]:
-    """Every n-th frame of a video file, or picture of a folder in the order of their names."""
+def frames(path: str | Path, every: int = 1, without: Collection[str] = ()) -> Iterator[Frame]:
+    """Every n-th frame of a video file, or picture of a folder, in the order of their names, `without` some names."""
     path = Path(path)
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file())
+        found = (file for file in path.iterdir() if file.name not in without)
+        files = sorted(file for file in found if file.suffix.lower() in SUFFIXES and file.is_file())
         if not files:
             raise DataError(path, "there is no picture in this folder")
         for k in range(0, len(files), every):
             yield Frame(k, k / RATE, files[k])
         return
+    with _stream(path) as (container, stream):
+        for k, frame in enumerate(container.decode(stream)):
+            _check_size(path, frame)
+            if k % every == 0:
+                seconds = k / frame_rate(stream) if frame.time is None else float(frame.time)
+                yield Frame(k, seconds, frame.to_ndarray(format="rgb24"))
+
+
+@contextmanager
+def _stream(path: Path) -> Iterator[tuple[Any, Any]]:
+    """An open video and its first stream of frames; DataError for what cannot be read."""
     av = import_av()
-    # A handle, not a name: a file that refers to others, or to the network, cannot open them.
     with open_file(path) as handle:
         try:
-            with av.open(handle) as container:
+            # By a handle, and only as a container of its own: a playlist would open the files that it names.
+            options = {"format_whitelist": CONTAINERS}
+            with av.open(handle, options=options, metadata_errors="replace") as container:
                 if not container.streams.video:
                     raise DataError(path, "there is no video in it")
                 stream = container.streams.video[0]
-                if stream.width * stream.height > MAX_PIXELS:
-                    raise DataError(path, f"frames of {stream.width} x {stream.height} pixels are too large")
-                for k, frame in enumerate(container.decode(stream)):
-                    if k % every == 0:
-                        seconds = k / frame_rate(stream) if frame.time is None else float(frame.time)
-                        yield Frame(k, seconds, frame.to_ndarray(format="rgb24"))
-        except av.error.FFmpegError as error:
-            raise DataError(path, f"cannot be read as a video ({error.strerror or error})") from None
+                if stream.codec_context is None:
+                    raise DataError(path, "cannot be read as a video (an unknown codec)")
+                _check_size(path, stream)
+                stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}  # of later frames, which may be larger
+                yield container, stream
+        except DataError:
+            raise
+        except Exception as error:  # decoders fail in many ways on a broken file
+            said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise DataError(path, f"cannot be read as a video ({said})") from None
+
+
+def _check_size(path: Path, what: Any) -> None:
+    if what.width * what.height > MAX_PIXELS:
+        raise DataError(path, f"frames of {what.width} x {what.height} pixels are too large")
 
 
 def video_rate(path: Path) -> float:
     """Frames per second."""
     if path.is_dir():
         return RATE
-    av = import_av()
-    with open_file(path) as handle:
-        try:
-            with av.open(handle) as container:
-                return frame_rate(container.streams.video[0]) if container.streams.video else RATE
-        except av.error.FFmpegError as error:
-            raise DataError(path, f"cannot be read as a video ({error.strerror or error})") from None
+    with _stream(path) as (_, stream):
+        return frame_rate(stream)
 
 
 def frame_rate(stream: Any) -> float:
@@ -88,8 +105,7 @@ def frame_rate(stream: Any) -> float:
 
 def import_av() -> Any:
     """The module av; DataError that says what to install."""
-    try:
-        import av
-    except ImportError:
-        raise DataError("video", "PyAV is missing: pip install 'scenegpi[video]'") from None
+    require("video", "video", "av")
+    import av
+
     return av

@@ -1,5 +1,7 @@
 """Visual Genome in the layout of Xu et al. 2017: VG-SGG.h5, VG-SGG-dicts.json, image_data.json.
 
+Files with attributes are called VG-SGG-with-attri.h5 and VG-SGG-dicts-with-attri.json (Tang et al. 2020).
+
     pixel box = (xc - w/2, yc - h/2, xc + w/2, yc + h/2) * max(width, height) / 1024
 
 Everything is checked at once, as arrays, when the file is opened; an image with a defect is reported and left out.
@@ -30,27 +32,33 @@ POINTERS = ("img_to_first_box", "img_to_last_box", "img_to_first_rel", "img_to_l
 BOXES = ("boxes_1024", "boxes_512")
 SHAPES = {"labels": (1, 0), **dict.fromkeys(BOXES, (2, 4)), "predicates": (1, 0), "relationships": (2, 2)}
 SHAPES |= dict.fromkeys((*POINTERS, "split", "scores", "predicate_scores", "img_to_first_pair"), (1, 0))
-SHAPES |= {"boxes_pixel": (2, 4), "label_dist": (2, 0), "pairs": (2, 2), "pair_dist": (2, 0)}
+SHAPES |= {"attributes": (2, 0), "boxes_pixel": (2, 4), "label_dist": (2, 0), "pairs": (2, 2), "pair_dist": (2, 0)}
 SHAPES |= {f"absent_{name}": (1, 0) for name in ABSENT}
 
 
 def read_visual_genome(h5: Path, dicts: Path, image_data: Path, report: Report) -> Columns:
     """All images of the three files, in the order of the h5 file."""
-    vocabulary = read_dicts(dicts)
+    vocabulary, attributes = read_dicts(dicts)
     raw = _read_h5(h5)
     n = len(raw["img_to_first_box"])
     image_ids, files, sizes = _read_image_data(image_data, n)
-    return CheckedFile(raw, vocabulary, image_ids, files, sizes, report, h5, image_data).columns()
+    return CheckedFile(raw, vocabulary, attributes, image_ids, files, sizes, report, h5, image_data).columns()
 
 
-def read_dicts(path: Path) -> Vocabulary:
-    """The vocabulary: `idx_to_label` / `idx_to_predicate`, or the inverse tables where only these are there."""
+def read_dicts(path: Path) -> tuple[Vocabulary, list[str]]:
+    """The vocabulary: `idx_to_label` / `idx_to_predicate`, or the inverse tables where only these are there.
+
+    And the names of attributes, where there are any (VG-SGG-dicts-with-attri.json).
+    """
     data = read_object(path, unique=True)
     objects = _names(path, data, "idx_to_label", "label_to_idx")
     predicates = _names(path, data, "idx_to_predicate", "predicate_to_idx")
+    there = "idx_to_attribute" in data or "attribute_to_idx" in data
+    attributes = _names(path, data, "idx_to_attribute", "attribute_to_idx") if there else []
     try:
         name = data.get("name")
-        return Vocabulary(objects, predicates, name if isinstance(name, str) else f"vg{len(objects)}")
+        Vocabulary(attributes)  # that these are names, each once
+        return Vocabulary(objects, predicates, name if isinstance(name, str) else f"vg{len(objects)}"), attributes
     except ValueError as error:
         raise DataError(path, str(error)) from None
 
@@ -120,7 +128,13 @@ def _read_h5(path: Path) -> dict[str, NDArray[Any]]:
         if len(lengths) > 1:
             found = ", ".join(f"{name} {len(raw[name]):,}" for name in group)
             raise DataError(path, f"datasets that must be equally long are not: {found}")
-    likes = {"split": POINTERS[0], "boxes_pixel": "labels", "scores": "labels", "label_dist": "labels"}
+    likes = {
+        "split": POINTERS[0],
+        "attributes": "labels",
+        "boxes_pixel": "labels",
+        "scores": "labels",
+        "label_dist": "labels",
+    }
     likes |= {"predicate_scores": "predicates", **{f"absent_{name}": POINTERS[0] for name in ABSENT}}
     for name, like in likes.items():
         if name in raw and len(raw[name]) != len(raw[like]):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.checks import MAX_COORDINATE, check_scores, is_identifier
+from scenegpi.data.attribute_columns import AttributeColumns
 from scenegpi.data.columns import NO_SPLIT, Columns
 from scenegpi.data.limits import MAX_BOXES, MAX_RELATIONS, too_many
 from scenegpi.errors import DataError, GraphError, Report
@@ -25,6 +26,7 @@ class CheckedFile:
         self,
         raw: dict[str, NDArray[Any]],
         vocabulary: Vocabulary,
+        attributes: list[str],
         image_ids: list[Any],
         files: list[Any],
         sizes: NDArray[np.int64],
@@ -32,7 +34,7 @@ class CheckedFile:
         h5: Path,
         image_data: Path,
     ) -> None:
-        self.raw, self.vocabulary, self.report = raw, vocabulary, report
+        self.raw, self.vocabulary, self.attributes, self.report = raw, vocabulary, attributes, report
         self.image_ids, self.files, self.sizes = image_ids, files, sizes
         self.h5, self.image_data = str(h5), str(image_data)
         self.good = np.ones(len(image_ids), dtype=bool)
@@ -40,7 +42,16 @@ class CheckedFile:
     def columns(self) -> Columns:
         self._check_images()
         if not len(self.good):  # rows that belong to no image: nothing to keep
-            shared = ("labels", "boxes", "boxes_pixel", "predicates", "relationships", "scores", "label_dist")
+            shared = (
+                "labels",
+                "boxes",
+                "boxes_pixel",
+                "predicates",
+                "relationships",
+                "scores",
+                "label_dist",
+                "attributes",
+            )
             self.raw |= {name: self.raw[name][:0] for name in (*shared, "predicate_scores") if name in self.raw}
         n_boxes, n_relations = len(self.raw["labels"]), len(self.raw["predicates"])
         box_first, box_count = self._ranges("box", n_boxes)
@@ -49,6 +60,10 @@ class CheckedFile:
         relation_image = self._owners(relation_first, relation_count, n_relations, "relations")
         labels = self._integers("labels")
         self._rows(box_image, "labels", (labels < 1) | (labels > len(self.vocabulary.objects)), labels, "is no label")
+        if self.attributes and "attributes" in self.raw:
+            self.raw["attributes"] = numbers = self._integers("attributes")
+            bad = ((numbers < 0) | (numbers > len(self.attributes))).any(axis=1)
+            self._rows(box_image, "attributes", bad, numbers, "has a number of no attribute")
         boxes = self._boxes(box_image)
         relations = self._relations(relation_image, box_first, box_count)
         return self._assemble(labels, boxes, relations, box_first, box_count, relation_first, relation_count)
@@ -173,6 +188,8 @@ class CheckedFile:
             if name in self.raw:
                 extras[target] = _taken(self._finite(name), rows)
         extras |= self._pairs(kept, box_count)
+        if self.attributes and "attributes" in self.raw:
+            extras["attributes"] = AttributeColumns.of(self.raw["attributes"][box_rows], self.attributes)
         absent = {name: self.raw[f"absent_{name}"][kept] != 0 for name in ABSENT if f"absent_{name}" in self.raw}
         split = self._integers("split") if "split" in self.raw else np.full(len(self.good), NO_SPLIT)
         odd = (split < NO_SPLIT) | (split > 2)

@@ -19,7 +19,7 @@ from scenegpi.vocabulary import Vocabulary
 
 
 class _RowError(Exception):
-    """One annotation that makes no sense: the field and what is wrong with it."""
+    """One invalid annotation: the field and what is wrong with it."""
 
 
 def read_vrd(folder: Path, report: Report) -> Columns:

@@ -20,6 +20,7 @@ from scenegpi.data.jsonl import SPLIT_NAMES
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import whole_file, whole_folder
 from scenegpi.graph import SceneGraph
+from scenegpi.graph_json import plain_attributes
 from scenegpi.vocabulary import Vocabulary
 
 
@@ -188,6 +189,9 @@ def _coco_annotations(graph: SceneGraph, image_id: int | str, first: int) -> lis
             row["score"] = graph.scores.item(i)
         if graph.label_dist is not None:
             row["distribution"] = graph.label_dist[i].tolist()
+        if graph.attributes is not None and graph.attributes[i]:
+            plain = plain_attributes(graph.attributes[i])
+            row["attributes" if isinstance(plain, list) else "attribute_scores"] = plain
         rows.append(row)
     return rows
 

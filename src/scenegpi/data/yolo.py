@@ -91,13 +91,13 @@ def _from_fractions(rows: NDArray[np.float64], width: int, height: int) -> NDArr
 
 
 def _classes(path: Path, report: Report) -> set[int] | None:
-    """The classes of a file; None where a line of it makes no sense."""
+    """The classes of a file; None where a line of it is invalid."""
     rows = _rows(path, report)
     return None if rows is None else {int(key) for key in np.unique(rows[:, 0])}
 
 
 def _rows(path: Path, report: Report) -> NDArray[np.float64] | None:
-    """(N, 6) class, xc, yc, w, h, confidence (NaN where there is none); None where a line makes no sense."""
+    """(N, 6) class, xc, yc, w, h, confidence (NaN where there is none); None where a line is invalid."""
     try:
         text = read_text(path, MAX_BYTES) if path.stat().st_size else ""
     except DataError as error:

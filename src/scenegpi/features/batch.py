@@ -109,8 +109,9 @@ class SceneBatch:
         return self.edge_index.shape[1]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> SceneBatch:
-        """The batch with its tensors on a device."""
-        return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+        """The batch with its tensors on a device; mps has no double precision."""
+        where = torch.device(device)
+        return self._map(lambda tensor: tensor.to(where, kept_dtype(tensor, where), non_blocking=non_blocking))
 
     def pin_memory(self) -> SceneBatch:
         """The batch in page-locked memory; a DataLoader calls this."""
@@ -129,6 +130,11 @@ class SceneBatch:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         moved: dict[str, Any] = {name: change(v) for name, v in values.items() if isinstance(v, Tensor)}
         return replace(self, **moved)
+
+
+def kept_dtype(tensor: Tensor, device: torch.device) -> torch.dtype:
+    """What a tensor's numbers become on a device: the same, but single precision on mps, which has no double."""
+    return torch.float32 if device.type == "mps" and tensor.dtype == torch.float64 else tensor.dtype
 
 
 def _relation_rows(

@@ -80,9 +80,9 @@ def pair_geometry(boxes: Tensor, sizes: Tensor, edge_index: Tensor, batch: Tenso
     """Geometry of every edge: row 0 of `edge_index` is the subject, row 1 the object.
 
     boxes ``(N, 4)`` x1 y1 x2 y2, sizes ``(G, 2)`` width and height, edge_index ``(2, E)``, batch ``(N,)`` ->
-    ``(E, PAIR_WIDTH)`` in single precision; computed in double precision, `chunk` edges at a time.
+    ``(E, PAIR_WIDTH)`` in single precision; computed in double precision (on mps in single), `chunk` edges at a time.
     """
-    boxes, sizes = boxes.double(), sizes.double()
+    boxes, sizes = precise(boxes), precise(sizes)
     if torch.compiler.is_compiling():  # a traced program has no loop over a number of edges that it does not know
         i, j = edge_index
         return _columns(boxes[i], boxes[j], sizes[batch[i]]).float()
@@ -91,6 +91,11 @@ def pair_geometry(boxes: Tensor, sizes: Tensor, edge_index: Tensor, batch: Tenso
         i, j = edge_index[:, start : start + chunk]
         out[start : start + chunk] = _columns(boxes[i], boxes[j], sizes[batch[i]])
     return out
+
+
+def precise(tensor: Tensor) -> Tensor:
+    """In double precision; on mps, which has none, in single."""
+    return tensor.float() if tensor.device.type == "mps" else tensor.double()
 
 
 def overlapping(subjects: Tensor, objects: Tensor) -> Tensor:

@@ -66,7 +66,7 @@ class Prediction(NamedTuple):
 
 
 def read_truth(target: SceneGraph | Mapping[str, Any], predicates: int) -> Truth:
-    """The ground truth of one image; MetricError that names the field on anything that makes no sense."""
+    """The ground truth of one image; MetricError that names the field on anything invalid."""
     if isinstance(target, SceneGraph):
         _check_vocabulary(target, predicates, "target")
         image = target.file if target.image_id is None else target.image_id

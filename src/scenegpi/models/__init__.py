@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from scenegpi.lazy import lazy
 
 if TYPE_CHECKING:
-    from scenegpi.models.baseline import Baseline, SceneLogits
+    from scenegpi.models.baseline import Baseline
     from scenegpi.models.build import SceneModel, build_model, prepare_model
     from scenegpi.models.checkpoint import load_model, save_model
     from scenegpi.models.config import BaselineConfig, ContextConfig, ModelConfig
     from scenegpi.models.freq import FrequencyPrior
+    from scenegpi.models.network import SceneLogits
     from scenegpi.models.presets import PRESETS, preset
     from scenegpi.models.sgp import SGP
     from scenegpi.models.shipped import shipped_models
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
-        "baseline": ("Baseline", "SceneLogits"),
+        "baseline": ("Baseline",),
+        "network": ("SceneLogits",),
         "build": ("SceneModel", "build_model", "prepare_model"),
         "checkpoint": ("load_model", "save_model"),
         "config": ("BaselineConfig", "ContextConfig", "ModelConfig"),

@@ -23,21 +23,11 @@ from scenegpi.features.entities import clamped_log
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import BaselineConfig
 from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
+from scenegpi.models.network import SceneLogits, SceneNetwork
 from scenegpi.models.prior import STATISTICS, PriorOutput, make_prior
 
 CHUNK = 1 << 15
 """Pairs that are worked on at once where no gradient is wanted."""
-
-
-class SceneLogits(NamedTuple):
-    """Logits after every step, first to last: `nodes[t]` (N, C), `edges[t]` (E, 1 + P), column 0 "no relation".
-
-    `extra` is what a system's own loss reads besides.
-    """
-
-    nodes: list[Tensor]
-    edges: list[Tensor]
-    extra: dict[str, Tensor] | None = None
 
 
 class PairOutput(NamedTuple):
@@ -55,7 +45,7 @@ class FirstStage(NamedTuple):
     entity: Tensor
 
 
-class Baseline(nn.Module):
+class Baseline(SceneNetwork):
     """Labels and boxes -> distributions of each box and each pair, C labels and P predicates."""
 
     def __init__(self, config: BaselineConfig, labels: int, predicates: int) -> None:
@@ -70,6 +60,14 @@ class Baseline(nn.Module):
         if config.refine_labels:
             self.entity = MLP([node], [config.hidden] * max(config.layers, 1), labels, config.dropout)
             end_in_zero(self.entity)
+
+    @property
+    def front(self) -> Baseline:
+        return self
+
+    @property
+    def first_stage_network(self) -> Baseline:
+        return self
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """One step: (N, C) and (E, 1 + P) logits."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 from itertools import islice
 from typing import Literal
 
@@ -15,17 +17,15 @@ from scenegpi.errors import GraphError, OptionError
 from scenegpi.features.arrays import SceneArrays
 from scenegpi.features.batch import SceneBatch, grouped
 from scenegpi.graph import SceneGraph
-from scenegpi.models.baseline import Baseline, SceneLogits
+from scenegpi.models.baseline import Baseline
 from scenegpi.models.calibration import Calibrations, Task
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
 from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.inputs import LayoutInputs
+from scenegpi.models.network import SceneLogits, SceneNetwork
 from scenegpi.models.prior import CountPrior, GivenPrior
 from scenegpi.models.relation_counts import RelationCounts
-from scenegpi.models.sgp import SGP
-from scenegpi.models.systems.build import build_system
-from scenegpi.models.systems.system import System
 from scenegpi.threads import one_thread
 from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel
@@ -46,9 +46,10 @@ MAX_LABELS, MAX_PREDICATES = 4096, 2048
 
 
 class SceneModel(nn.Module):
-    """A network with the vocabulary it speaks and the configuration it was built from.
+    """A network with the labels it was trained for and the configuration it was built from.
 
-    `vision` names what is in the boxes of a photo before the network reads a batch, or is None; `calibration` turns
+    `vision` names what is in the boxes of a photo before the network reads a batch, or is None; where it knows everyday
+    names beyond the labels, they are part of the `vocabulary` that the model speaks; `calibration` turns
     the last logits into calibrated probabilities, and is neutral until it is fitted. `trained_on` is a fingerprint of
     the training images, or None where nobody took it.
     """
@@ -58,29 +59,44 @@ class SceneModel(nn.Module):
     def __init__(
         self,
         config: ModelConfig,
-        vocabulary: Vocabulary,
-        network: Baseline | SGP | System,
+        labels: Vocabulary,
+        network: SceneNetwork,
         vision: VisionModel | None = None,
     ) -> None:
         super().__init__()
-        self.config, self.vocabulary, self.network, self.vision = config, vocabulary, network, vision
+        self.config, self.labels, self.network, self.vision = config, labels, network, vision
         self.calibration = Calibrations()
         self.trained_on: Fingerprint | None = None
 
     @property
+    def vocabulary(self) -> Vocabulary:
+        """What it speaks: its labels, and everyday names if its eyes know some."""
+        return self.labels if self.vision is None else self.vision.vocabulary
+
+    def labels_only(self) -> SceneModel:
+        """The same model, weights and all, that speaks its labels alone: for data in just these words."""
+        if self.vision is None or not self.vision.everyday:
+            return self
+        plain = copy(self)
+        plain._modules = dict(self._modules)
+        plain.vision = copy(self.vision)
+        plain.vision.everyday = False
+        return plain
+
+    @property
     def baseline(self) -> Baseline | None:
         """The first stage, or the whole; None for a system that has none."""
-        return self.network if isinstance(self.network, Baseline) else self.network.baseline
+        return self.network.first_stage_network
 
     @property
     def inputs(self) -> LayoutInputs:
         """How it reads boxes and pairs."""
-        return self._front.inputs
+        return self.network.front.inputs
 
     @property
     def prior(self) -> CountPrior | GivenPrior | None:
         """What it knows about pairs of labels beforehand."""
-        return self._front.prior
+        return self.network.front.prior
 
     @property
     def finder(self) -> Finder | None:
@@ -96,26 +112,30 @@ class SceneModel(nn.Module):
     @property
     def probabilities(self) -> bool:
         """Whether its outputs are meant as probabilities, not only as scores that rank."""
-        return not isinstance(self.network, System) or self.network.probabilities
+        return self.network.probabilities
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
-        """Logits of every step; the last is the answer."""
-        if batch.vocabulary is not self.vocabulary and batch.vocabulary != self.vocabulary:
+        """Logits of every step, over the labels; the last is the answer."""
+        if batch.vocabulary is not self.labels and batch.vocabulary != self.labels:
             raise GraphError("vocabulary: differs from the model's")
         return self.network(batch)
 
     def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
         """What is minimised, (G,), from the loss that all models share: a system may have one of its own."""
-        return self.network.training_loss(batch, out, common) if isinstance(self.network, System) else common
-
-    @property
-    def _front(self) -> Baseline | System:
-        return self.network.baseline if isinstance(self.network, SGP) else self.network
+        return self.network.training_loss(batch, out, common)
 
     @torch.inference_mode()
     def distributions(self, scenes: SceneArrays, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation"."""
-        training, calibration = self.training, self.calibration.of(task)
+        """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation".
+
+        An everyday name goes through the network as the label that stands for it:
+        :math:`P(name) = P(label) \\cdot P(name \\mid label)`, the second as it was before.
+        """
+        training, calibration, said = self.training, self.calibration.of(task), scenes.label_dist
+        stands = None
+        if said.shape[1] > len(self.labels.objects) and self.vision is not None:
+            stands = self.vision.stands.cpu().numpy()
+            scenes = folded(scenes, stands, self.labels)
         batch = SceneBatch.from_arrays(scenes)
         try:
             if training:  # a run that validates goes on training
@@ -129,7 +149,8 @@ class SceneModel(nn.Module):
         finally:
             if training:
                 self.train()
-        return nodes.float().cpu().numpy(), edges.cpu().numpy()
+        answer = nodes.float().cpu().numpy()
+        return answer if stands is None else unfolded(answer, said, scenes.label_dist, stands), edges.cpu().numpy()
 
     @property
     def relation_counts(self) -> RelationCounts | None:
@@ -137,10 +158,31 @@ class SceneModel(nn.Module):
         prior = self.prior
         if not isinstance(prior, CountPrior):
             return None
-        return RelationCounts.of(*(each[:, 1:].cpu().numpy() for each in (prior.by_subject, prior.by_object)))
+        by_subject, by_object = (each[:, 1:].cpu().numpy() for each in (prior.by_subject, prior.by_object))
+        stands = self.vision.stands.cpu().numpy() if self.vision is not None and self.vision.everyday else None
+        return RelationCounts.of(by_subject, by_object, stands)
 
     def num_parameters(self) -> int:
         return sum(each.numel() for each in self.parameters())
+
+
+def folded(scenes: SceneArrays, stands: NDArray[np.int64], labels: Vocabulary) -> SceneArrays:
+    """The batch in the labels alone; `stands` (names,) is the label that stands for each name."""
+    dist = np.zeros((len(scenes.labels), len(labels.objects)), dtype=np.float32)
+    np.add.at(dist.T, stands, scenes.label_dist.T)
+    return replace(scenes, vocabulary=labels, labels=stands[scenes.labels], label_dist=dist)
+
+
+def unfolded(
+    answer: NDArray[np.float32], said: NDArray[np.float32], as_labels: NDArray[np.float32], stands: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """P(name) (N, names) from P(label) (N, labels), shared out among names as they were in `said` (N, names).
+
+    A label that nothing was said of keeps its name.
+    """
+    whole, own = as_labels[:, stands], np.arange(len(stands)) == stands
+    share = np.where(whole > 0, said / np.maximum(whole, np.finfo(np.float32).tiny), own)
+    return answer[:, stands] * share
 
 
 def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors | None = None) -> SceneModel:
@@ -158,22 +200,19 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
             tables = [label_table(words, vocabulary), predicate_table(words, vocabulary)]
         else:
             tables = [torch.zeros(labels, config.words), torch.zeros(1 + predicates, config.words)]
-    network: Baseline | SGP | System
-    if config.system is not None:
-        network = build_system(config, labels, predicates, tables)
-    elif config.context is not None:
-        network = SGP(config, config.context, labels, predicates, *tables)
-    else:
+    network: SceneNetwork
+    if config.network is None:
         network = Baseline(config.baseline, labels, predicates)
+    else:
+        network = config.network.build(config, labels, predicates, tables)
     return SceneModel(config, vocabulary, network, vision)
 
 
 def prepare_model(model: SceneModel, graphs: Sequence[SceneGraph]) -> None:
     """Counts and scales, measured on training graphs (in place). Weights are not touched."""
-    prior, network = model.prior, model.network
+    prior = model.prior
     if isinstance(prior, CountPrior):
         counts = torch.from_numpy(FrequencyPrior.fit(graphs).counts)
         prior.set_counts(counts)
-        if isinstance(network, System):
-            network.set_counts(counts)
+        model.network.set_counts(counts)
     model.inputs.measure(map(SceneBatch.of, grouped(islice(graphs, MEASURED))))

@@ -29,11 +29,13 @@ from scenegpi.models.calibration import Calibrations
 from scenegpi.models.card import model_card
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
+from scenegpi.models.old_settings import one_network
 from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
 from scenegpi.vocabulary import Vocabulary
 
-FORMAT = 1
+FORMAT = 2
+_READ = (1, FORMAT)
 SMALL = 1 << 22
 TRAINED_ON = "trained_on.bin"
 _SPARSE = ("cells", "values")
@@ -63,7 +65,7 @@ def save_model(
         save_file(_packed(model.state_dict(), weights), part / "model.safetensors", {"scenegpi": f"model {FORMAT}"})
         (part / "model.safetensors").chmod(0o644)
         write_json(part / "config.json", config)
-        write_json(part / "vocabulary.json", model.vocabulary.to_dict())
+        write_json(part / "vocabulary.json", model.labels.to_dict())
         write_json(part / "metrics.json", figures)
         (part / "README.md").write_text(model_card(folder.name, model, figures, record), encoding="utf-8")
         if model.trained_on is not None:
@@ -101,11 +103,11 @@ def _config(folder: Path) -> tuple[ModelConfig, Calibrations]:
     """What a model is made of, and its calibration: models from before there was any have none."""
     path = folder / "config.json"
     data = _object(path)
-    if data.get("format") != FORMAT:
-        raise DataError(path, f"format: {data.get('format')!r:.20}, this version reads {FORMAT}")
+    if data.get("format") not in _READ:
+        raise DataError(path, f"format: {data.get('format')!r:.20}, this version reads 1 and 2")
     try:
         calibration = override(Calibrations(), data.get("calibration", {}), "calibration")
-        return override(ModelConfig(), data.get("model"), "model"), calibration
+        return override(ModelConfig(), one_network(data.get("model")), "model"), calibration
     except OptionError as error:
         raise DataError(path, str(error)) from None
 

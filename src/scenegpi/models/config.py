@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from scenegpi.models.systems.config import (
-    MAX_WIDTH,
-    GraphRcnnConfig,
-    ImpConfig,
-    LuConfig,
-    MotifsConfig,
-    PeNetConfig,
-    Pixel2GraphConfig,
-    TransformerConfig,
-    VctreeConfig,
-)
+from scenegpi.models.systems import system_module
 from scenegpi.options import bounded
 from scenegpi.vision.config import VisionConfig
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from scenegpi.models.network import SceneNetwork
+
+MAX_WIDTH = 1024
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,6 @@ class BaselineConfig:
         prior: what is known about a pair beforehand. Counts of predicates for its two labels: "backoff" (smoothed by
             what each label does alone) or "freq" (plain FREQ); "given", the pair distributions of another system
             that the graphs carry; or "none".
-        smoothing: how many counts the back-off is worth.
         dropout, input_dropout: of hidden layers and of inputs.
         refine_labels: also correct the label distribution of each box (SGCls).
     """
@@ -45,7 +42,6 @@ class BaselineConfig:
     rank: int = bounded(64, 0, MAX_WIDTH)
     counts: bool = True
     prior: Literal["backoff", "freq", "given", "none"] = "backoff"
-    smoothing: float = bounded(3.0, 1e-3, 1e6)
     dropout: float = bounded(0.2, 0.0, 0.95)
     input_dropout: float = bounded(0.1, 0.0, 0.95)
     refine_labels: bool = True
@@ -56,7 +52,35 @@ class BaselineConfig:
 
 
 @dataclass(frozen=True)
-class ContextConfig:
+class NetworkConfig:
+    """What is built on the baseline, or in its place; `kind` says what, and is fixed for each class."""
+
+    kind: str
+
+    @classmethod
+    def of_kind(cls, kind: object) -> NetworkConfig:
+        """The default settings of a kind; OptionError if there is none of this name."""
+        if kind == ContextConfig.kind:
+            return ContextConfig()
+        return next(iter(system_module(kind).PRESETS.values()))
+
+    def build(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> SceneNetwork:
+        """With random weights; `words` (C, w) and (1 + P, w) if it reads word vectors."""
+        raise NotImplementedError
+
+    @property
+    def word_width(self) -> int:
+        """Width of the word vectors that it reads; 0 for none."""
+        return 0
+
+    @property
+    def fits_baseline(self) -> bool:
+        """Whether it can be built on a baseline: only what relates boxes to each other has something to add."""
+        return False
+
+
+@dataclass(frozen=True)
+class ContextConfig(NetworkConfig):
     """The GPI layer on top: what it aggregates, and how.
 
     The paper has hidden = phi = alpha = 500, three hidden layers in rho and steps = 2; an epoch of that costs five
@@ -73,6 +97,7 @@ class ContextConfig:
         words: width of the word vectors of the most probable labels and predicates; 0 for none.
     """
 
+    kind: Literal["gpi"] = "gpi"
     aggregation: Literal["sum", "mean", "max", "neighbour", "feature"] = "feature"
     hidden: int = bounded(256, 1, MAX_WIDTH)
     phi: int = bounded(128, 1, MAX_WIDTH)
@@ -84,64 +109,63 @@ class ContextConfig:
     input_dropout: float = bounded(0.1, 0.0, 0.95)
     words: int = bounded(0, 0, MAX_WIDTH)
 
+    def build(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> SceneNetwork:
+        from scenegpi.models.sgp import SGP
+
+        return SGP(model, self, labels, predicates, *words)
+
+    @property
+    def word_width(self) -> int:
+        return self.words
+
+    @property
+    def fits_baseline(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A whole model; without `context` it is the baseline, without `vision` it reads boxes and labels only.
+    """A whole model; without `network` it is the baseline, without `vision` it reads boxes and labels only.
 
-    At most one of `motifs` to `pixel2graph` is set: a system that the paper is compared with. It takes the baseline's
-    place and reads what that reads, by the settings of `baseline`; or, `on_baseline`, the context's place, on a
-    baseline that is trained before and stays as it is.
+    A `network` is the GPI context, which is built on a baseline that is trained before and stays as it is; or a system
+    that the paper is compared with. That takes the baseline's place and reads what the baseline reads, by the same
+    settings; or, `on_baseline`, the context's place.
     """
 
     baseline: BaselineConfig = BaselineConfig()
-    context: ContextConfig | None = None
+    network: NetworkConfig | None = None
     vision: VisionConfig | None = None
-    motifs: MotifsConfig | None = None
-    imp: ImpConfig | None = None
-    graph_rcnn: GraphRcnnConfig | None = None
-    lu: LuConfig | None = None
-    transformer: TransformerConfig | None = None
-    vctree: VctreeConfig | None = None
-    pe_net: PeNetConfig | None = None
-    pixel2graph: Pixel2GraphConfig | None = None
     on_baseline: bool = False
 
     def __post_init__(self) -> None:
-        found = [name for name in (*SYSTEMS, "context") if getattr(self, name) is not None]
-        if len(found) > 1:
-            raise ValueError(f"{' and '.join(found)}: a model has one of them")
-        able = self.imp or self.graph_rcnn or self.transformer or self.vctree or (self.motifs and self.motifs.context)
-        if self.on_baseline and not able:
+        if self.on_baseline and (self.network is None or not self.network.fits_baseline):
             raise ValueError("on_baseline: only a system with context can take the place of a context")
 
     @property
+    def context(self) -> ContextConfig | None:
+        """The GPI context, if that is the network."""
+        return self.network if isinstance(self.network, ContextConfig) else None
+
+    @property
     def system(self) -> str | None:
-        """The name of the system that is set."""
-        return next((name for name in SYSTEMS if getattr(self, name) is not None), None)
+        """The compared system, if that is the network."""
+        return None if self.network is None or self.context is not None else self.network.kind
 
     @property
     def two_stages(self) -> bool:
-        """Whether a baseline is trained first, and then what stands on it."""
+        """Whether a baseline is trained first, and then what is built on it."""
         return self.context is not None or self.on_baseline
 
     def first_stage(self) -> ModelConfig:
         """The baseline alone."""
-        return replace(self, context=None, on_baseline=False, **dict.fromkeys(SYSTEMS))  # type: ignore[arg-type]
+        return replace(self, network=None, on_baseline=False)
 
     @property
     def words(self) -> int:
         """Width of the word vectors that it reads; 0 for none."""
-        if self.context is not None:
-            return self.context.words
-        if self.lu is not None:
-            return self.lu.words if self.lu.language else 0
-        return 0 if self.pe_net is None else self.pe_net.words
+        return 0 if self.network is None else self.network.word_width
 
     def with_words(self, width: int) -> ModelConfig:
         """The same model with word vectors of another width."""
-        name = "context" if self.context is not None else self.system
-        return replace(self, **{name: replace(getattr(self, name), words=width)}) if name else self
-
-
-SYSTEMS = ("motifs", "imp", "graph_rcnn", "lu", "transformer", "vctree", "pe_net", "pixel2graph")
+        network: Any = self.network
+        return replace(self, network=replace(network, words=width)) if self.words else self

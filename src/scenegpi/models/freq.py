@@ -14,19 +14,15 @@ training pairs count whether they overlap or not, as in Neural Motifs.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from scenegpi.errors import DataError, GraphError
-from scenegpi.features.batch import SceneBatch
+from scenegpi.errors import GraphError
 from scenegpi.features.pairs import overlapping
-from scenegpi.files import check_file, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.pairs import complete_pairs, edge_numbers
 from scenegpi.vocabulary import Vocabulary
@@ -100,12 +96,6 @@ class FrequencyPrior:
         apart[0] += 1
         return torch.where(overlaps[:, None], found, apart.log())
 
-    def for_batch(self, batch: SceneBatch) -> Tensor:
-        """The prior as an input feature: logits (E, 1 + P) by the most probable labels of a batch."""
-        subjects, objects = batch.label_dist.argmax(1)[batch.edge_index]
-        overlaps = overlapping(*batch.boxes[batch.edge_index]) if self.overlap else None
-        return self.logits(subjects, objects, overlaps)
-
     def predict(self, graph: SceneGraph) -> SceneGraph:
         """The graph with `pairs` and `pair_dist` by its labels, or by its most probable labels (SGCls).
 
@@ -129,40 +119,6 @@ class FrequencyPrior:
             relations=np.zeros((0, 3), dtype=np.int32),
             relation_scores=None,
         )
-
-    def predict_all(self, graphs: Iterable[SceneGraph]) -> Iterator[SceneGraph]:
-        """`predict` for each graph."""
-        return map(self.predict, graphs)
-
-    def save(self, path: str | Path) -> None:
-        """One safetensors file: the counts, and the vocabulary as JSON in its header."""
-        from safetensors.numpy import save_file
-
-        words = json.dumps({"vocabulary": self.vocabulary.to_dict(), "overlap": self.overlap}, ensure_ascii=False)
-        with whole_file(Path(path)) as part:
-            save_file({"counts": self.counts}, part, {"scenegpi": "frequency prior 1", "prior": words})
-
-    @classmethod
-    def load(cls, path: str | Path) -> FrequencyPrior:
-        """Inverse of `save`; DataError with one line on anything else."""
-        from safetensors import SafetensorError, safe_open
-
-        path = Path(path)
-        check_file(path)
-        try:
-            with safe_open(path, framework="numpy") as file:
-                about = file.metadata() or {}
-                if about.get("scenegpi") != "frequency prior 1":
-                    raise DataError(path, "not a frequency prior written by scenegpi")
-                prior = json.loads(about["prior"])
-                vocabulary = Vocabulary.from_dict(prior["vocabulary"])
-                _cells(vocabulary)
-                counts = file.get_tensor("counts")
-                if counts.dtype != np.int64:
-                    raise DataError(path, f"counts: {counts.dtype}, expected int64")
-                return cls(vocabulary, counts, bool(prior["overlap"]))
-        except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise DataError(path, f"not a frequency prior ({error})") from None
 
 
 def _log_prior(counts: Tensor) -> Tensor:

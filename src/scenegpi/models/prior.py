@@ -25,6 +25,8 @@ from scenegpi.models.config import BaselineConfig
 
 ALL = slice(None)
 EPSILON = 1e-3
+SMOOTHING = 3.0
+"""k: how many counts the back-off is worth."""
 STATISTICS = 3
 _MARGIN = 10.0
 _ODDS = 2.0
@@ -47,9 +49,9 @@ class CountPrior(nn.Module):
     by_subject: Tensor
     by_object: Tensor
 
-    def __init__(self, labels: int, classes: int, kind: Literal["backoff", "freq"], smoothing: float) -> None:
+    def __init__(self, labels: int, classes: int, kind: Literal["backoff", "freq"]) -> None:
         super().__init__()
-        self.kind, self.smoothing, self.labels = kind, smoothing, labels
+        self.kind, self.labels = kind, labels
         self.register_buffer("counts", torch.zeros(labels, labels, classes, dtype=torch.int32))
         self.register_buffer("by_subject", torch.zeros(labels, classes))
         self.register_buffer("by_object", torch.zeros(labels, classes))
@@ -81,7 +83,7 @@ class CountPrior(nn.Module):
         backoff = _alone(subject, share) * _alone(object_, share) / share
         backoff = backoff / backoff.sum(1, keepdim=True)
         related = counts[:, 1:].sum(1)
-        q = (counts[:, 1:] + self.smoothing * backoff) / (related + self.smoothing)[:, None]
+        q = (counts[:, 1:] + SMOOTHING * backoff) / (related + SMOOTHING)[:, None]
         usual = (every[1:].sum() + 1) / (every.sum() + 2)
         rate = (subject[:, 1:].sum(1) + 1) / (subject.sum(1) + 1 / usual)
         rate = (related + _ODDS * rate) / (counts.sum(1) + _ODDS)
@@ -117,9 +119,7 @@ def make_prior(config: BaselineConfig, labels: int, predicates: int) -> CountPri
     """The prior that a model reads: counts of the training images, one that comes with each batch, or none."""
     if config.prior == "none":
         return None
-    return (
-        GivenPrior() if config.prior == "given" else CountPrior(labels, 1 + predicates, config.prior, config.smoothing)
-    )
+    return GivenPrior() if config.prior == "given" else CountPrior(labels, 1 + predicates, config.prior)
 
 
 def _without(counts: Tensor, own: Tensor | None) -> Tensor:

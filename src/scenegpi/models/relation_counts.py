@@ -33,10 +33,19 @@ class RelationCounts(NamedTuple):
     as_object: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, by_subject: NDArray[np.floating], by_object: NDArray[np.floating]) -> RelationCounts:
-        """From (C, P) numbers of training relations by predicate and by the label of the subject, of the object."""
+    def of(
+        cls,
+        by_subject: NDArray[np.floating],
+        by_object: NDArray[np.floating],
+        stands: NDArray[np.int64] | None = None,
+    ) -> RelationCounts:
+        """From (C, P) numbers of training relations by predicate and by the label of the subject, of the object.
+
+        With `stands` (names,) for names, each with the roles of the label that stands for it.
+        """
         total = by_subject.sum(axis=0, dtype=np.float64) + 1
-        return cls(total / total.sum(), by_subject > 0, by_object > 0)
+        rows = np.arange(len(by_subject)) if stands is None else stands
+        return cls(total / total.sum(), (by_subject > 0)[rows], (by_object > 0)[rows])
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, read back by `from_dict`: roles as bits, eight to a byte, in base64."""

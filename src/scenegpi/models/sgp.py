@@ -25,10 +25,11 @@ from torch.nn.functional import dropout
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi import MLP, GPILayer, Recurrent
-from scenegpi.models.baseline import Baseline, FirstStage, PairOutput, SceneLogits, end_in_zero
+from scenegpi.models.baseline import Baseline, FirstStage, PairOutput, end_in_zero
 from scenegpi.models.config import ContextConfig, ModelConfig
 from scenegpi.models.duplicates import COLUMNS
 from scenegpi.models.inputs import ENTITY_WIDTH, PAIR_INPUTS
+from scenegpi.models.network import SceneLogits, SceneNetwork
 from scenegpi.pairs import edge_number
 
 FLOOR = 1e-3
@@ -36,7 +37,7 @@ RHO_LAYERS = 2
 _OPEN_GATE = 4.0
 
 
-class SGP(nn.Module):
+class SGP(SceneNetwork):
     """Baseline and context, C labels and P predicates; `label_words` (C, w) and `predicate_words` (1 + P, w)."""
 
     def __init__(
@@ -73,6 +74,14 @@ class SGP(nn.Module):
                 network.dropout = context.dropout
         _start_at_input(layer)
         self.recurrent = Recurrent(layer, context.steps, Read(context.input_dropout))
+
+    @property
+    def front(self) -> Baseline:
+        return self.baseline
+
+    @property
+    def first_stage_network(self) -> Baseline:
+        return self.baseline
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from scenegpi.errors import DataError
 from scenegpi.files import read_object
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.everyday import everyday_names
 
 
 def shipped_models() -> dict[str, Path]:
@@ -30,9 +31,14 @@ def find_model(source: str | Path) -> Path:
 
 
 def model_vocabulary(source: str | Path) -> Vocabulary:
-    """The vocabulary of a model, without loading it; by path or by the name of a shipped one."""
-    path = find_model(source) / "vocabulary.json"
+    """The vocabulary that a model speaks, without loading it; by path or by the name of a shipped one."""
+    folder = find_model(source)
+    path = folder / "vocabulary.json"
     try:
-        return Vocabulary.from_dict(read_object(path))
+        labels = Vocabulary.from_dict(read_object(path))
     except ValueError as error:
         raise DataError(path, str(error)) from None
+    model = read_object(folder / "config.json").get("model")
+    vision = model.get("vision") if isinstance(model, dict) else None
+    everyday = isinstance(vision, dict) and vision.get("everyday") is True
+    return Vocabulary((*labels.objects, *everyday_names(labels.objects)), labels.predicates) if everyday else labels

@@ -15,7 +15,6 @@ from scenegpi.files import whole_file
 from scenegpi.gpi import GPILayer, Recurrent, complete_edges
 from scenegpi.models.build import SceneModel
 from scenegpi.models.checkpoint import load_model
-from scenegpi.onnx.contract import SIDE, SggBenchmarkModule, class_names
 from scenegpi.onnx.format import FORMS, Form
 from scenegpi.onnx.modules import LayerModule, LayoutModule, RecurrentModule
 from scenegpi.onnx.photo import FinderModule, FindModule, PhotoModule, VisionModule, vision_of
@@ -55,11 +54,12 @@ def export_layer(layer: GPILayer | Recurrent, path: str | Path, overwrite: bool 
 
 
 def model_bytes(model: SceneModel, form: Form = "layout") -> bytes:
-    """The file of a model."""
+    """The file of a model, in its labels alone."""
+    model = model.labels_only()
     if model.device.type != "cpu":
         raise DataError("export", "the model must be on the CPU")
-    if model.config.graph_rcnn is not None and model.config.graph_rcnn.nms < 1:
-        raise DataError("export", "graph_rcnn: suppressed pairs (nms below 1) cannot be exported")
+    if model.network.in_turn:
+        raise DataError("export", f"{model.config.system}: a system that works box after box cannot be exported")
     known = model.relation_counts
     metadata = {
         "scenegpi": FORMS[form],
@@ -69,8 +69,6 @@ def model_bytes(model: SceneModel, form: Form = "layout") -> bytes:
         "calibration": _json(plain(model.calibration)),
         "relation_counts": _json(None if known is None else known.to_dict()),
     }
-    if form == "sgg-benchmark":
-        metadata |= class_names(model.vocabulary)
     training = model.training
     try:
         module = _module(model, form)
@@ -86,15 +84,13 @@ def _module(model: SceneModel, form: Form) -> nn.Module:
         return VisionModule(vision_of(model))
     if form == "finder":
         return FinderModule(vision_of(model))
-    return {"photo": PhotoModule, "find": FindModule, "sgg-benchmark": SggBenchmarkModule}[form](model)
+    return {"photo": PhotoModule, "find": FindModule}[form](model)
 
 
 def _inputs(model: SceneModel, form: Form) -> Inputs:
     n, e = sum(_SIZES), sum(k * (k - 1) for k in _SIZES)
     corner = torch.rand(n, 2, dtype=torch.float64)
     boxes: tuple[Tensor, Mapping[int, str]] = (torch.cat([corner, corner + 1], 1), {0: "boxes"})
-    if form == "sgg-benchmark":
-        return {"images": (torch.rand(1, 3, SIDE, SIDE), {})}
     if form != "layout":
         photo: Inputs = {"image": (torch.zeros(50, 60, 3, dtype=torch.uint8), {0: "height", 1: "width"})}
         return photo | ({"boxes": boxes} if form in ("photo", "vision") else {})
@@ -113,8 +109,6 @@ def _inputs(model: SceneModel, form: Form) -> Inputs:
 
 def _outputs(model: SceneModel, form: Form) -> Shapes:
     labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
-    if form == "sgg-benchmark":
-        return {"boxes": ("boxes", 6), "rels": ("rels", 5)}
     found: Shapes = {"boxes": ("boxes", 4), "sure": ("boxes",)} if form in ("find", "finder") else {}
     if form in ("vision", "finder"):
         return {**found, "label_dist": ("boxes", labels)}

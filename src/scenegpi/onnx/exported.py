@@ -13,7 +13,7 @@ from typing import Any
 
 from scenegpi import __version__
 from scenegpi.errors import DataError
-from scenegpi.files import read_bytes, read_object
+from scenegpi.files import read_bytes, read_object, whole_file, writing
 from scenegpi.models.shipped import find_model, shipped_models
 from scenegpi.onnx.format import FORMS, Form
 
@@ -24,11 +24,26 @@ MAX_PART = 1 << 30
 def exported_file(source: str | Path, form: Form = "layout") -> Path:
     """The file of a model, or of a part of it; exporting it takes some seconds, once."""
     path = kept_file(source, form)
-    if not path.exists():
+    seal = path.with_suffix(".digest")
+    if not _is_whole(path, seal):
         from scenegpi.onnx.export import export_model
 
         export_model(source, path, form, overwrite=True)
+        with whole_file(seal) as part:
+            part.write_text(_digest(path))
     return path
+
+
+def _is_whole(path: Path, seal: Path) -> bool:
+    """Whether a kept file is as it was written."""
+    try:
+        return seal.is_file() and seal.read_bytes() == _digest(path).encode()
+    except (OSError, DataError):
+        return False
+
+
+def _digest(path: Path) -> str:
+    return blake2b(read_bytes(path, MAX_PART), digest_size=16).hexdigest()
 
 
 def forms(source: str | Path) -> tuple[Form, ...]:
@@ -50,7 +65,10 @@ def kept_file(source: str | Path, form: Form = "layout") -> Path:
     digest = blake2b(f"{FORMS[form]} {__version__}".encode(), digest_size=12)
     for part in (*(folder / name for name in PARTS), *_borrowed(folder)):
         digest.update(read_bytes(part, MAX_PART))
-    return _cache() / f"{folder.name}-{form}-{digest.hexdigest()}.onnx"
+    path = _cache() / f"{folder.name}-{form}-{digest.hexdigest()}.onnx"
+    with writing(path.parent):
+        path.exists()  # a name that is too long
+    return path
 
 
 def _borrowed(folder: Path) -> list[Path]:

@@ -2,14 +2,13 @@
 
 from typing import Literal
 
-Form = Literal["layout", "photo", "find", "sgg-benchmark", "vision", "finder"]
+Form = Literal["layout", "photo", "find", "vision", "finder"]
 FORMS: dict[Form, str] = {
     "layout": "layout 1",
     "photo": "photo 1",
     "find": "find 1",
-    "sgg-benchmark": "sgg-benchmark 1",
     "vision": "vision 1",
     "finder": "finder 1",
 }
-"""What a file reads: boxes and labels; a photo and boxes; a photo; a frame of SGG-Benchmark. The last two are the parts
+"""What a file reads: boxes and labels; a photo and boxes; a photo. The last two are the parts
 of a photo model that a `Predictor` runs before the layout: a photo and boxes, or a photo -> label distributions."""

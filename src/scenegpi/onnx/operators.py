@@ -71,7 +71,6 @@ def translations() -> dict[Callable[..., Any], Callable[..., Any]]:
         own.cut_out.default: resize.cut_out,
         own.suppress.default: _suppress,
         torch.ops.aten.sort.stable: _sort,
-        torch.ops.aten.view.dtype: _bits,
         operator.le: _at_most,
     }
 
@@ -103,35 +102,6 @@ def _sort(self: Any, *, stable: bool = True, dim: int = -1, descending: bool = F
     op: Any = opset18
     size = op.Reshape(op.Size(self), op.Constant(value_ints=[1]))
     return op.TopK(self, size, axis=dim, largest=int(descending), sorted=1)
-
-
-def _bits(self: Any, dtype: int) -> Any:
-    """aten.view of doubles as int64: sign, exponent and fraction are put together, as there is no such operator.
-
-    Numbers below the normal ones, infinities and NaN come out differently.
-    """
-    from onnx import TensorProto
-    from onnxscript import opset18
-
-    op: Any = opset18
-
-    def real(value: float) -> Any:
-        return op.CastLike(op.Constant(value_float=value), self)
-
-    size = op.Abs(self)
-    nothing = op.Equal(size, real(0.0))
-    some = op.Where(nothing, real(1.0), size)
-    power = op.Floor(op.Div(op.Log(some), op.Log(real(2.0))))
-    scaled = op.Div(some, op.Pow(real(2.0), power))
-    # The logarithm of a number next to a power of two may fall on its other side.
-    above = op.CastLike(op.GreaterOrEqual(scaled, real(2.0)), self)
-    power = op.Sub(op.Add(power, above), op.CastLike(op.Less(scaled, real(1.0)), self))
-    fraction = op.Sub(op.Div(some, op.Pow(real(2.0), power)), real(1.0))
-    whole = op.Constant(value_int=1 << 52)
-    high = op.Mul(op.Cast(op.Add(power, real(1023.0)), to=TensorProto.INT64), whole)
-    found = op.Add(high, op.Cast(op.Mul(fraction, op.Cast(whole, to=TensorProto.DOUBLE)), to=TensorProto.INT64))
-    found = op.Where(nothing, op.Constant(value_int=0), found)
-    return op.Where(op.Less(self, real(0.0)), op.Add(found, op.Constant(value_int=-(1 << 63))), found)
 
 
 def _at_most(left: Any, right: Any) -> Any:

@@ -10,7 +10,7 @@ from scenegpi.models.build import SceneModel
 from scenegpi.onnx.modules import LayoutModule
 from scenegpi.onnx.operators import cut_out, stretch, suppress
 from scenegpi.vision.crops import clipped
-from scenegpi.vision.find import Finder, single, worth_reporting
+from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 
@@ -62,7 +62,8 @@ class FinderModule(nn.Module):
         super().__init__()
         if not isinstance(vision.backbone, PhotoNetwork):
             raise DataError("export", "this model finds no boxes: it has no photo network of its own")
-        self.finder, self.vision, self.side = Finder(vision), vision, vision.config.features.photo_size
+        self.finder, self.vision = Finder(vision, suppress=_apart), vision
+        self.side = vision.config.features.photo_size
 
     def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """image (H, W, 3) bytes -> boxes (N, 4) in its pixels, (N,) and (N, C)."""
@@ -70,17 +71,20 @@ class FinderModule(nn.Module):
 
     def found(self, square: Tensor, size: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The same for a photo of this width and height (2,), stretched to (3, side, side)."""
-        finder, config = self.finder, self.finder.config
+        finder = self.finder
         maps = self.vision.extractor.maps_of(square.float())
-        boxes, sure = finder.candidates(maps, size)
-        kept = suppress(boxes, torch.where(sure >= finder.lowest, sure, -1)[None], config.overlap, config.most)
-        boxes, sure = boxes[kept], sure[kept]
+        boxes, logits = finder.looked(maps)
+        sure = finder.chance(logits)
+        boxes = clipped(boxes.double() * size.repeat(2), size)
+        rows = finder.chosen(boxes, sure)
+        boxes, sure = boxes[rows], sure[rows]
         dist = finder.label_dist(maps, boxes, size, self.side / size)
-        score, label = dist.max(1)
-        score = sure * score
-        kept = single(boxes, score, label, config.same_label)
-        kept = kept[worth_reporting(sure[kept], score[kept], config)]
+        kept = finder.reported(boxes, sure, dist)
         return boxes[kept], sure[kept], dist[kept]
+
+
+def _apart(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
+    return suppress(boxes.double(), score[None], overlap, most)
 
 
 class FindModule(nn.Module):

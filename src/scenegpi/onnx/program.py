@@ -9,16 +9,14 @@ import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
-from importlib.util import find_spec
 from io import StringIO
 
 import torch
 from torch import Tensor, nn
 
-from scenegpi.errors import DataError
+from scenegpi.errors import require
 
 OPSET = 18
-INSTALL = "pip install 'scenegpi[onnx]'"
 _LOUD = ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")
 
 
@@ -36,7 +34,7 @@ def onnx_bytes(
         outputs: name -> its shape, with the names of its free axes.
         metadata: custom entries of the file.
     """
-    check_installed("onnx", "onnxscript")
+    require("export", "onnx", "onnx", "onnxscript")
     import onnx
     import onnx_ir as ir
 
@@ -74,13 +72,6 @@ def onnx_bytes(
     return data
 
 
-def check_installed(*packages: str) -> None:
-    """DataError that says what to install."""
-    for package in packages:
-        if find_spec(package) is None:
-            raise DataError("onnx", f"the package {package} is missing: {INSTALL}")
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """The exporter tells its developers a lot that is no news to a user."""
@@ -89,7 +80,6 @@ def _quiet() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        # A program that cannot be traced in the quick way (steps in turn: a Scan) is dumped, and traced in the other.
         with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")
             yield

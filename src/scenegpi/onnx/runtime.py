@@ -50,6 +50,10 @@ class OnnxModel:
             raise DataError(self._where, f"metadata cannot be read ({error})") from None
         self._check()
 
+    def labels_only(self) -> OnnxModel:
+        """An exported model speaks its labels alone."""
+        return self
+
     def distributions(
         self, scenes: SceneArrays, task: Literal["predcls", "sgcls"]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -79,6 +83,8 @@ class OnnxModel:
         for name, (rows, found) in wanted.items():
             if found.dtype != np.float32 or found.ndim != 2 or len(found) != rows:
                 raise DataError(self._where, f"{name}: {found.dtype} {found.shape}, expected {rows} rows of float32")
+            if not ((found >= 0) & (found <= 1.001)).all():
+                raise DataError(self._where, f"{name}: its answers are not probabilities")
         return nodes, edges
 
     def _check(self) -> None:

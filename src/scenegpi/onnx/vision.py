@@ -62,5 +62,6 @@ class OnnxFinder(_Part):
         """Boxes in pixels of the photo, (H, W, 3) bytes, with `label_dist`; best first."""
         boxes, sure, dist = self._session.run(["boxes", "sure", "label_dist"], {"image": photo})
         label = dist.argmax(axis=1)
-        score = sure.astype(np.float64) * dist[np.arange(len(dist)), label]
-        return Detections(boxes, label, score, self.names, (photo.shape[1], photo.shape[0]), dist)
+        sure = sure.astype(np.float64)
+        score = sure * dist[np.arange(len(dist)), label]
+        return Detections(boxes, label, score, self.names, (photo.shape[1], photo.shape[0]), dist, sure)

@@ -32,26 +32,19 @@ def aligned(dataset: Dataset, vocabulary: Vocabulary) -> Iterator[SceneGraph]:
 
 def predictions(
     predictor: Predictor, graphs: Iterable[SceneGraph], photo: PhotoOf | None = None
-) -> Iterator[SceneGraph]:
-    """Predictions for graphs of the model's vocabulary, in their order; GraphError on an image it can't predict.
+) -> Iterator[tuple[SceneGraph, SceneGraph]]:
+    """(prediction, graph) for graphs of the model's vocabulary, in their order; GraphError where it can't predict.
 
     `photo` gives the path of a graph's photo, for a model that uses photos.
     """
     wanted = photo if predictor.model.vision is not None and predictor.options.labels != "believed" else None
-    for found in predictor.stream(Item(None if wanted is None else wanted(graph), graph) for graph in graphs):
+    items = (Item(None if wanted is None else wanted(graph), graph, data=graph) for graph in graphs)
+    for found in predictor.stream(items):
         if found.graph is None:
             raise GraphError(found.problem)
-        yield found.graph
+        yield found.graph, found.item.data
 
 
 def scored_pairs(predictor: Predictor, dataset: Dataset) -> Iterator[tuple[SceneGraph, SceneGraph]]:
     """(prediction, truth) of every image of a data set, in its order."""
-    truths: list[SceneGraph] = []
-
-    def noted() -> Iterator[SceneGraph]:
-        for truth in aligned(dataset, predictor.model.vocabulary):
-            truths.append(truth)
-            yield truth
-
-    for found in predictions(predictor, noted(), dataset.photo_path):
-        yield found, truths.pop(0)
+    return predictions(predictor, aligned(dataset, predictor.model.vocabulary), dataset.photo_path)

@@ -14,8 +14,7 @@ A detector that is sure of its label with probability q says
 
 and with what the pixels say, V, the label is distributed as :math:`P(c) \propto (V(c)\, D(c))^{0.7}`. The power is
 below 1 because the two read the same pixels and err together; it maximizes the likelihood of the
-labels of photos that neither was trained on (benchmarks/detector_labels.py;
-chosen and measured on the same 350 photos).
+labels of photos that neither was trained on (chosen and measured on the same 350 photos).
 """
 
 from __future__ import annotations

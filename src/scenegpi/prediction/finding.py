@@ -1,10 +1,24 @@
-"""Who finds boxes in a photo that comes without any: the photo network of a model, or a detector of another package."""
+"""Who finds boxes in a photo that comes without any: the photo network of a model, or a detector of someone else's.
+
+finder                  the model's own, or that of the shipped photo model
+yolov4-tiny, ...        a detector whose weights are in a package (`vision.detect.DETECTORS`)
+FILE.onnx               a detector in an ONNX file (`onnx.detector`)
+hf:FOLDER, hf:ORG/NAME  a detector of transformers (`vision.detectors.hf`)
+finder+NAME             the first and any of the others, their evidence combined
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
 
+from scenegpi.data.class_names import read_names_file
+from scenegpi.data.coco_names import COCO_PLACES
 from scenegpi.errors import DataError
+from scenegpi.files import check_file, open_file
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import shipped_models
 from scenegpi.prediction.defaults import PHOTO
@@ -14,55 +28,143 @@ from scenegpi.vocabulary import Vocabulary
 
 OWN = "finder"
 UNION = f"{OWN}+"
+HUB = "hf:"
 FINDERS = {OWN: "150 Visual Genome labels; its weights are in this package", **DETECTORS} | {
-    UNION + name: f"the boxes of both, named by the first; needs what {name} needs" for name in DETECTORS
+    "FILE.onnx": "a detector in an ONNX file: RT-DETR, D-FINE, DEIM, YOLOX, YOLO",
+    f"{HUB}FOLDER": f"a detector of transformers in a folder, or {HUB}ORG/NAME of its hub",
+    f"{UNION}NAME": "the first and any of the others, their evidence combined",
 }
 
 
-def load_finder(name: str | None, model: Model) -> Detector:
-    """A finder by its name in FINDERS; OWN, the default, is the model's, or that of the shipped photo model."""
-    detector = None if name is None or name == OWN else load_detector(name.removeprefix(UNION))
-    if detector is not None and name in DETECTORS:
+@dataclass(frozen=True)
+class FinderSpec:
+    """A detector by its name, and what it has to be told.
+
+    Args:
+        name: see FINDERS.
+        names: labels of a FILE.onnx by number, where it does not tell them.
+        find: what an open-vocabulary detector looks for; by default the labels of the model.
+    """
+
+    name: str = OWN
+    names: tuple[str, ...] | None = None
+    find: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, name: str | None, names: str | None = None, find: str | None = None) -> FinderSpec | None:
+        """As the command line has them: `names` a file, or "coco"; `find` words with commas between them."""
+        table: Mapping[int, str] = {}
+        if names is not None:
+            known = names == "coco" and not Path(names).exists()
+            table = COCO_PLACES if known else read_names_file(Path(names))
+        words = tuple(dict.fromkeys(word for part in (find or "").split(",") if (word := " ".join(part.split()))))
+        if find is not None and not words:
+            raise DataError("--find", "expected names with commas between them: dog, leash, ball")
+        if name is None and (names is not None or find is not None):
+            raise DataError("--find" if find else "--names", "needs a detector that takes it: --detector NAME")
+        labels = tuple(table.get(k, f"class {k}") for k in range(max(table, default=-1) + 1))
+        return None if name is None else cls(name, labels or None, words or None)
+
+    @property
+    def other(self) -> str | None:
+        """The detector that is not ours."""
+        name = self.name.removeprefix(UNION)
+        return None if name == OWN else name
+
+    @property
+    def file(self) -> Path | None:
+        """Of a FILE.onnx."""
+        return Path(self.other) if self.other and self.other.lower().endswith(".onnx") else None
+
+    def settings(self) -> Any:
+        """What its answers depend on: a file by its content."""
+        told = {key: list(value) for key in ("names", "find") if (value := getattr(self, key))}
+        if self.file is not None:
+            digest = blake2b(digest_size=16)
+            with open_file(self.file) as handle:
+                while part := handle.read(1 << 20):
+                    digest.update(part)
+            told["digest"] = [digest.hexdigest()]
+        return {"name": self.name, **told} if told else self.name
+
+
+def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cpu") -> Detector:
+    """A finder by its name; by default the model's own, or that of the shipped photo model."""
+    spec = finder if isinstance(finder, FinderSpec) else FinderSpec(finder or OWN)
+    detector = None if spec.other is None else _other(spec, model, device)
+    if detector is not None and not spec.name.startswith(UNION):
         return detector
-    found = model.finder or open_model(PHOTO, model.backend).finder
+    found = model.finder or _shipped(model, device)
     if found is None:
         raise DataError(PHOTO, "has no photo network")
     return found if detector is None else _with(found, detector)
 
 
+def _shipped(model: Model, device: Any) -> Detector | None:
+    """The finder of the shipped photo model; in its labels alone for a model of just these."""
+    photo = open_model(PHOTO, model.backend, device)
+    plain = photo.labels_only()
+    return (plain if plain.vocabulary.objects == model.vocabulary.objects else photo).finder
+
+
+def _other(spec: FinderSpec, model: Model, device: Any) -> Detector:
+    if spec.file is not None:
+        from scenegpi.onnx.detector import OnnxDetector
+
+        return OnnxDetector(spec.file, spec.names)
+    name = spec.other or ""
+    if name.startswith(HUB):
+        from scenegpi.vision.detectors.hf import load
+
+        return load(name.removeprefix(HUB), spec.find or model.vocabulary.objects, device)
+    return load_detector(name)
+
+
 def _with(finder: Detector, other: Detector) -> Detector:
-    """A finder that takes another detector's boxes as candidates, too."""
+    """A finder that combines its evidence with that of another detector."""
+    from scenegpi.vision.combine import Combined
     from scenegpi.vision.find import Finder
 
     if not isinstance(finder, Finder):
         raise DataError(f"{UNION}NAME", "needs the backend torch")
-    return Finder(finder.vision, finder.config, other)
+    return Combined(finder, other)
 
 
-def check_finder(name: str | None) -> None:
-    """DataError if there is no such finder, or its package is missing; nothing is loaded."""
-    if name is not None and name != OWN:
-        if name not in FINDERS:
-            raise DataError(name, f"no such detector; there are {', '.join(FINDERS)}")
-        check_detector(name.removeprefix(UNION))
-    elif PHOTO not in shipped_models():
+def check_finder(finder: FinderSpec | str | None) -> None:
+    """DataError if there is no such finder, or its file or package is missing; nothing is loaded."""
+    spec = finder if isinstance(finder, FinderSpec) else FinderSpec(finder or OWN)
+    if (spec.other is None or spec.name.startswith(UNION)) and PHOTO not in shipped_models():
         raise DataError("predict", "no model that finds boxes ships in this package; give boxes with --boxes FILE")
+    if spec.names is not None and spec.file is None:
+        raise DataError("--names", f"{spec.name} has names of its own; only FILE.onnx takes them")
+    hub = (spec.other or "").startswith(HUB)
+    if spec.find is not None and not hub:
+        raise DataError("--find", f"{spec.name} finds its own labels only; open-vocabulary detectors are {HUB}NAME")
+    if spec.file is not None:
+        check_file(spec.file)
+    elif hub:
+        from scenegpi.vision.detectors.hf import check
+
+        check((spec.other or "").removeprefix(HUB))
+    elif spec.other is not None:
+        if spec.other not in DETECTORS:
+            raise DataError(spec.name, f"no such detector; there are {', '.join(FINDERS)}")
+        check_detector(spec.other)
 
 
 def found_graph(found: Detections, vocabulary: Vocabulary) -> SceneGraph:
     """The boxes as a graph; in the model's vocabulary, with label distributions, where they are over its labels.
 
-    Scores of such boxes say how sure it is that there is something at all.
+    Scores of such boxes say how sure it is that there is something at all; None where the detector does not tell.
     """
     dist = found.label_dist
     if dist is None or tuple(found.names) != vocabulary.objects:
         return found.graph()
-    sure = found.scores / np.maximum(dist[np.arange(len(dist)), found.labels], 1e-9)
     return SceneGraph(
         found.boxes,
         found.labels,
         vocabulary,
-        scores=np.clip(sure, 0, 1),
+        scores=found.sure,
         label_dist=dist,
         width=found.size[0],
         height=found.size[1],

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scenegpi.checks import numbers
 from scenegpi.data.detector_results import Names, graph_of, is_detection
 from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
+from scenegpi.prediction.options import PredictOptions
+from scenegpi.vision.photos import EncodedPhoto
 from scenegpi.vocabulary import Vocabulary
 
 
@@ -21,14 +24,19 @@ class Item:
     """One image to predict.
 
     Args:
-        photo: a file, a Pillow image, or an (H, W, 3) array of bytes; None where there is none.
+        photo: a file, a Pillow image, an (H, W, 3) array of bytes, or what `Predictor.encode` made of one; None where
+            there is none.
         graph: its boxes, with or without labels, scores and distributions, in any vocabulary. Relations are ignored.
         key: what it is called in messages.
+        options: for this image; by default the predictor's.
+        data: anything of the caller's, such as the ground truth; nobody looks at it.
     """
 
     photo: Any = None
     graph: SceneGraph | None = None
     key: str = ""
+    options: PredictOptions | None = None
+    data: Any = None
 
     @property
     def name(self) -> str:
@@ -37,6 +45,8 @@ class Item:
             return self.key
         if isinstance(self.photo, str | Path):
             return str(self.photo)
+        if isinstance(self.photo, EncodedPhoto) and self.photo.path:
+            return str(self.photo.path)
         if self.graph is not None and (self.graph.image_id is not None or self.graph.file is not None):
             return str(self.graph.file if self.graph.image_id is None else self.graph.image_id)
         return "image"
@@ -75,19 +85,34 @@ def boxes_graph(
     if label_dist is not None:
         if labels is not None or scores is not None or is_detection(boxes):
             raise GraphError("label_dist: give either labels or label_dist")
-        dist = np.asarray(label_dist, dtype=np.float32)
+        dist = numbers(label_dist, "label_dist").astype(np.float32)
         if dist.ndim != 2:
             raise GraphError(f"label_dist: shape {dist.shape}, expected (boxes, labels)")
+        if (dist < 0).any():
+            raise GraphError(f"label_dist[{np.argwhere(dist < 0)[0][0]}]: a negative number")
         best = dist.argmax(axis=1) if dist.size else np.zeros(len(dist), dtype=np.int32)
         return SceneGraph(boxes, best, vocabulary, label_dist=dist, **size)
-    words: list[Any] | None = None if labels is None else list(labels)  # type: ignore[arg-type]
+    words = None if labels is None else label_list(labels)
     if words is not None and not any(isinstance(word, str) for word in words):
         table = vocabulary if names is None else _table(names)
-        return SceneGraph(boxes, np.asarray(words, dtype=np.int64), table, scores=scores, **size)
-    graph = graph_of(boxes, names, labels=words, **size)
-    if words is None and any(name.startswith("class ") for name in graph.vocabulary.objects):
-        raise GraphError("labels: class numbers without names, which a model needs; give names=[...]")
-    return graph if scores is None else graph.replace(scores=scores)
+        given: Any = labels if hasattr(labels, "detach") else words
+        graph = SceneGraph(boxes, given, table, scores=scores, **size)
+    else:
+        graph = graph_of(boxes, names, labels=words, **size)
+        if words is None and any(name.startswith("class ") for name in graph.vocabulary.objects):
+            raise GraphError("labels: class numbers without names, which a model needs; give names=[...]")
+        graph = graph if scores is None else graph.replace(scores=scores)
+    if graph.scores is not None and ((graph.scores < 0) | (graph.scores > 1)).any():
+        row = int(np.flatnonzero((graph.scores < 0) | (graph.scores > 1))[0])
+        raise GraphError(f"scores[{row}]: {graph.scores[row]:g} is not within 0 and 1")
+    return graph
+
+
+def label_list(labels: Any) -> list[Any]:
+    """Labels one by one; GraphError where they are not a sequence."""
+    if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
+        raise GraphError(f"labels: expected one for each box, found {labels!r:.60}")
+    return list(labels)
 
 
 def _table(names: Names) -> Vocabulary:

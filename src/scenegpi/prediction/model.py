@@ -46,6 +46,10 @@ class Model(Protocol):
     @property
     def trained_on(self) -> Fingerprint | None: ...
 
+    def labels_only(self) -> Model:
+        """The same model in the labels that it was trained for, without everyday names."""
+        ...
+
     def distributions(self, scenes: SceneArrays, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation"."""
         ...

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.graph import SceneGraph
@@ -25,33 +26,41 @@ class ModelWords:
 
     Args:
         vocabulary: the model's.
-        similarity: least cosine for a match by word vectors; above 1 nothing is guessed.
     """
 
-    def __init__(self, vocabulary: Vocabulary, similarity: float) -> None:
-        self.vocabulary, self.similarity = vocabulary, similarity
-        self._maps: dict[Vocabulary, LabelMap] = {}
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._maps: dict[tuple[Vocabulary, float], LabelMap] = {}
 
-    def label_map(self, source: Vocabulary) -> LabelMap:
-        """From the names of a vocabulary to the model's labels."""
-        if source not in self._maps:
+    def label_map(self, source: Vocabulary, similarity: float) -> LabelMap:
+        """From the names of a vocabulary to the model's labels.
+
+        `similarity` is the least cosine for a match by word vectors; above 1 nothing is guessed.
+        """
+        key = (source, similarity)
+        if key not in self._maps:
             if len(self._maps) >= MAX_MAPS:  # a stream of images with a vocabulary each
                 self._maps.clear()
-            self._maps[source] = LabelMap.between(source, self.vocabulary, threshold=self.similarity)
-        return self._maps[source]
+            self._maps[key] = LabelMap.between(source, self.vocabulary, threshold=similarity)
+        return self._maps[key]
 
-    def __call__(self, graph: SceneGraph) -> SceneGraph:
-        """The boxes of a graph in the model's vocabulary, without relations and without boxes that have no match."""
+    def __call__(self, graph: SceneGraph, similarity: float) -> tuple[SceneGraph, NDArray[np.int64]]:
+        """The boxes of a graph in the model's vocabulary, without relations, and which they are: (M,) rows.
+
+        Boxes that have no match are left out.
+        """
+        every = np.arange(len(graph))
         if graph.vocabulary is self.vocabulary or graph.vocabulary == self.vocabulary:
-            return graph
+            return graph, every
         if graph.vocabulary.objects == (NO_LABEL,):
             zeros = np.zeros(len(graph), dtype=np.int32)
-            return SceneGraph(graph.boxes, zeros, self.vocabulary, scores=graph.scores, **_image(graph))
-        return self.label_map(graph.vocabulary).apply(graph)
+            return SceneGraph(graph.boxes, zeros, self.vocabulary, scores=graph.scores, **_image(graph)), every
+        labels = self.label_map(graph.vocabulary, similarity)
+        return labels.apply(graph), np.flatnonzero(labels.labels(graph) >= 0)
 
-    def unmatched(self, graph: SceneGraph) -> str:
+    def unmatched(self, graph: SceneGraph, similarity: float) -> str:
         """One line about the names of a graph that have no match, with the nearest labels of the model."""
-        labels = self.label_map(graph.vocabulary)
+        labels = self.label_map(graph.vocabulary, similarity)
         lost = sorted({name for name in graph.names if labels[name].target is None})
         parts = []
         for name in lost[:5]:
@@ -62,4 +71,5 @@ class ModelWords:
 
 
 def _image(graph: SceneGraph) -> dict[str, Any]:
-    return {"image_id": graph.image_id, "file": graph.file, "width": graph.width, "height": graph.height}
+    about = {"image_id": graph.image_id, "file": graph.file, "width": graph.width, "height": graph.height}
+    return about | {"attributes": graph.attributes}

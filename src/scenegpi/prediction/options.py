@@ -10,7 +10,6 @@ from scenegpi.words.label_map import THRESHOLD
 
 GIVEN_RELATION = 0.1
 FOUND_RELATION = 0.05
-LAST_RELATION = 0.002
 
 
 @dataclass(frozen=True)
@@ -29,14 +28,14 @@ class PredictOptions:
             likelier than "no relation".
         min_relation: and only those with at least this score, P(subject) P(object) P(predicate); by default
             `GIVEN_RELATION`, and `FOUND_RELATION` between boxes that were found, whose scores hold the chance that
-            there is something at all; of these the best one is kept if it reaches `LAST_RELATION`, so that hardly any
-            photo has an empty graph.
+            there is something at all. Where no relation reaches it, the graph has none.
         similarity: least cosine for a match by word vectors (see LabelMap); above 1 nothing is guessed.
         informative: from 0 to 1, how much rare predicates are preferred to common ones (see `models.relation_counts`).
         tidy: of the two directions of a pair keep the better one ("man has head", not "head of man" as well), leave out
             relations in which a label has a role that it never had in training; of found boxes that show one thing
-            twice relate one (see `scenegpi.pairs.repeats`), and say "person" where a found label is not sure to be
-            "man" or "woman" (see `scenegpi.words.kinds`).
+            twice relate one, of their predicates that are nearly as probable as the best say the rarest (see
+            `scenegpi.prediction.rules`), and say "person" where a found label is not sure to be "man" or "woman" (see
+            `scenegpi.words.kinds`).
         distributions: keep the whole distributions of labels and pairs.
     """
 
@@ -55,7 +54,7 @@ class PredictOptions:
         check_fields(self)
 
     @classmethod
-    def scoring(cls, task: Literal["predcls", "sgcls"], informative: float = 0.0) -> PredictOptions:
-        """All boxes and whole distributions, as metrics want them: PredCls believes labels, SGCls finds them."""
+    def scoring(cls, task: Literal["predcls", "sgcls", "sgdet"], informative: float = 0.0) -> PredictOptions:
+        """All boxes and whole distributions, as metrics want them: PredCls believes labels, the others find them."""
         labels: Literal["believed", "found"] = "believed" if task == "predcls" else "found"
         return cls(labels, 1.0, 4096, 0.0, None, 0.0, informative=informative, tidy=False, distributions=True)

@@ -1,4 +1,4 @@
-"""Predictor: a model, maybe a finder of boxes, and options; images in, scene graphs out.
+"""Predictor: a model and maybe a finder of boxes; images and options in, scene graphs out.
 
 The walk of one image: boxes (given, or found in the photo) -> the model's labels -> score floor, NMS, at most N boxes
 -> labels by pixels and given labels (`evidence`) -> a flat batch -> the model -> a graph (`decode`).
@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,13 @@ from scenegpi.graph import SceneGraph
 from scenegpi.prediction.decode import decode
 from scenegpi.prediction.defaults import default_model
 from scenegpi.prediction.evidence import Evidence, add_pixels, evidence
-from scenegpi.prediction.finding import check_finder, found_graph, load_finder
-from scenegpi.prediction.inputs import Item, boxes_graph
+from scenegpi.prediction.finding import FinderSpec, check_finder, found_graph, load_finder
+from scenegpi.prediction.inputs import Item, boxes_graph, label_list
 from scenegpi.prediction.model import Backend, Model, Task, open_model
 from scenegpi.prediction.model_words import ModelWords
 from scenegpi.prediction.options import PredictOptions
 from scenegpi.vision.detect import Detector
-from scenegpi.vision.photos import Photo, as_photo
+from scenegpi.vision.photos import EncodedPhoto
 from scenegpi.vocabulary import Vocabulary
 
 PIXELS = 1 << 26
@@ -45,8 +45,8 @@ class Prediction:
     """What became of an item: a `graph`, or a `problem` in one line.
 
     `photo_read` says whether the network read the photo, `why_unread` why it did not; `vocabulary` and `names` (a count
-    of each) are the given labels of the boxes, before they were mapped; `left_out` counts boxes that were not used, by
-    reason.
+    of each) are the given labels of the boxes, before they were mapped; `kept` (N,) are the rows of the given or found
+    boxes that the graph has, in its order; `left_out` counts the others, by reason.
     """
 
     item: Item
@@ -56,6 +56,7 @@ class Prediction:
     why_unread: str = ""
     vocabulary: Vocabulary | None = None
     names: Counter[str] = field(default_factory=Counter)
+    kept: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     left_out: Counter[str] = field(default_factory=Counter)
 
 
@@ -64,10 +65,10 @@ class Predictor:
 
     Args:
         model: a name that ships, a folder, an ONNX file, or a loaded model.
-        finder: finds boxes in photos that come without any: a detector, or the name of one (DataError that says what
-            to install where it is missing). By default the model's own, or that of the shipped photo model. It is
-            loaded when it is first needed.
-        options: see PredictOptions.
+        finder: finds boxes in photos that come without any: a detector, or the name of one (`prediction.finding`;
+            DataError that says what to install where it is missing). By default the model's own, or that of the
+            shipped photo model. It is loaded when it is first needed.
+        options: where a call or an item brings none of its own.
         device: where the model runs, as torch names it.
         backend: "torch", or "onnx" to run on the CPU without torch (extra `[onnx]`, docs/onnx.md); by default as the
             model is stored.
@@ -76,25 +77,32 @@ class Predictor:
     def __init__(
         self,
         model: Model | str | Path,
-        finder: Detector | str | None = None,
+        finder: Detector | FinderSpec | str | None = None,
         options: PredictOptions | None = None,
         device: Any = "cpu",
         backend: Backend | None = None,
     ) -> None:
-        if isinstance(finder, str):
+        if isinstance(finder, str | FinderSpec):
             check_finder(finder)  # said once here, not once for each photo
         self.model, self.device = open_model(model, backend, device), device
         self.options = options or PredictOptions()
-        self.words = ModelWords(self.model.vocabulary, self.options.similarity)
+        self.words = ModelWords(self.model.vocabulary)
         self.counts = self.model.relation_counts
         self._finder = finder
 
     @property
     def finder(self) -> Detector:
         """What finds boxes; loaded once."""
-        if self._finder is None or isinstance(self._finder, str):
-            self._finder = load_finder(self._finder, self.model)
+        if self._finder is None or isinstance(self._finder, str | FinderSpec):
+            self._finder = load_finder(self._finder, self.model, self.device)
         return self._finder
+
+    def encode(self, photo: Any) -> EncodedPhoto:
+        """A photo for many calls: it is opened once, and what networks compute of all of it is computed once.
+
+        Pass it wherever a photo goes: `predictor(photo, boxes)`, `Item(photo)`.
+        """
+        return EncodedPhoto.of(photo)
 
     def __call__(
         self,
@@ -107,11 +115,13 @@ class Predictor:
         names: Names | None = None,
         width: int | None = None,
         height: int | None = None,
+        options: PredictOptions | None = None,
+        **changed: Any,
     ) -> SceneGraph:
         """The scene graph of one image; any of its parts may be missing.
 
         Args:
-            image: the photo: a file, a Pillow image, or an (H, W, 3) array of bytes.
+            image: the photo: a file, a Pillow image, an (H, W, 3) array of bytes, or what `encode` made of one.
             boxes: (N, 4) x1, y1, x2, y2 in pixels, or a detector's result (see `scenegpi.data.detector_results`).
             labels: N names, mapped to the model's words; or numbers. A box whose name has no match is left out, with
                 a warning.
@@ -120,6 +130,8 @@ class Predictor:
             names: class names by number, where a detector gave numbers only.
             width, height: of the image that the boxes refer to; where not given, the size of the photo, or without
                 one the image ends where its boxes do.
+            options: for this call; by default the predictor's.
+            changed: fields of the options that differ: `predictor(photo, informative=0.5, top=5)`.
         """
         if boxes is None and (labels is not None or scores is not None or label_dist is not None):
             raise GraphError("boxes: labels, scores and distributions need boxes")
@@ -137,7 +149,8 @@ class Predictor:
                 width=width,
                 height=height,
             )
-        prediction = next(self.stream([Item(image, graph)]))
+        chosen = replace(options or self.options, **changed)
+        prediction = next(self.stream([Item(image, graph, options=chosen)]))
         if prediction.graph is None:
             raise GraphError(prediction.problem)
         if boxes is not None and prediction.names and not len(prediction.graph):
@@ -155,22 +168,24 @@ class Predictor:
         waiting: list[Prediction] = []
         ready: list[SceneGraph] = []
         task: Task | None = None
+        options = self.options
         pairs = pixels = 0
         for value in items:
             prediction = Prediction(Item.of(value))
             held = _bytes(prediction.item.photo)
             graph, found = self._prepared(prediction)
             size = 0 if graph is None else len(graph) * (len(graph) - 1)
-            other = found is not None and task is not None and found.task != task
+            mine = self._options(prediction.item)
+            other = found is not None and task is not None and (found.task != task or mine != options)
             if waiting and (other or pairs + size > PAIRS or pixels + held > PIXELS or len(waiting) >= IMAGES):
-                yield from self._answers(waiting, ready, task)
+                yield from self._answers(waiting, ready, task, options)
                 waiting, ready, task, pairs, pixels = [], [], None, 0, 0
             waiting.append(prediction)
             pixels += held
             if graph is not None and found is not None:
                 ready.append(graph)
-                task, pairs = found.task, pairs + size
-        yield from self._answers(waiting, ready, task)
+                task, options, pairs = found.task, mine, pairs + size
+        yield from self._answers(waiting, ready, task, options)
 
     def prepare(self, item: Any) -> tuple[SceneGraph, Task]:
         """The graph of one image as the model reads it, and by which task; GraphError where something is wrong."""
@@ -180,12 +195,17 @@ class Predictor:
             raise GraphError(prediction.problem)
         return graph, found.task
 
-    def _answers(self, waiting: list[Prediction], ready: list[SceneGraph], task: Task | None) -> Iterator[Prediction]:
+    def _options(self, item: Item) -> PredictOptions:
+        return item.options or self.options
+
+    def _answers(
+        self, waiting: list[Prediction], ready: list[SceneGraph], task: Task | None, options: PredictOptions
+    ) -> Iterator[Prediction]:
         """Predicts the graphs of one batch and gives them to the predictions that have no problem."""
         if task is not None:
             scenes = SceneArrays.of(ready, given_labels=task == "predcls")
             nodes, edges = self.model.distributions(scenes, task)
-            found = decode(ready, scenes, nodes, edges, task, self.options, self.counts)
+            found = decode(ready, scenes, nodes, edges, task, options, self.counts)
             for prediction, graph in zip((each for each in waiting if not each.problem), found, strict=True):
                 prediction.graph = graph
                 if graph is None:
@@ -194,6 +214,8 @@ class Predictor:
 
     def _prepared(self, prediction: Prediction) -> tuple[SceneGraph | None, Evidence | None]:
         """Boxes in the model's words, with label distributions where labels are found; or a problem."""
+        if prediction.item.graph is None and prediction.item.photo is not None:
+            self.finder  # noqa: B018  a detector that cannot be loaded is no problem of this photo: DataError
         try:
             return self._graph(prediction)
         except (DataError, GraphError) as error:
@@ -203,26 +225,25 @@ class Predictor:
 
     def _graph(self, prediction: Prediction) -> tuple[SceneGraph, Evidence]:
         item, vision = prediction.item, self.model.vision
-        photo = None if item.photo is None or isinstance(item.photo, str | Path) else as_photo(item.photo)
+        photo = None if item.photo is None else _Photo(item.photo)
         graph, seen = item.graph, False
         if graph is None:
-            if item.photo is None:
+            if photo is None:
                 raise GraphError("neither boxes nor a photo")
-            photo = as_photo(item.photo) if photo is None else photo
-            graph = self._found(photo, item)
+            graph = self._found(photo.encoded)
             seen = graph.label_dist is not None
         source = prediction.vocabulary = graph.vocabulary
         prediction.names.update(graph.names)
-        graph = self._sized(self._chosen(graph, prediction), item, photo)
-        found = evidence(graph, source, self.options.labels, photo=item.photo is not None, vision=vision is not None)
-        if found.reads_photo and vision is not None and len(graph):
-            photo = as_photo(item.photo) if photo is None else photo
-            labelled = source.objects != (NO_LABEL,)
-            graph = add_pixels(vision, photo, graph, labelled)
+        graph = self._chosen(graph, prediction)
+        means = self._options(item).labels
+        found = evidence(graph, source, means, photo=photo is not None, vision=vision is not None)
+        if found.reads_photo and photo is not None and vision is not None and len(graph):
+            encoded = photo.encoded  # before its size is asked for, which would open it once more
+            graph = add_pixels(vision, encoded, _sized(graph, photo), labelled=source.objects != (NO_LABEL,))
             prediction.photo_read = True
         elif seen:
             prediction.photo_read = True
-        elif item.photo is not None:
+        elif photo is not None:
             prediction.why_unread = (
                 "this model uses boxes and labels only"
                 if vision is None
@@ -230,66 +251,91 @@ class Predictor:
                 if graph.label_dist is not None
                 else "labels without scores are taken as given"
             )
-        return graph, found
+        return _sized(graph, photo), found
 
-    def _found(self, photo: Photo, item: Item) -> SceneGraph:
+    def _found(self, photo: EncodedPhoto) -> SceneGraph:
         """The finder's boxes, in pixels of the file: a very large one is read at a smaller size."""
-        graph = found_graph(self.finder.detect(photo), self.model.vocabulary)
-        width, height = _size(item, photo)
-        if (width, height) == (photo.shape[1], photo.shape[0]):
+        finder = self.finder
+        encoded = getattr(finder, "detect_encoded", None)
+        found = photo.once(finder, lambda: finder.detect(photo.pixels) if encoded is None else encoded(photo))
+        graph = found_graph(found, self.model.vocabulary)
+        (width, height), (tall, wide) = photo.size, photo.pixels.shape[:2]
+        if (width, height) == (wide, tall):
             return graph
-        scale = [width / photo.shape[1], height / photo.shape[0]] * 2
-        return graph.replace(boxes=graph.boxes * scale, width=width, height=height)
+        return graph.replace(boxes=graph.boxes * ([width / wide, height / tall] * 2), width=width, height=height)
 
     def _chosen(self, graph: SceneGraph, prediction: Prediction) -> SceneGraph:
         """The boxes that the model reads, in its words; the others are counted."""
-        options, left_out = self.options, prediction.left_out
+        options, left_out = self._options(prediction.item), prediction.left_out
+        prediction.kept = np.arange(len(graph))
+
+        def keep(graph: SceneGraph, rows: NDArray[np.int64], reason: str) -> SceneGraph:
+            if len(rows) == len(graph):
+                return graph
+            left_out[reason] += len(graph) - len(rows)
+            prediction.kept = prediction.kept[rows]
+            return graph.subset(rows)
+
         if options.min_score > 0 and graph.scores is not None:
-            kept = np.flatnonzero(graph.scores >= options.min_score)
-            graph = _subset(graph, kept, left_out, f"score below {options.min_score:g}")
-        mapped = self.words(graph)
+            rows = np.flatnonzero(graph.scores >= options.min_score)
+            graph = keep(graph, rows, f"score below {options.min_score:g}")
+        mapped, rows = self.words(graph, options.similarity)
         if len(mapped) < len(graph):
-            left_out[self.words.unmatched(graph)] += len(graph) - len(mapped)
+            left_out[self.words.unmatched(graph, options.similarity)] += len(graph) - len(mapped)
+            prediction.kept = prediction.kept[rows]
         graph = mapped
         if options.nms < 1:
-            kept = np.sort(suppress(graph.boxes, graph.scores, graph.labels, options.nms))
-            graph = _subset(graph, kept, left_out, "overlap with a better box")
+            rows = np.sort(suppress(graph.boxes, graph.scores, graph.labels, options.nms))
+            graph = keep(graph, rows, "overlap with a better box")
         if len(graph) > options.max_boxes:
             weight = np.zeros(len(graph)) if graph.scores is None else -graph.scores
-            kept = np.sort(np.argsort(weight, kind="stable")[: options.max_boxes])
-            graph = _subset(graph, kept, left_out, f"more than {options.max_boxes} in the image")
+            rows = np.sort(np.argsort(weight, kind="stable")[: options.max_boxes])
+            graph = keep(graph, rows, f"more than {options.max_boxes} in the image")
         return graph
 
-    def _sized(self, graph: SceneGraph, item: Item, photo: Photo | None) -> SceneGraph:
-        """With the size of the photo where the graph has none, and its name."""
-        changes: dict[str, Any] = {}
-        if item.photo is not None and (graph.width is None or graph.height is None):
-            width, height = _size(item, photo)
-            changes = {"width": graph.width or width, "height": graph.height or height}
-        if graph.file is None and isinstance(item.photo, str | Path):
-            changes["file"] = Path(item.photo).name
-        return graph.replace(**changes) if changes else graph
+
+class _Photo:
+    """The photo of an item; a file is opened when it is first needed, once."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+        if not isinstance(given, str | Path):
+            _ = self.encoded  # what is no photo is told at once
+
+    @cached_property
+    def encoded(self) -> EncodedPhoto:
+        return EncodedPhoto.of(self.given)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.encoded.size if "encoded" in self.__dict__ else photo_size(self.given)
+
+    @property
+    def path(self) -> Path | None:
+        return Path(self.given) if isinstance(self.given, str | Path) else self.encoded.path
+
+
+def _sized(graph: SceneGraph, photo: _Photo | None) -> SceneGraph:
+    """With the size of the photo where the graph has none, its name, and where it is."""
+    if photo is None:
+        return graph
+    changes: dict[str, Any] = {}
+    if graph.width is None or graph.height is None:
+        width, height = photo.size
+        changes = {"width": graph.width or width, "height": graph.height or height}
+    if graph.file is None and photo.path is not None:
+        changes["file"] = photo.path.name
+    graph = graph.replace(**changes) if changes else graph
+    return graph if photo.path is None else graph.with_fields(photo=str(photo.path.absolute()))
 
 
 def _bytes(photo: Any) -> int:
     """Memory of a photo that was given as pixels; of a file, none."""
+    if isinstance(photo, EncodedPhoto):
+        photo = photo.pixels
     if isinstance(photo, np.ndarray):
         return photo.nbytes
     return 3 * photo.width * photo.height if hasattr(photo, "width") else 0
-
-
-def _size(item: Item, photo: Photo | None) -> tuple[int, int]:
-    """Width and height of an item's photo: as the file has them, or the array."""
-    if photo is None or isinstance(item.photo, str | Path):
-        return photo_size(item.photo)
-    return photo.shape[1], photo.shape[0]
-
-
-def _subset(graph: SceneGraph, kept: NDArray[np.int64], left_out: Counter[str], reason: str) -> SceneGraph:
-    if len(kept) == len(graph):
-        return graph
-    left_out[reason] += len(graph) - len(kept)
-    return graph.subset(kept)
 
 
 def predict(image: Any = None, boxes: Any = None, labels: Any = None, scores: Any = None, **how: Any) -> SceneGraph:
@@ -303,7 +349,7 @@ def predict(image: Any = None, boxes: Any = None, labels: Any = None, scores: An
     if model is None:
         given = None
         if boxes is not None:
-            words = list(labels) if labels is not None else None
+            words = label_list(labels) if labels is not None else None
             if words and how.get("names") is None and not any(isinstance(word, str) for word in words):
                 raise GraphError("labels: numbers need the model that they belong to, or names=[...]")
             given = boxes_graph(boxes, Vocabulary(()), labels=words, scores=scores, names=how.get("names"))

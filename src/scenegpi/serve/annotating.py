@@ -1,4 +1,4 @@
-"""Routes of annotation: read, save, progress, export."""
+"""Routes of annotation: read, save, history, names, progress, export."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import io
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException, Response
+from fastapi import APIRouter, HTTPException, Query, Response
 
 from scenegpi.data.convert import convert
 from scenegpi.data.jsonl import write_jsonl
@@ -17,13 +17,14 @@ from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
 from scenegpi.serve import schemas
-from scenegpi.serve.annotations import Annotations
+from scenegpi.serve.annotations import CONFIRMED, Annotations, ConflictError, NotWrittenError, State
 from scenegpi.serve.browsing import Image
 from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import read_graph
+from scenegpi.serve.problems import problems
 from scenegpi.vocabulary import Vocabulary
 
-TRAIN = 0
+TRAIN, PAGE = 0, 200
 FILES = {
     "visual-genome": ("annotations-vg.zip", "application/zip"),
     "coco": ("annotations-coco.json", "application/json"),
@@ -39,59 +40,126 @@ class Annotating:
     Args:
         annotations: what is saved.
         library: the images.
-        vocabulary: labels and predicates that a person chooses from.
+        vocabulary: labels and predicates that a person chooses from; they may add to them.
         boxes: at most in one image.
     """
 
     def __init__(self, annotations: Annotations, library: Library, vocabulary: Vocabulary, boxes: int) -> None:
-        self.annotations, self.library, self.vocabulary, self.boxes = annotations, library, vocabulary, boxes
+        self.annotations, self.library, self.boxes = annotations, library, boxes
+        self._base = vocabulary
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """With the names that people added."""
+        return self.annotations.vocabulary(self._base)
 
     def router(self) -> APIRouter:
         """The routes."""
         router = APIRouter(tags=["annotate"])
-        gone: dict[int | str, dict[str, Any]] = {404: {"description": "No such image."}}
+        gone = problems(404)
         router.get("/api/annotations", response_model=schemas.Progress)(self.progress)
         router.get("/api/annotations/{image}", response_model=schemas.AnnotationAnswer, responses=gone)(self.read)
-        router.put("/api/annotations/{image}", response_model=schemas.Saved, responses=gone)(self.save)
-        router.get("/api/export/{format}", response_class=Response)(self.export)
+        router.put("/api/annotations/{image}", response_model=schemas.Saved, responses=problems(404, 409, 507))(
+            self.save
+        )
+        router.get("/api/annotations/{image}/history", response_model=schemas.History, responses=gone)(self.history)
+        router.get("/api/next", response_model=schemas.Next)(self.next)
+        router.post("/api/names", response_model=schemas.Names, responses=problems(507))(self.add_names)
+        contents = {kind: {"schema": {"type": "string", "format": "binary"}} for _, kind in FILES.values()}
+        files: dict[int | str, dict[str, Any]] = {200: {"description": "The file.", "content": contents}}
+        router.get("/api/export/{format}", response_class=Response, responses=files)(self.export)
         return router
 
     def progress(self) -> schemas.Progress:
-        """How far the person is."""
+        """How far the pictures are."""
         images, done, relations = self.annotations.counts()
-        keys = {key: state.done for key, state in self.annotations.states.items()}
-        return schemas.Progress(total=len(self.library), images=images, done=done, relations=relations, keys=keys)
+        statuses: dict[str, Any] = {key: state.status for key, state in list(self.annotations.states.items())}
+        total = len(self.library)
+        return schemas.Progress(total=total, images=images, done=done, relations=relations, statuses=statuses)
 
     def read(self, image: Image) -> schemas.AnnotationAnswer:
-        """What is saved of an image."""
+        """What is saved of an image, and the names that there are."""
         key = self._key(image)
         state = self.annotations.states.get(key)
-        return schemas.AnnotationAnswer(
-            image=image,
-            key=key,
-            graph=None if state is None else to_dict(state.graph),
-            done=state is not None and state.done,
-            revision=0 if state is None else state.revision,
-            objects=list(self.vocabulary.objects),
-            predicates=list(self.vocabulary.predicates),
-        )
+        words = self.vocabulary
+        names: dict[str, Any] = {"objects": list(words.objects), "predicates": list(words.predicates)}
+        if state is None:
+            return schemas.AnnotationAnswer(image=image, key=key, graph=None, revision=0, **names)
+        return schemas.AnnotationAnswer(image=image, key=key, change=state.change, **_fields(state), **names)
 
     def save(self, image: Image, annotation: schemas.Annotation) -> schemas.Saved:
         """Keeps what a person says of an image: on the disk before the answer."""
         key = self._key(image)
-        graph = self._own_words(read_graph(annotation.graph, self.boxes))
+        graph = in_words(read_graph(annotation.graph, self.boxes), self.vocabulary)
         known = self.library.graph(image)
         given = key if known is None or known.image_id is None else known.image_id
         graph = graph.replace(image_id=given, file=key if known is None else known.file)
-        state = self.annotations.save(key, graph, annotation.done, annotation.revision)
+        related = set(graph.relations[:, :2].ravel().tolist())
+        try:
+            state = self.annotations.save(
+                key,
+                graph,
+                annotation.status,
+                annotation.based_on,
+                machine=[k for k in annotation.machine if k < len(graph) and k not in related],
+                by=annotation.by.strip(),
+                comment=annotation.comment.strip(),
+                change=annotation.change,
+            )
+        except ConflictError:
+            raise HTTPException(409, "this picture was changed elsewhere in the meantime; nothing was saved") from None
+        except NotWrittenError as error:
+            raise HTTPException(507, error.message) from None
         images, done, relations = self.annotations.counts()
         return schemas.Saved(revision=state.revision, images=images, done=done, relations=relations)
 
-    def export(self, format: Format, done: bool = False) -> Response:
-        """All annotations in one file (Visual Genome's three in a zip), ready for `scenegpi train`."""
-        graphs = list(self.annotations.graphs(done))
+    def history(self, image: Image) -> schemas.History:
+        """The last states of an image, newest first."""
+        states = self.annotations.history(self._key(image))
+        return schemas.History(versions=[schemas.Version(at=state.at, **_fields(state)) for state in states])
+
+    def next(self, after: Annotated[int, Query(ge=-1, le=2**53)] = -1) -> schemas.Next:
+        """The first image after this one that is neither done nor rejected, from the start again after the last."""
+        first = None
+        for offset in range(0, len(self.library), PAGE):
+            for each in self.library.images(PAGE, offset):
+                state = self.annotations.states.get(each.key)
+                if each.image == after or (state is not None and state.status != "begun"):
+                    continue
+                if each.image > after:
+                    return schemas.Next(image=each.image)
+                first = each.image if first is None else first
+        return schemas.Next(image=first)
+
+    def add_names(self, names: schemas.Names) -> schemas.Names:
+        """Adds to the vocabulary; all names that there are afterwards."""
+        before = self.vocabulary
+        objects = [name.strip() for name in names.objects if name.strip() not in before.object_index]
+        predicates = [name.strip() for name in names.predicates if name.strip() not in before.predicate_index]
+        try:
+            Vocabulary(tuple(dict.fromkeys(objects)), tuple(dict.fromkeys(predicates)))
+            self.annotations.add_names(objects, predicates)
+        except NotWrittenError as error:
+            raise HTTPException(507, error.message) from None
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from None
+        words = self.vocabulary
+        return schemas.Names(objects=list(words.objects), predicates=list(words.predicates))
+
+    def export(self, format: Format, status: Literal["done", "reviewed", "all"] = "done") -> Response:
+        """Annotations in one file (Visual Genome's three in a zip), ready for `scenegpi train`.
+
+        Of pictures that are done or reviewed, of reviewed ones only, or of all but rejected ones; of those that are
+        only begun without boxes that no person has touched.
+        """
+        statuses = {"done": CONFIRMED, "reviewed": ("reviewed",), "all": ("begun", *CONFIRMED)}[status]
+        words = self.vocabulary
+        graphs = [in_words(graph, words) for graph in self.annotations.graphs(statuses)]
         if not graphs:
-            raise HTTPException(422, "there is nothing to export yet")
+            some = (
+                "is done yet" if status == "done" else "was reviewed yet" if status == "reviewed" else "was begun yet"
+            )
+            raise HTTPException(422, f"nothing to export: no picture {some}")
         name, kind = FILES[format]
         with tempfile.TemporaryDirectory(prefix="scenegpi-") as place:
             lines = Path(place) / "annotations.jsonl"
@@ -113,22 +181,32 @@ class Annotating:
         except DataError:
             raise HTTPException(404, f"no image {image}") from None
 
-    def _own_words(self, graph: SceneGraph) -> SceneGraph:
-        """In the vocabulary of these annotations, and without scores: a person is sure. 422 for an unknown name."""
-        words = [graph.vocabulary.predicates[p] for p in graph.relations[:, 2].tolist()]
-        unknown = next((name for name in graph.names if name not in self.vocabulary.object_index), None)
-        unknown = unknown or next((word for word in words if word not in self.vocabulary.predicate_index), None)
-        if unknown is not None:
-            raise HTTPException(422, f"graph: {unknown!r:.60} is not among the names that are annotated")
-        ends = graph.relations[:, :2].tolist()
-        return SceneGraph(
-            graph.boxes,
-            graph.names,
-            self.vocabulary,
-            [(s, o, word) for (s, o), word in zip(ends, words, strict=True)],
-            width=graph.width,
-            height=graph.height,
-        )
+
+def in_words(graph: SceneGraph, vocabulary: Vocabulary) -> SceneGraph:
+    """In a vocabulary, and without scores: a person is sure. 422 that names all unknown names."""
+    words = [graph.vocabulary.predicates[p] for p in graph.relations[:, 2].tolist()]
+    unknown = {name for name in graph.names if name not in vocabulary.object_index}
+    unknown |= {word for word in words if word not in vocabulary.predicate_index}
+    if unknown:
+        some = ", ".join(f"{name!r:.60}" for name in sorted(unknown)[:5])
+        raise HTTPException(422, f"not among the names that are annotated: {some}")
+    ends = graph.relations[:, :2].tolist()
+    return SceneGraph(
+        graph.boxes,
+        graph.names,
+        vocabulary,
+        [(s, o, word) for (s, o), word in zip(ends, words, strict=True)],
+        attributes=graph.attributes,
+        image_id=graph.image_id,
+        file=graph.file,
+        width=graph.width,
+        height=graph.height,
+    )
+
+
+def _fields(state: State) -> dict[str, Any]:
+    said = {name: getattr(state, name) for name in ("status", "revision", "by", "comment")}
+    return {**said, "machine": list(state.machine), "graph": to_dict(state.graph)}
 
 
 def _zipped(folder: Path) -> bytes:

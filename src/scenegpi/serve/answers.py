@@ -13,22 +13,17 @@ from scenegpi.viz.palette import COLOURS, deal_colours
 from scenegpi.viz.report.drawing import graph_drawing
 
 
-def predict_answer(
-    request: schemas.PredictRequest, found: Prediction, model: str, why: str, given: SceneGraph | None
-) -> schemas.PredictAnswer:
-    """What /api/predict answers; `given` are the boxes of the request, `why` says how the model was chosen."""
+def predict_answer(request: schemas.PredictRequest, found: Prediction, model: str, why: str) -> schemas.PredictAnswer:
+    """What /api/predict answers; `why` says how the model was chosen."""
     graph = found.graph
     assert graph is not None
-    kept = list(range(len(graph)))
-    if given is not None and len(graph) < len(given):
-        kept = _kept(given, graph)
     shown = graph.with_fields(label_dist=None, pairs=None, pair_dist=None)  # distributions are large
     notes = [f"{count} left out: {reason}" for reason, count in found.left_out.items()]
     canvas = Canvas.of(graph)
     colours = deal_colours(canvas.boxes)
     return schemas.PredictAnswer(
         graph=to_dict(shown),
-        kept=kept,
+        kept=found.kept.tolist(),
         model=model,
         why=why,
         photo_read=found.photo_read,
@@ -60,14 +55,3 @@ def pairs_of(graph: SceneGraph, count: int) -> list[schemas.Pair]:
 def _rounded(share: float) -> float:
     """To four significant digits: shares may be tiny, and the page divides them by P(related)."""
     return float(f"{share:.4g}")
-
-
-def _kept(given: SceneGraph, graph: SceneGraph) -> list[int]:
-    """Places in `given` of the boxes of `graph`, which are some of them in their order."""
-    kept, at = [], 0
-    for box in graph.boxes.tolist():
-        while given.boxes[at].tolist() != box:
-            at += 1
-        kept.append(at)
-        at += 1
-    return kept

@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi import Depends, FastAPI, HTTPException, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
 
 from scenegpi import __version__
-from scenegpi.errors import DataError, SceneGPIError
+from scenegpi.data.images import ImageFolders
+from scenegpi.errors import SceneGPIError
 from scenegpi.models.shipped import model_vocabulary
 from scenegpi.prediction.defaults import PHOTO
+from scenegpi.prediction.finding import FinderSpec
 from scenegpi.serve import schemas
 from scenegpi.serve.annotating import Annotating
 from scenegpi.serve.annotations import Annotations
 from scenegpi.serve.batching import Predictions
 from scenegpi.serve.browsing import Browsing
 from scenegpi.serve.guard import Guard
+from scenegpi.serve.label_studio import LabelStudio
 from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import Predicting
+from scenegpi.serve.problems import EVERYWHERE, invalid, problems, unusable
 from scenegpi.serve.settings import Access, Bounds
 from scenegpi.viz.report.page import asset
 from scenegpi.vocabulary import Vocabulary
@@ -43,6 +48,9 @@ class Studio:
         annotations: folder for annotations; None: there are none to make.
         model: for all predictions; None chooses by the input.
         vocabulary: labels and predicates to annotate with; by default those of the data, or else of the model.
+        label_studio: answer Label Studio as an ML backend, too.
+        finder: finds boxes in photos that come without any; None for the package's own.
+        moved: the data that was annotated is now at `path`.
     """
 
     path: Path | None = None
@@ -53,14 +61,17 @@ class Studio:
     access: Access = field(default_factory=lambda: Access.of("127.0.0.1", 8000))
     bounds: Bounds = field(default_factory=Bounds)
     device: str = "cpu"
+    label_studio: bool = False
+    finder: FinderSpec | None = None
+    moved: bool = False
 
 
 def create_app(studio: Studio) -> FastAPI:
     """The application; its images, models and annotations are open from its start to its stop."""
     held = ExitStack()
-    library = Library(studio.path, studio.photos, studio.bounds.seconds)
+    library = Library(studio.path, studio.photos, studio.bounds.search_seconds)
     held.callback(library.close)
-    predictions = Predictions(studio.bounds, studio.device)
+    predictions = Predictions(studio.bounds, studio.device, studio.finder)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -68,6 +79,7 @@ def create_app(studio: Studio) -> FastAPI:
         try:
             yield
         finally:
+            browsing.close()
             predictions.stop()
             held.close()
 
@@ -77,6 +89,7 @@ def create_app(studio: Studio) -> FastAPI:
     )
     vocabulary = studio.vocabulary or library.vocabulary or model_vocabulary(studio.model or PHOTO)
     annotate = studio.annotations is not None and len(library) > 0
+    source = "" if studio.path is None else str(studio.path.resolve())
     info = schemas.LibraryInfo(
         kind=library.kind,  # type: ignore[arg-type]
         name=library.name,
@@ -84,15 +97,25 @@ def create_app(studio: Studio) -> FastAPI:
         search=library.store is not None,
         annotate=annotate,
         model=studio.model,
+        id=sha256(source.encode("utf-8", "surrogateescape")).hexdigest()[:16],
     )
-    app.include_router(Predicting(predictions, library, studio.bounds, studio.model).router())
-    app.include_router(Browsing(library, info).router())
+    # The guard asks for the token; the routes only declare it.
+    token = [Depends(HTTPBearer(auto_error=False))] if studio.access.token else []
+    browsing = Browsing(library, info, studio.bounds)
+    predicting = Predicting(predictions, library, studio.bounds, studio.model)
+    routers = [predicting.router(), browsing.router()]
+    if studio.label_studio:
+        beside = [folder for folder in (studio.photos, studio.path) if folder is not None and folder.is_dir()]
+        routers.append(LabelStudio(predicting, ImageFolders(beside)).router())
     if annotate and studio.annotations is not None:
-        kept = held.enter_context(Annotations(studio.annotations))
-        app.include_router(Annotating(kept, library, vocabulary, studio.bounds.boxes).router())
+        kept = held.enter_context(Annotations(studio.annotations, source, studio.moved))
+        routers.append(Annotating(kept, library, vocabulary, studio.bounds.annotated).router())
+    for router in routers:
+        app.include_router(router, responses=EVERYWHERE, dependencies=token)
     _pages(app)
-    app.add_exception_handler(SceneGPIError, _problem)
-    app.add_middleware(Guard, access=studio.access, body=studio.bounds.body)
+    app.add_exception_handler(SceneGPIError, unusable)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_middleware(Guard, access=studio.access, body=studio.bounds.body, seconds=studio.bounds.arriving)
     return app
 
 
@@ -100,7 +123,7 @@ def _pages(app: FastAPI) -> None:
     static = files(__package__).joinpath("static")
     own = {entry.name for entry in static.iterdir() if Path(entry.name).suffix in KINDS}
 
-    @app.get("/health", response_model=schemas.Health, tags=["server"])
+    @app.get("/health", response_model=schemas.Health, tags=["server"], responses=problems(421))
     def health() -> schemas.Health:
         """Whether the server answers."""
         return schemas.Health(version=__version__)
@@ -120,9 +143,3 @@ def _pages(app: FastAPI) -> None:
         if name not in own:  # by name from a list: no path is made of what a request says
             raise HTTPException(404, "no such file")
         return Response(static.joinpath(name).read_bytes(), media_type=KINDS[Path(name).suffix])
-
-
-def _problem(_: Request, error: Any) -> JSONResponse:
-    """One line; where this server keeps its files is nobody's business."""
-    text = error.message if isinstance(error, DataError) else str(error)
-    return JSONResponse({"detail": text}, status_code=422)

@@ -16,12 +16,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenegpi.models.build import SceneModel
-from scenegpi.models.checkpoint import load_model
-from scenegpi.prediction import Item, Prediction, PredictOptions, Predictor
+from scenegpi.prediction import Item, Prediction, Predictor
+from scenegpi.prediction.finding import FinderSpec
 from scenegpi.serve.settings import Bounds
 
-KEPT_PREDICTORS, KEPT_MODELS = 32, 4
+KEPT_MODELS = 4
 log = logging.getLogger("scenegpi")
 
 
@@ -32,7 +31,6 @@ class FullError(Exception):
 @dataclass
 class _Job:
     model: str
-    options: PredictOptions
     item: Item
     ends: float
     own: Callable[[Predictor, Item], Any] | None = None
@@ -45,13 +43,13 @@ class Predictions:
     Args:
         bounds: how many may wait, and for how long.
         device: where models run.
+        finder: finds boxes in photos that come without any; None for the package's own.
     """
 
-    def __init__(self, bounds: Bounds, device: str = "cpu") -> None:
-        self.bounds, self.device = bounds, device
+    def __init__(self, bounds: Bounds, device: str = "cpu", finder: FinderSpec | None = None) -> None:
+        self.bounds, self.device, self.finder = bounds, device, finder
         self._waiting: queue.Queue[_Job | None] = queue.Queue(bounds.queue)
-        self._models: OrderedDict[str, SceneModel] = OrderedDict()
-        self._predictors: OrderedDict[tuple[str, PredictOptions], Predictor] = OrderedDict()
+        self._predictors: OrderedDict[str, Predictor] = OrderedDict()
         self._thread = threading.Thread(target=self._run, name="predictions", daemon=True)
         self.batches = 0
 
@@ -65,15 +63,9 @@ class Predictions:
             self._waiting.put(None)
             self._thread.join()
 
-    def submit(
-        self,
-        model: str,
-        options: PredictOptions,
-        item: Item,
-        own: Callable[[Predictor, Item], Any] | None = None,
-    ) -> Future[Any]:
+    def submit(self, model: str, item: Item, own: Callable[[Predictor, Item], Any] | None = None) -> Future[Any]:
         """A `Prediction` to come, or what `own` makes of the predictor and the item; FullError if too many wait."""
-        job = _Job(model, options, item, time.monotonic() + self.bounds.seconds, own)
+        job = _Job(model, item, time.monotonic() + self.bounds.seconds, own)
         try:
             self._waiting.put_nowait(job)
         except queue.Full:
@@ -89,23 +81,23 @@ class Predictions:
                 except queue.Empty:
                     break
             now = time.monotonic()
-            groups: dict[tuple[str, PredictOptions], list[_Job]] = {}
+            groups: dict[str, list[_Job]] = {}
             for job in jobs:
                 if job is None:
                     continue
                 if job.ends < now:  # nobody waits for it any more
                     job.future.cancel()
                 elif job.future.set_running_or_notify_cancel():
-                    groups.setdefault((job.model, job.options), []).append(job)
-            for key, some in groups.items():
-                self._answer(key, some)
+                    groups.setdefault(job.model, []).append(job)
+            for model, some in groups.items():
+                self._answer(model, some)
             if None in jobs:
                 return
 
-    def _answer(self, key: tuple[str, PredictOptions], jobs: list[_Job]) -> None:
+    def _answer(self, model: str, jobs: list[_Job]) -> None:
         self.batches += 1
         try:
-            predictor = self._predictor(*key)
+            predictor = self._predictor(model)
             streamed = [job for job in jobs if job.own is None]
             predictions = predictor.stream(job.item for job in streamed)
             for job, prediction in zip(streamed, predictions, strict=True):
@@ -124,22 +116,14 @@ class Predictions:
             if not job.future.done():
                 job.future.set_exception(error)
 
-    def _predictor(self, model: str, options: PredictOptions) -> Predictor:
+    def _predictor(self, model: str) -> Predictor:
         """Kept, for a client that moves a box asks again and again."""
-        key = (model, options)
-        if key not in self._predictors:
-            if model not in self._models:
-                self._models[model] = load_model(model)
-            self._models.move_to_end(model)
-            self._predictors[key] = Predictor(self._models[model], options=options, device=self.device)
-        self._predictors.move_to_end(key)
-        while len(self._predictors) > KEPT_PREDICTORS:
+        if model not in self._predictors:
+            self._predictors[model] = Predictor(model, self.finder, device=self.device)
+        self._predictors.move_to_end(model)
+        while len(self._predictors) > KEPT_MODELS:
             self._predictors.popitem(last=False)
-        while len(self._models) > KEPT_MODELS:
-            gone, _ = self._models.popitem(last=False)
-            for other in [key for key in self._predictors if key[0] == gone]:
-                del self._predictors[other]
-        return self._predictors[key]
+        return self._predictors[model]
 
 
 __all__ = ["FullError", "Prediction", "Predictions"]

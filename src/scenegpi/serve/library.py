@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from scenegpi.data import open_dataset
@@ -82,8 +83,9 @@ class Library:
     def images(self, limit: int, offset: int) -> list[Listed]:
         """Some images, in order."""
         if self.store is not None:
-            hits = self.store.images(limit, offset)
-            return [Listed(hit.image, hit.key, hit.file, self.store.photo(hit) is not None) for hit in hits]
+            with self.store.snapshot():
+                hits = self.store.images(limit, offset)
+                return [Listed(hit.image, hit.key, hit.file, self.store.photo(hit) is not None) for hit in hits]
         some = self._files[offset : offset + limit]
         return [Listed(offset + k, self._name(path), self._name(path), True) for k, path in enumerate(some)]
 
@@ -100,9 +102,25 @@ class Library:
             return self.store.key(image)
         return self._name(self._file(image))
 
+    def around(self, image: int) -> tuple[int, int | None, int | None]:
+        """The place of an image in their order, and the numbers of the previous and the next one."""
+        if self.store is not None:
+            return self.store.around(image)
+        return image, image - 1 if image else None, image + 1 if image + 1 < len(self._files) else None
+
     def photo(self, image: int) -> Path | None:
         """The photo of an image, or None."""
         return self._file(image) if self.store is None else self.store.photo(self.store.graph(image))
+
+    def tag(self, image: int) -> str:
+        """Of the file of a photo as it is now: another file has another one."""
+        path = self.photo(image)
+        try:
+            info = None if path is None else path.stat()
+        except OSError:
+            info = None
+        said = f"{path}\0{'' if info is None else (info.st_mtime_ns, info.st_size, info.st_ino)}"
+        return sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
     def jpeg(self, image: int, size: str) -> bytes | None:
         """The photo as a JPEG of one of SIZES; None where there is none. DataError where it can't be read."""

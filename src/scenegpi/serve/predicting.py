@@ -28,9 +28,11 @@ from scenegpi.serve import schemas
 from scenegpi.serve.answers import predict_answer
 from scenegpi.serve.batching import FullError, Predictions
 from scenegpi.serve.library import Library
+from scenegpi.serve.problems import problems
 from scenegpi.serve.settings import Bounds
 
 UPLOAD = "photo"
+KINDS = {"png": "image/png", "svg": "image/svg+xml", "graphml": "application/xml", "json": "application/json"}
 Request = schemas.PredictRequest
 
 
@@ -52,7 +54,10 @@ class Predicting:
         router = APIRouter(tags=["predict"])
         router.post("/api/predict", response_model=schemas.PredictAnswer, responses=_PROBLEMS)(self.predict)
         router.post("/api/attention", response_model=schemas.AttentionAnswer, responses=_PROBLEMS)(self.attention)
-        router.post("/api/draw", response_class=Response, responses=_PROBLEMS)(self.draw)
+        drawn: dict[int | str, dict[str, Any]] = {
+            200: {"description": "The file.", "content": {kind: {"schema": {}} for kind in KINDS.values()}}
+        }
+        router.post("/api/draw", response_class=Response, responses=_PROBLEMS | drawn)(self.draw)
         router.get("/api/models", response_model=schemas.Models)(self.models)
         return router
 
@@ -62,10 +67,20 @@ class Predicting:
             request = await self._named(request, photo)
             item, given = self._item(request, photo)
             model, why = self._model(request, item, given)
-            found: Prediction = await self._wait(model, _options(request), item)
+            found: Prediction = await self._wait(model, item)
             if found.graph is None:
                 raise HTTPException(422, _without_path(found.problem, photo))
-            return predict_answer(request, found, model, why, given)
+            return predict_answer(request, found, model, why)
+
+    async def found(self, photo: Path) -> SceneGraph:
+        """The graph of a photo on this machine; DataError where it can't be read."""
+        width, height = photo_size(photo)
+        if width * height > self.bounds.pixels:
+            raise DataError(photo, f"{width:,} x {height:,} pixels, at most {self.bounds.pixels:,}")
+        prediction: Prediction = await self._wait(self.model or PHOTO, Item(photo, None, UPLOAD, PredictOptions()))
+        if prediction.graph is None:
+            raise DataError(photo, _without_path(prediction.problem, photo))
+        return prediction.graph
 
     async def attention(self, request: Request) -> schemas.AttentionAnswer:
         """What the model's objects attend to, for the same request."""
@@ -73,15 +88,14 @@ class Predicting:
 
         def run(predictor: Predictor, item: Item) -> Any:
             graph, task = predictor.prepare(item)
-            whole = Predictor(predictor.model, options=PredictOptions.scoring(task), device=predictor.device)
-            return attention(whole, graph)
+            return attention(predictor, graph, options=PredictOptions.scoring(task))
 
         with self._photo(request.photo, request.image) as photo:
             request = await self._named(request, photo)
             item, given = self._item(request, photo)
             model, _ = self._model(request, item, given)
             try:
-                found = await self._wait(model, _options(request), item, run)
+                found = await self._wait(model, item, run)
             except GraphError as error:
                 raise HTTPException(422, _without_path(str(error), photo)) from None
         return schemas.AttentionAnswer(neighbours=found.neighbours.tolist(), nodes=found.nodes.tolist())
@@ -90,16 +104,15 @@ class Predicting:
         """A graph as a picture with its photo, as GraphML, or as JSON."""
         graph = read_graph(request.graph, self.bounds.boxes)
         if request.format == "json":
-            return Response(graph.to_json() + "\n", media_type="application/json")
+            return Response(graph.to_json() + "\n", media_type=KINDS["json"])
         if request.format == "graphml":
-            return Response(EXPORTS["graphml"].text(graph), media_type="application/xml")
+            return Response(EXPORTS["graphml"].text(graph), media_type=KINDS["graphml"])
         from scenegpi.viz.picture import picture
 
         with self._photo(request.photo, request.image) as photo:
             sheet = picture(graph, photo)
-            if request.format == "svg":
-                return Response(sheet.svg(), media_type="image/svg+xml")
-            return Response(sheet.png(), media_type="image/png")
+            data = sheet.svg() if request.format == "svg" else sheet.png()
+            return Response(data, media_type=KINDS[request.format])
 
     def models(self) -> schemas.Models:
         """The models that requests may name."""
@@ -131,17 +144,15 @@ class Predicting:
         if named is not None and named in shipped_models() and not _uses_photos(named):
             bare = bare.model_copy(update={"model": PHOTO})  # a model of boxes and labels can't name them
         model, _ = self._model(bare, item, given)
-        found: Prediction = await self._wait(model, _options(bare), item)
+        found: Prediction = await self._wait(model, item)
         if found.graph is None:
             raise HTTPException(422, _without_path(found.problem, photo))
         names = [name or own for name, own in zip(labels, found.graph.names, strict=True)]
         return request.model_copy(update={"labels": names})
 
-    async def _wait(
-        self, model: str, options: PredictOptions, item: Item, own: Callable[[Predictor, Item], Any] | None = None
-    ) -> Any:
+    async def _wait(self, model: str, item: Item, own: Callable[[Predictor, Item], Any] | None = None) -> Any:
         try:
-            future = self.predictions.submit(model, options, item, own)
+            future = self.predictions.submit(model, item, own)
         except FullError:
             raise HTTPException(429, "too many requests wait; try again", {"Retry-After": "1"}) from None
         try:
@@ -178,7 +189,7 @@ class Predicting:
                 raise HTTPException(422, "boxes: labels and scores need boxes")
             if photo is None:
                 raise HTTPException(422, "photo: give a photo, boxes, or both")
-            return Item(photo, None, UPLOAD), None
+            return Item(photo, None, UPLOAD, _options(request)), None
         if not request.boxes:
             raise HTTPException(422, "boxes: none; leave them out to have them found")
         labels = None if request.labels is None else [str(label) for label in request.labels]
@@ -190,7 +201,7 @@ class Predicting:
             if labels is None:
                 raise HTTPException(422, "scores: without labels")
             given = given.replace(scores=np.array(request.scores))
-        return Item(photo, given, UPLOAD), given
+        return Item(photo, given, UPLOAD, _options(request)), given
 
     def _model(self, request: Request, item: Item, given: SceneGraph | None) -> tuple[str, str]:
         named = request.model or self.model
@@ -203,7 +214,7 @@ class Predicting:
 
 
 def read_graph(data: dict[str, Any], most: int) -> SceneGraph:
-    """A graph of a request; 422 where it makes no sense."""
+    """A graph of a request; 422 where it is invalid."""
     try:
         graph = SceneGraph.from_dict(data)
     except (GraphError, ValueError, TypeError, OverflowError) as error:
@@ -233,8 +244,4 @@ def _uses_photos(name: str) -> bool:
     return isinstance(model, dict) and bool(model.get("vision"))
 
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    422: {"description": "Input that can't be used; `detail` says why in one line."},
-    429: {"description": "Too many requests wait."},
-    503: {"description": "Not answered in time."},
-}
+_PROBLEMS = problems(404, 429, 503)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from scenegpi.serve.settings import Bounds
 
 MOST_BOXES = Bounds.boxes
+MOST_ANNOTATED = Bounds.annotated
 MOST_BASE64 = Bounds.body
 Coordinate = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 Box = tuple[Coordinate, Coordinate, Coordinate, Coordinate]
@@ -16,6 +17,12 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Side = Annotated[int, Field(ge=1, le=100_000)]
 Number = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class Problem(BaseModel):
+    """What went wrong, in one line."""
+
+    detail: str
 
 
 class Strict(BaseModel):
@@ -167,8 +174,11 @@ class Suggestions(Strict):
 
 
 class ImageGraph(ImageInfo):
-    """An image with its graph, where it has one."""
+    """An image with its graph, where it has one; its place in their order, and the numbers of its neighbours."""
 
+    place: int
+    before: int | None
+    after: int | None
     width: int | None
     height: int | None
     graph: dict[str, Any] | None
@@ -185,14 +195,28 @@ class LibraryInfo(Strict):
     search: bool
     annotate: bool
     model: str | None
+    id: Annotated[str, Field(description="Of the data: the same for the same path.")] = ""
+
+
+Status = Literal["begun", "done", "reviewed", "rejected"]
+Person = Annotated[str, Field(max_length=100, description="Who made the change; free text.")]
+Comment = Annotated[str, Field(max_length=2000)]
 
 
 class Annotation(Strict):
-    """What a person says of an image. `revision` counts up, so that an older state never replaces a newer one."""
+    """What a person says of an image, as a change to the revision that it is based on (0: none is kept)."""
 
     graph: Annotated[dict[str, Any], Field(description="In the JSON form of docs/formats.md.")]
-    done: bool = False
-    revision: Number = 0
+    status: Status = "begun"
+    based_on: Annotated[Number, Field(description="The revision that was changed; 409 if it is not the newest.")] = 0
+    change: Annotated[
+        str, Field(max_length=64, description="A name for this change: one that is sent again is saved once.")
+    ] = ""
+    machine: Annotated[
+        list[Number], Field(max_length=MOST_ANNOTATED, description="Boxes that no person has touched.")
+    ] = []
+    by: Person = ""
+    comment: Comment = ""
 
 
 class AnnotationAnswer(Strict):
@@ -201,10 +225,32 @@ class AnnotationAnswer(Strict):
     image: int
     key: str
     graph: dict[str, Any] | None
-    done: bool
+    status: Status = "begun"
     revision: int
+    machine: list[int] = []
+    by: str = ""
+    comment: str = ""
+    change: str = ""
     objects: list[str]
     predicates: list[str]
+
+
+class Version(Strict):
+    """A state of an image in its history."""
+
+    revision: int
+    status: Status
+    by: str
+    comment: str
+    at: str
+    machine: list[int]
+    graph: dict[str, Any]
+
+
+class History(Strict):
+    """The states of an image, newest first."""
+
+    versions: list[Version]
 
 
 class Saved(Strict):
@@ -216,11 +262,24 @@ class Saved(Strict):
     relations: int
 
 
+class Names(Strict):
+    """Names that are added to the vocabulary of the annotations, or all of it."""
+
+    objects: Annotated[list[Name], Field(max_length=10_000)] = []
+    predicates: Annotated[list[Name], Field(max_length=10_000)] = []
+
+
+class Next(Strict):
+    """The next image to annotate; None where all are done."""
+
+    image: int | None
+
+
 class Progress(Strict):
-    """Images in all, begun, and done; relations in all; the state of each begun one by its number."""
+    """Images in all, with a state, and done; relations in all; the status of each by its key."""
 
     total: int
     images: int
     done: int
     relations: int
-    keys: dict[str, bool]
+    statuses: dict[str, Status]

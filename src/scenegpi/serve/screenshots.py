@@ -29,7 +29,7 @@ def take(scenes: Path, target: Path) -> None:
     listening = socket.create_server(("127.0.0.1", 0))
     access = Access.of("127.0.0.1", listening.getsockname()[1])
     with tempfile.TemporaryDirectory() as place:
-        studio = Studio(scenes, annotations=Path(place) / "notes", model="rendered", access=access)
+        studio = Studio(scenes, annotations=Path(place) / "notes", model="vg150-photo", access=access)
         server = uvicorn.Server(uvicorn.Config(create_app(studio), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import secrets
 import socket
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
+from scenegpi.errors import DataError
+
+TOKEN = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -14,53 +19,83 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class Bounds:
     """What one request may ask for, and how many may wait.
 
-    `body` bytes of a request; `boxes` of an image; `pixels` of a photo; `queue` predictions that wait, beyond which
-    the answer is 429; `seconds` that one may take; `batch` predictions that are made at a time.
+    `body` bytes of a request; `boxes` of an image that is predicted, `annotated` of one that is annotated; `pixels` of
+    a photo; `queue` predictions that wait, beyond which the answer is 429; `seconds` that one may take; `batch`
+    predictions that are made at a time; `searches` that run or wait, of at most `search_seconds` each; `arriving`
+    seconds that a request may take to arrive.
     """
 
     body: int = 24 * 2**20
     boxes: int = 100
+    annotated: int = 2000
     pixels: int = 40_000_000
     queue: int = 128
     seconds: float = 60.0
     batch: int = 32
+    searches: int = 8
+    search_seconds: float = 15.0
+    arriving: float = 20.0
 
 
 @dataclass(frozen=True)
 class Access:
     """Where the server listens, and the token that requests must carry; None on loopback.
 
-    Any other address needs a token: one is made where none is given.
+    Any other address needs a token, and so does `public`, the address of a proxy in front ("https://studio.example"):
+    one is made where none is given.
     """
 
     host: str = "127.0.0.1"
     port: int = 8000
     token: str | None = None
     names: frozenset[str] = field(default_factory=frozenset)
+    public: str | None = None
 
     @classmethod
-    def of(cls, host: str, port: int, token: str | None = None) -> Access:
+    def of(cls, host: str, port: int, token: str | None = None, public: str | None = None) -> Access:
         """With a token where the address needs one, and the names by which this machine may be called."""
+        if token is not None and not TOKEN.fullmatch(token):
+            raise DataError("--token", "may have letters, digits and . _ ~ - only, at most 200, so that links carry it")
+        if public is not None:
+            parts = urlsplit(public)
+            if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
+                raise DataError("--public", f"{public!r:.80}: expected an address such as https://studio.example")
+            public = f"{parts.scheme}://{parts.netloc.lower()}"
         if host in LOOPBACK:
-            return cls(host, port, token, frozenset(LOOPBACK))
-        names = {host, socket.gethostname().lower(), *LOOPBACK}
-        return cls(host, port, token or secrets.token_urlsafe(24), frozenset(names))
+            token = token or (secrets.token_urlsafe(24) if public else None)
+            return cls(host, port, token, frozenset(LOOPBACK), public)
+        own = socket.gethostname().lower()
+        names = {host.lower(), own, f"{own}.local", socket.getfqdn().lower(), *LOOPBACK}
+        return cls(host, port, token or secrets.token_urlsafe(24), frozenset(names), public)
 
     def knows(self, host: str) -> bool:
         """Whether a Host header names this server; a name of somebody else's that leads here (DNS rebinding) does not.
 
         Beyond loopback an address in numbers will do, too: no name was resolved then.
         """
+        if self.public is not None and split_host(host) == split_host(urlsplit(self.public).netloc):
+            return True
         name, port = split_host(host)
         if port is not None and port != self.port:
             return False
         return name in self.names or (self.host not in LOOPBACK and _is_address(name))
 
+    def owns(self, origin: str, host: str) -> bool:
+        """Whether a page of this origin is this server's own."""
+        if self.public is not None and origin.lower() == self.public:
+            return True
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
+        return parts.scheme == "http" and split_host(parts.netloc) == split_host(host)
+
     @property
     def url(self) -> str:
         """What to open in a browser."""
         host = f"[{self.host}]" if ":" in self.host else "127.0.0.1" if self.host == "0.0.0.0" else self.host
-        return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+        base = self.public or f"http://{host}:{self.port}"
+        return f"{base}/" + (f"?token={self.token}" if self.token else "")
 
 
 def split_host(value: str) -> tuple[str, int | None]:

@@ -11,7 +11,7 @@ from scenegpi.viz.palette import INK, MUTED
 from scenegpi.viz.panels import colours_of, draw_boxes, draw_canvas
 from scenegpi.viz.picture import fitted, picture_file
 from scenegpi.viz.sheet import Panel, Sheet
-from scenegpi.viz.text import shortened
+from scenegpi.viz.text import numbered, shortened
 
 COLUMNS, CELL, EDGE, HEAD, FOOT = 4, (3.1, 2.5), 0.22, 0.62, 0.36
 
@@ -46,7 +46,8 @@ def _draw_hit(sheet: Sheet, left: float, top: float, store: Store, hit: Hit) -> 
         left + (CELL[0] - size[0]) / 2, top + (CELL[1] - size[1]) / 2, *size, size=(canvas.width, canvas.height)
     )
     draw_canvas(panel, canvas)
+    names = numbered(graph.names)
     part = Canvas(canvas.width, canvas.height, canvas.boxes[shown], canvas.pixels)
-    draw_boxes(panel, part, [graph.names[i] for i in shown], colours_of(range(len(shown))), points=8.5)
+    draw_boxes(panel, part, [names[i] for i in shown], colours_of(range(len(shown))), points=8.5)
     sheet.text((left, top + CELL[1] + 0.16), shortened(hit.file or hit.key, 30), 8.5, INK)
     sheet.text((left + CELL[0], top + CELL[1] + 0.16), f"{hit.score:.2f}", 8.5, MUTED, anchor="right")

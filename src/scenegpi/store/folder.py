@@ -1,35 +1,39 @@
 """The folder of a store: parts of Parquet tables and `store.json`, which says which parts count.
 
-A change writes new files first and then replaces `store.json`, so that it happens whole or not at all: what a killed
-process left behind is named nowhere, and the next change removes it.
+A change notes the numbers of its parts in `store.json`, writes them, and then replaces `store.json`, so that it happens
+whole or not at all. Parts that were replaced, or begun by a process that was killed, stay listed there as `unused`
+until a change finds that nobody reads the store; files that `store.json` does not name are never touched.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenegpi.errors import DataError
-from scenegpi.files import read_object, reason, tidy, write_json, writing
-from scenegpi.graph import SceneGraph
-from scenegpi.locks import folder_lock
+from scenegpi.errors import DataError, require
+from scenegpi.files import PART, read_object, reason, write_json
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MANIFEST = "store.json"
 VERSION = 1
-ROWS = 61_440
-"""In a group of rows, which a query reads or skips as a whole."""
-ORDER = "predicate, subject_label, image, subject, object"
-"""Of the rows of `relations`."""
+MOST = 2**53
+"""Numbers in store.json are below this."""
 MEMORY = "1GB"
 """What DuckDB may take; beyond it, it uses the disk."""
+TABLES = ("images", "objects", "relations", "attributes", "triplets", "labels", "attribute_names")
+LATER = ("attributes", "attribute_names")
+"""Tables that stores of earlier versions don't have."""
+NULLABLE = ("id", "file", "width", "height", "before", "after")
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Manifest:
 
     scenegpi_store: int = VERSION
     parts: tuple[int, ...] = ()
+    unused: tuple[int, ...] = ()
     next_part: int = 1
     next_image: int = 0
     photos: tuple[str, ...] = ()
@@ -45,25 +50,38 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Of a store; DataError where there is none."""
+        """Of a store; DataError where there is none, or where its values cannot be."""
         path = folder / MANIFEST
-        if not path.is_file():
+        if not is_store(folder):
             raise DataError(folder, "is not a store (`scenegpi index` makes one)")
-        data = read_object(path)
-        if data.get("scenegpi_store") != VERSION:
+        data = {"unused": []} | read_object(path)  # stores of earlier versions lack it
+        if data.get("scenegpi_store") is True or data.get("scenegpi_store") != VERSION:
             raise DataError(path, f"version {data.get('scenegpi_store')!r:.40}, this reader knows {VERSION}")
-        numbers = [data.get("next_part"), data.get("next_image"), *_list(data, "parts")]
-        whole = all(isinstance(number, int) and number >= 0 for number in numbers)
-        if not whole or not all(isinstance(name, str) for name in _list(data, "photos")):
-            raise DataError(path, "not the description of a store")
+        for name in ("next_part", "next_image"):
+            if not _whole(data.get(name)):
+                raise DataError(path, f"{name}: expected a whole number, found {data.get(name)!r:.40}")
+        for name in ("parts", "unused"):
+            if not isinstance(data.get(name), list) or not all(map(_whole, data[name])):
+                raise DataError(path, f"{name}: expected a list of whole numbers")
+        numbers = data["parts"] + data["unused"]
+        if len(set(numbers)) < len(numbers):
+            raise DataError(path, "parts: a number is duplicated")
+        if numbers and data["next_part"] <= max(numbers):
+            raise DataError(path, f"next_part: {data['next_part']}, but there is a part {max(numbers)}")
+        if not isinstance(data.get("photos"), list) or not all(isinstance(name, str) for name in data["photos"]):
+            raise DataError(path, "photos: expected a list of folders")
         if not isinstance(data.get("vocabularies"), dict):
             raise DataError(path, "vocabularies: expected an object")
-        known = {name: data[name] for name in ("next_part", "next_image", "vocabularies")}
-        return cls(parts=tuple(data["parts"]), photos=tuple(data["photos"]), **known)
+        known: dict[str, Any] = {name: tuple(data[name]) for name in ("parts", "unused", "photos")}
+        return cls(**known, **{name: data[name] for name in ("next_part", "next_image", "vocabularies")})
+
+    def write(self, folder: Path) -> None:
+        """Whole or not at all."""
+        write_json(folder / MANIFEST, asdict(self))
 
 
-def _list(data: dict[str, Any], name: str) -> list[Any]:
-    return data[name] if isinstance(data.get(name), list) else [None]
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST
 
 
 def is_store(path: Path) -> bool:
@@ -76,157 +94,131 @@ def part_path(folder: Path, table: str, part: int) -> Path:
     return folder / f"{table}-{part:06}.parquet"
 
 
+def part_files(folder: Path, part: int) -> list[Path]:
+    """Every file that a part may have: its tables, and the one that is being sorted."""
+    return [*(part_path(folder, table, part) for table in TABLES), sorting_path(folder, part)]
+
+
+def sorting_path(folder: Path, part: int) -> Path:
+    """Where the relations of a part are until they are sorted."""
+    return folder / f".relations-{part:06}.parquet{PART}"
+
+
+def remove_parts(folder: Path, parts: Iterable[int]) -> None:
+    """Removes the files of these parts."""
+    for path in (file for part in parts for file in part_files(folder, part)):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise DataError(path, f"cannot be removed ({reason(error)})") from None
+
+
+@contextmanager
+def in_use(folder: Path, alone: bool = False) -> Iterator[bool]:
+    """Held while parts are read, by any number at once, or `alone` while they are removed; whether it is held.
+
+    The system holds it, on the folder itself, so it ends with its process. `alone` waits for a moment only, in which
+    nobody may read. Where the system knows no such locks nothing is held, and nothing replaced is removed.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield False
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise DataError(folder, f"cannot be read ({reason(error)})") from None
+    try:
+        held = False
+        for wait in (0.0, 0.01, 0.1, 0.3) if alone else (0.0,):
+            time.sleep(wait)
+            with suppress(OSError):  # somebody reads, or a network drive without locks
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
+                held = True
+                break
+        yield held
+    finally:
+        os.close(handle)
+
+
 def connect() -> DuckDBPyConnection:
     """A database in memory; DataError that says what to install where DuckDB is missing."""
-    if find_spec("duckdb") is None or find_spec("pyarrow") is None:
-        raise DataError("store", "needs duckdb and pyarrow: pip install duckdb pyarrow")
+    require("store", "search", "duckdb", "pyarrow")
     duckdb = import_module("duckdb")
-    connection: DuckDBPyConnection = duckdb.connect(config={"memory_limit": MEMORY, "threads": 2})
+    spill = os.path.join(tempfile.gettempdir(), f"scenegpi-{os.getpid()}")  # DuckDB's own choice is the current folder
+    connection: DuckDBPyConnection = duckdb.connect(
+        config={"memory_limit": MEMORY, "threads": 2, "temp_directory": spill}
+    )
     connection.execute("SET enable_progress_bar = false")
     return connection
 
 
-def open_views(connection: DuckDBPyConnection, folder: Path, manifest: Manifest, tables: Iterable[str]) -> None:
-    """Makes the tables of a store known by their names; DataError where a file is missing or broken."""
+def run(connection: DuckDBPyConnection, folder: Path, text: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+    """The rows that a statement gives; DataError where a part is missing or broken, or the disk is full."""
     import duckdb
 
-    from scenegpi.store.tables import SCHEMAS
+    try:
+        rows = connection.execute(text, list(values)).fetchall()
+        names = [column[0] for column in connection.description or ()]
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error as error:
+        said = str(error).splitlines()[0]
+        if "No space left" in said:
+            raise DataError(folder, "cannot be written (No space left on device); nothing was written") from None
+        raise DataError(folder, f"cannot be read ({said})") from None
+    firm = [k for k, name in enumerate(names) if name not in NULLABLE]
+    if any(row[k] is None for row in rows for k in firm):
+        raise DataError(folder, "is damaged: a value is missing in one of its parts")
+    return rows
 
-    for table in tables:
-        files = [str(part_path(folder, table, part)) for part in manifest.parts]
-        missing = next((file for file in files if not Path(file).is_file()), None)
+
+def parquet(*paths: Path) -> str:
+    """Parquet files as a table of SQL."""
+    return f"read_parquet({literal(*paths)}, hive_partitioning = false)"  # name=value in a path would be a column
+
+
+def literal(*paths: Path) -> str:
+    """A list of paths in SQL, in which nothing is taken for a pattern."""
+    try:
+        names = [str(path).encode().decode() for path in paths]
+    except UnicodeEncodeError:
+        raise DataError(paths[0].parent, "the name of a store's folder must be UTF-8") from None
+    quoted = (re.sub(r"[*?\[]", r"[\g<0>]", name).replace("'", "''") for name in names)
+    return "[" + ", ".join(f"'{name}'" for name in quoted) + "]"
+
+
+def open_views(connection: DuckDBPyConnection, folder: Path, manifest: Manifest) -> None:
+    """Makes the tables of a store known by their names; DataError where a file is missing or is not that table."""
+    from scenegpi.store.tables import EMPTY
+
+    for table, empty in EMPTY.items():
+        files = [part_path(folder, table, part) for part in manifest.parts]
+        if table in LATER:
+            files = [file for file in files if file.exists()]
+        missing = next((file for file in files if not file.is_file()), None)
         if missing is not None:
             raise DataError(missing, "missing, though store.json names it")
-        names = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        try:
-            if files:
-                source = f"SELECT * FROM read_parquet([{names}])"
-            else:
-                connection.register(f"no_{table}", SCHEMAS[table].empty_table() if table in SCHEMAS else _empty(table))
-                source = f"SELECT * FROM no_{table}"
-            connection.execute(f"CREATE OR REPLACE VIEW {table} AS {source}")
-        except duckdb.Error as error:
-            raise DataError(folder, f"{table} cannot be read ({str(error).splitlines()[0]})") from None
+        connection.register(f"empty_{table}", empty)  # which cursors do not see
+        run(connection, folder, f"CREATE OR REPLACE TABLE no_{table} AS SELECT * FROM empty_{table}")
+        source = parquet(*files) if files else f"no_{table}"
+        run(connection, folder, f"CREATE OR REPLACE VIEW {table} AS SELECT * FROM {source}")
+        wanted, found = (_columns(connection, folder, name) for name in (f"no_{table}", table))
+        if wanted != found:
+            odd = sorted(name for name, _ in set(wanted.items()) ^ set(found.items()))[0]
+            raise DataError(folder, f"{table}: column {odd!r:.60} is not that of a store")
+        if files:
+            _check_filled(connection, folder, table, files)
 
 
-def _empty(table: str) -> Any:
-    import pyarrow as pa
-
-    from scenegpi.store.tables import SUMMARIES
-
-    names = SUMMARIES[table][1].split(", ")
-    return pa.schema([*((name, pa.string()) for name in names), ("count", pa.int64())]).empty_table()
+def _columns(connection: DuckDBPyConnection, folder: Path, table: str) -> dict[str, str]:
+    return dict(run(connection, folder, f"SELECT column_name, column_type FROM (DESCRIBE {table})"))
 
 
-def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] = ()) -> tuple[int, int]:
-    """Adds graphs as a part, in place of images of the same key; numbers of images added, and replaced."""
-    connection = connect()
-    from scenegpi.store.tables import TABLES, PartWriter
-
-    with folder_lock(folder), writing(folder):
-        tidy(folder)
-        before = Manifest.read(folder) if is_store(folder) else Manifest()
-        _remove_unnamed(folder, before)
-        part = before.next_part
-        paths = {table: part_path(folder, table, part) for table in TABLES}
-        with PartWriter(paths, before.next_image) as writer:
-            writer.add(graphs)
-        added = writer.next - before.next_image
-        if not added:
-            raise DataError(folder, "there is no image to add")
-        _check_keys(connection, paths["images"])
-        _sort(connection, paths["relations"])
-        _summarize(connection, folder, part)
-        kept, changed, replaced = [], part + 1, 0
-        for old in before.parts:
-            count = _count_replaced(connection, folder, old, paths["images"])
-            if count:
-                replaced += count
-                if _without(connection, folder, old, changed, paths["images"]):
-                    kept.append(changed)
-                changed += 1
-            else:
-                kept.append(old)
-        vocabularies = before.vocabularies | {key: v.to_dict() for key, v in writer.vocabularies.items()}
-        folders = dict.fromkeys((*before.photos, *(str(path.resolve()) for path in photos)))
-        after = replace(
-            before,
-            parts=(*kept, part),
-            next_part=changed,
-            next_image=writer.next,
-            photos=tuple(folders),
-            vocabularies=vocabularies,
-        )
-        write_json(folder / MANIFEST, asdict(after))
-        _remove_unnamed(folder, after)
-    return added, replaced
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
-
-
-def _copy(connection: DuckDBPyConnection, statement: str, target: Path) -> None:
-    connection.execute(
-        f"COPY ({statement}) TO '{_quoted(target)}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS})"
-    )
-
-
-def _sort(connection: DuckDBPyConnection, relations: Path) -> None:
-    """By predicate and subject, so that a query skips most of the file: groups of rows know their first and last."""
-    part = relations.with_name(f".{relations.name}.part")
-    rows = f"SELECT * FROM '{_quoted(relations)}' ORDER BY {ORDER}"
-    _copy(connection, rows, part)
-    part.replace(relations)
-
-
-def _summarize(connection: DuckDBPyConnection, folder: Path, part: int) -> None:
-    from scenegpi.store.tables import SUMMARIES
-
-    for name, (source, columns) in SUMMARIES.items():
-        rows = f"SELECT {columns}, count(*) AS count FROM '{_quoted(part_path(folder, source, part))}' GROUP BY ALL"
-        _copy(connection, rows, part_path(folder, name, part))
-
-
-def _check_keys(connection: DuckDBPyConnection, images: Path) -> None:
-    twice = connection.execute(
-        f"SELECT key FROM '{_quoted(images)}' GROUP BY key HAVING count(*) > 1 ORDER BY key LIMIT 1"
-    ).fetchone()
-    if twice is not None:
-        images.unlink()
-        raise DataError(images.parent, f"image {json.dumps(twice[0])} is duplicated in what is added")
-
-
-def _count_replaced(connection: DuckDBPyConnection, folder: Path, part: int, images: Path) -> int:
-    old = _quoted(part_path(folder, "images", part))
-    found = connection.execute(
-        f"SELECT count(*) FROM '{old}' WHERE key IN (SELECT key FROM '{_quoted(images)}')"
-    ).fetchone()
-    return int(found[0]) if found else 0
-
-
-def _without(connection: DuckDBPyConnection, folder: Path, old: int, new: int, images: Path) -> bool:
-    """Writes part `old` again as `new`, without the images of another file; False if none is left."""
-    from scenegpi.store.tables import SCHEMAS
-
-    keys = f"SELECT key FROM '{_quoted(images)}'"
-    source = _quoted(part_path(folder, "images", old))
-    numbers = f"SELECT image FROM '{source}' WHERE key NOT IN ({keys})"
-    for table in SCHEMAS:
-        order = {"images": "image", "objects": "image, object", "relations": ORDER}[table]
-        rows = f"SELECT * FROM '{_quoted(part_path(folder, table, old))}' WHERE image IN ({numbers}) ORDER BY {order}"
-        _copy(connection, rows, part_path(folder, table, new))
-    _summarize(connection, folder, new)
-    left = connection.execute(f"SELECT count(*) FROM '{_quoted(part_path(folder, 'images', new))}'").fetchone()
-    return bool(left and left[0])
-
-
-def _remove_unnamed(folder: Path, manifest: Manifest) -> None:
-    """Parts that `store.json` does not name: replaced, or left by a killed process."""
-    for path in folder.glob("*-[0-9][0-9][0-9][0-9][0-9][0-9]*.parquet"):
-        number = path.stem.rpartition("-")[2]
-        if number.isdigit() and int(number) not in manifest.parts:
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                raise DataError(path, f"cannot be removed ({reason(error)})") from None
+def _check_filled(connection: DuckDBPyConnection, folder: Path, table: str, files: list[Path]) -> None:
+    """DataError where a column has gaps that the tables of a store do not have."""
+    text = f"SELECT DISTINCT path_in_schema FROM parquet_metadata({literal(*files)}) WHERE stats_null_count > 0"
+    gaps = sorted(name for (name,) in run(connection, folder, text) if name not in NULLABLE)
+    if gaps:
+        raise DataError(folder, f"{table}: column {gaps[0]!r:.60} has missing values")

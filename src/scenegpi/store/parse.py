@@ -7,8 +7,9 @@
     a man in a hat riding a horse on a beach  free text: a later part belongs to what it most often goes with here
     "traffic light" "next to" car             in quotes: exactly this name
 
-A clause is things and predicates in turn. Things are the longest known labels; words before one that are not known
-(adjectives) are passed over. A clause that begins with a predicate is about the subject of the clause before it.
+A clause is things and predicates in turn. Things are the longest known labels, after their attributes ("red car");
+other words before one that are not known (adjectives) are passed over. A clause that begins with a predicate is about
+the subject of the clause before it.
 """
 
 from __future__ import annotations
@@ -123,33 +124,45 @@ class _Reader:
         if at >= len(tokens):
             raise QueryError(f"query: what comes after {_said(tokens) or 'the number'!r}?")
         name, word = None, None
+        attributes: tuple[Word, ...] = ()
         while at < len(tokens) and (name is None or word is None):
             kind, text = tokens[at]
             if kind == "variable" and name is None:
                 name, at = text[1:], at + 1
             elif kind == "any" and word is None and name is None:
                 return at + 1, self._new(Thing())
-            elif word is None and (name is None or self._label_end(tokens, at)):
-                at, word = self._label(tokens, at)
+            elif (
+                word is None
+                and not attributes
+                and (name is None or self._label_end(tokens, at) or self._attribute_end(tokens, at))
+            ):
+                at, word, attributes = self._label(tokens, at)
             else:
                 break
-        return at, self._named(name, word)
+        return at, self._named(name, word, attributes)
 
-    def _label(self, tokens: list[Token], at: int) -> tuple[int, Word]:
-        """The longest label from here on, after words that are unknown; or those words, where no label follows."""
+    def _label(self, tokens: list[Token], at: int) -> tuple[int, Word | None, tuple[Word, ...]]:
+        """The longest label from here on, after attributes and unknown words; or those words, where none follows."""
         start = at
+        attributes: list[Word] = []
         while at < len(tokens) and tokens[at][0] in ("word", "exact"):
-            end = self._label_end(tokens, at)
+            end, described = self._label_end(tokens, at), self._attribute_end(tokens, at)
+            if described and end <= described and (not end or self._label_end(tokens, described)):
+                attributes.append(_word(tokens[at:described]))  # "orange car": a label, but one follows it
+                at = described
+                continue
             if end:
-                return end, _word(tokens[at:end])
+                return end, _word(tokens[at:end]), tuple(attributes)
             if tokens[at][1].isdigit():
                 raise QueryError("query: a number goes at the beginning of a clause, and counts what follows it")
             if at > start and self._predicate_end(tokens, at):
                 break
             at += 1
+        if sum(len(word.text.split()) for word in attributes) == at - start > 0:
+            return at, None, tuple(attributes)
         if at == start:
             raise QueryError(f"query: expected a thing before {_said(tokens[at:])!r}")
-        return at, _word(tokens[start:at])
+        return at, _word(tokens[start:at]), ()
 
     def _predicate(self, tokens: list[Token], at: int) -> tuple[int, Word | None]:
         if tokens[at][0] == "any":
@@ -167,6 +180,9 @@ class _Reader:
 
     def _label_end(self, tokens: list[Token], at: int) -> int:
         return self._end(tokens, at, self.words.objects)
+
+    def _attribute_end(self, tokens: list[Token], at: int) -> int:
+        return self._end(tokens, at, self.words.attribute)
 
     def _predicate_end(self, tokens: list[Token], at: int) -> int:
         return self._end(tokens, at, self.words.relations)
@@ -195,17 +211,17 @@ class _Reader:
         word = self.things[number].word
         return tuple(self.words.labels) if word is None else self.words.objects(word)
 
-    def _named(self, name: str | None, word: Word | None) -> int:
+    def _named(self, name: str | None, word: Word | None, attributes: tuple[Word, ...] = ()) -> int:
         if not name:
-            return self._new(Thing(word))
+            return self._new(Thing(word, None, attributes))
         if name not in self.variables:
-            self.variables[name] = self._new(Thing(word, name))
+            self.variables[name] = self._new(Thing(word, name, attributes))
             return self.variables[name]
         number = self.variables[name]
         before = self.things[number].word
         if word is not None and before is not None and word != before:
             raise QueryError(f"query: ?{name} is both {before} and {word}")
-        self.things[number] = Thing(before or word, name)
+        self.things[number] = Thing(before or word, name, (*self.things[number].attributes, *attributes))
         return number
 
     def _new(self, thing: Thing) -> int:

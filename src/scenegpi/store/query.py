@@ -33,10 +33,12 @@ class Word:
 
 @dataclass(frozen=True)
 class Thing:
-    """An object that is looked for: `word` is None where it may be anything, `name` what a person called it (?a)."""
+    """An object that is looked for: `word` is None where it may be anything, `name` what a person called it (?a),
+    `attributes` what it must be (red)."""
 
     word: Word | None = None
     name: str | None = None
+    attributes: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class Query:
             name = f"?{each.name or number + 1}" if uses.count(number) > 1 or each.name else ""
             first = number not in shown
             shown.add(number)
-            word = str(each.word) if each.word and (first or not name) else ""
+            said = [*each.attributes, *([each.word] if each.word else [])]
+            word = " ".join(map(str, said)) if first or not name else ""
             return " ".join(part for part in (word, name) if part) or "*"
 
         parts = []

@@ -19,7 +19,7 @@ from scenegpi.store.words import StoreWords
 
 def retrieval(graph: SceneGraph, words: StoreWords, images: int) -> tuple[str, list[Any]]:
     """SQL that gives image and score of all images, best first, and its parameters."""
-    triplets = sorted({(t.subject, t.predicate, t.object) for t in graph})
+    triplets = sorted({(t.subject, t.predicate, t.object) for t in graph.triplets()})
     labels = sorted(set(graph.names))
     parts, values = [], []
     if triplets:

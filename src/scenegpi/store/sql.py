@@ -86,6 +86,9 @@ def matches(query: Query, words: StoreWords, images: list[int] | None = None) ->
             build.factors.append(score)
         if clause.object is not None:
             build.factors.append(f"{alias}.predicate_score")
+    for thing, place in build.places.items():
+        for word in query.things[thing].attributes:
+            _describe(build, sources, place[0], words.attribute(word))
     if not sources:
         sources.append("images r0")
     for clause in query.clauses:
@@ -101,6 +104,16 @@ def matches(query: Query, words: StoreWords, images: list[int] | None = None) ->
     return Matches(text, build.values, columns)
 
 
+def _describe(build: _Builder, sources: list[str], place: str, names: tuple[str, ...]) -> None:
+    """An attribute of a thing that other rows have found; its score is a factor."""
+    alias = f"r{len(sources)}"
+    conditions, values = _among(f"{alias}.attribute", names)
+    build.conditions += [f"{alias}.image = r0.image", f"{alias}.object = {place}", *conditions]
+    build.values += values
+    build.factors.append(f"{alias}.score")
+    sources.append(f"attributes {alias}")
+
+
 def ranking(found: Matches, limit: int, offset: int) -> str:
     """Images by their best match, then by how many they have: image, score, matches, and the number of all images."""
     return (
@@ -112,6 +125,12 @@ def ranking(found: Matches, limit: int, offset: int) -> str:
 def _restrict(build: _Builder, clause: Clause) -> None:
     """What must not be there, or be there a given number of times, for the things that other clauses have found."""
     conditions, values = build.row("x", clause)
+    for thing, column in _ends(clause).items():  # "no red car": what is looked for has these attributes
+        for word in build.query.things[thing].attributes:
+            more, names = _among("a.attribute", build.words.attribute(word))
+            same = " AND ".join(["a.image = x.image", f"a.object = x.{column}", *more])
+            conditions.append(f"EXISTS (SELECT 1 FROM attributes a WHERE {same})")
+            values = values + names
     others = {end for other in build.query.clauses if other is not clause for end in (other.subject, other.object)}
     conditions += [
         f"x.{column} = {build.places[thing][0]}"

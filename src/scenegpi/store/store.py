@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scenegpi.data.images import ImageFolders
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, GraphError
+from scenegpi.files import parse_json, reason
 from scenegpi.graph import SceneGraph
-from scenegpi.store.folder import MANIFEST, Manifest, add_part, connect, open_views
+from scenegpi.store.change import add_part
+from scenegpi.store.folder import MANIFEST, Manifest, connect, in_use, is_store, open_views, run
 from scenegpi.store.parse import parse_query
-from scenegpi.store.query import Query
+from scenegpi.store.query import Query, QueryError
+from scenegpi.store.size import MOST_MATCHES as MOST_EXPECTED
+from scenegpi.store.size import expected_matches
 from scenegpi.store.sql import matches, ranking
 from scenegpi.store.words import StoreWords
 from scenegpi.vocabulary import Vocabulary
@@ -24,7 +29,6 @@ from scenegpi.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-ALL_TABLES = ("images", "objects", "relations", "triplets", "labels")
 MOST_MATCHES = 20
 """Of one image that are given back."""
 
@@ -62,6 +66,46 @@ class Answer:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """The tables of a store at one moment; `seen` tells whether `store.json` is still the same."""
+
+    connection: DuckDBPyConnection
+    manifest: Manifest
+    words: StoreWords
+    seen: tuple[int, ...]
+
+
+class Stop:
+    """Ends the queries of a search, when it is called from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cursor: DuckDBPyConnection | None = None
+        self._stopped = False
+
+    def __call__(self) -> None:
+        with self._lock:
+            self._stopped = True
+            if self._cursor is not None:
+                self._cursor.interrupt()
+
+    @contextmanager
+    def watching(self, cursor: DuckDBPyConnection) -> Iterator[None]:
+        """While a query runs; one that was stopped before it began is not begun."""
+        import duckdb
+
+        with self._lock:
+            if self._stopped:
+                raise duckdb.InterruptException
+            self._cursor = cursor
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._cursor = None
+
+
 class Store:
     """A folder of graphs. Safe to use from several threads; what other processes add is seen.
 
@@ -75,8 +119,8 @@ class Store:
         self.folder, self.seconds = Path(folder), seconds
         self._given = tuple(photos)
         self._lock = threading.Lock()
-        self._seen = -1
-        self._connection: DuckDBPyConnection | None = None
+        self._last: _Opened | None = None
+        self._mine = threading.local()
 
     def __len__(self) -> int:
         """Number of images."""
@@ -89,35 +133,59 @@ class Store:
         """
         return add_part(self.folder, graphs, photos)
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All calls of this thread inside see the same images, whatever other processes change."""
+        if self._now is not None:
+            yield
+            return
+        if not is_store(self.folder):
+            Manifest.read(self.folder)
+        with in_use(self.folder):
+            with self._lock:
+                self._mine.opened = self._open()
+            try:
+                yield
+            finally:
+                self._mine.opened = None
+
+    @property
+    def _now(self) -> _Opened | None:
+        return getattr(self._mine, "opened", None)
+
     @property
     def words(self) -> StoreWords:
         """Labels, predicates and triplets with their counts."""
-        self._rows("SELECT 1")
-        return self._words
+        with self.snapshot():
+            return self._opened.words
 
-    def search(self, query: str | Query, limit: int = 20, offset: int = 0) -> Answer:
-        """Images that a query finds, best first (docs/search.md); QueryError where it can't be understood."""
-        words = self.words
-        if isinstance(query, str):
-            query = parse_query(query, words)
-        found = matches(query, words)
-        rows = self._rows(ranking(found, limit, offset), found.values)
-        chosen = [int(row[0]) for row in rows]
-        each = self._matches(query, words, chosen)
-        about = self._about(chosen)
-        hits = tuple(
-            Hit(image, *about[image], float(score), int(count), each.get(image, ())) for image, score, count, _ in rows
-        )
-        return Answer(query, hits, int(rows[0][3]) if rows else 0, tuple(words.notes(query)))
+    def search(self, query: str | Query, limit: int = 20, offset: int = 0, stop: Stop | None = None) -> Answer:
+        """Images that a query finds, best first (docs/search.md); QueryError where it can't be understood.
+
+        Where `seconds` are bounded, a query that would take far longer is refused; `stop` ends one from elsewhere.
+        """
+        with self.snapshot():
+            words = self.words
+            if isinstance(query, str):
+                query = parse_query(query, words)
+            if self.seconds is not None and (size := expected_matches(query, words, len(self))) > MOST_EXPECTED:
+                said = f"about {size:.2g} matches are too many to rank; say more, or share variables (?a)"
+                raise QueryError(f"query: {said}")
+            found = matches(query, words)
+            rows = self._rows(ranking(found, limit, offset), found.values, stop)
+            each = self._matches(query, words, [int(row[0]) for row in rows], stop)
+            about = self._about(row[:2] for row in rows)
+        hits = (Hit(*about[image], int(count), each.get(image, ())) for image, _, count, _ in rows)
+        return Answer(query, tuple(hits), int(rows[0][3]) if rows else 0, tuple(words.notes(query)))
 
     def similar(self, graph: SceneGraph, limit: int = 20, offset: int = 0) -> list[Hit]:
         """All images, ranked by how much of a graph they show (scenegpi.store.retrieval)."""
         from scenegpi.store.retrieval import retrieval
 
-        text, values = retrieval(graph, self.words, len(self))
-        rows = self._rows(f"{text} LIMIT {int(limit)} OFFSET {int(offset)}", values)
-        about = self._about([int(row[0]) for row in rows])
-        return [Hit(int(image), *about[int(image)], float(score), 1) for image, score in rows]
+        with self.snapshot():
+            text, values = retrieval(graph, self.words, len(self))
+            about = self._about(self._rows(f"{text} LIMIT {int(limit)} OFFSET {int(offset)}", values))
+        return [Hit(*each, 1) for each in about.values()]
 
     def graph(self, image: int) -> SceneGraph:
         """The graph of an image by its number, with boxes and scores in single precision."""
@@ -131,13 +199,18 @@ class Store:
         among = ", ".join(str(int(image)) for image in images)
         if not among:
             return {}
-        about = self._rows(f"SELECT image, id, file, width, height, vocabulary FROM images WHERE image IN ({among})")
-        columns = "image, label, x1, y1, x2, y2, score"
-        objects = _by_image(
-            self._rows(f"SELECT {columns} FROM objects WHERE image IN ({among}) ORDER BY image, object")
+        where = f"WHERE image IN ({among})"
+        columns = (
+            "label, x1, y1, x2, y2, score",
+            "subject, object, predicate, predicate_score",
+            "object, attribute, score",
         )
-        columns = "image, subject, object, predicate, predicate_score"
-        relations = _by_image(self._rows(f"SELECT {columns} FROM relations WHERE image IN ({among})"))
+        with self.snapshot():
+            about = self._rows(f"SELECT image, id, file, width, height, vocabulary FROM images {where}")
+            objects = _by_image(self._rows(f"SELECT image, {columns[0]} FROM objects {where} ORDER BY image, object"))
+            relations = _by_image(self._rows(f"SELECT image, {columns[1]} FROM relations {where}"))
+            attributes = _by_image(self._rows(f"SELECT image, {columns[2]} FROM attributes {where}"))
+            vocabularies = self._opened.manifest.vocabularies
         found: dict[int, SceneGraph] = {}
         for image, given, file, width, height, reference in about:
             rows, links = objects.get(image, []), relations.get(image, [])
@@ -145,11 +218,15 @@ class Store:
                 found[int(image)] = SceneGraph(
                     np.array([row[1:5] for row in rows], dtype=np.float64).reshape(-1, 4),
                     [row[0] for row in rows],
-                    Vocabulary.from_dict(self._manifest.vocabularies.get(reference)),
+                    Vocabulary.from_dict(vocabularies.get(reference)),
                     [row[:3] for row in links],
                     scores=np.array([row[5] for row in rows], dtype=np.float32),
                     relation_scores=np.array([row[3] for row in links], dtype=np.float32),
-                    image_id=None if given is None else json.loads(given),
+                    attributes=[
+                        [(name, score) for k, name, score in attributes.get(image, ()) if k == i]
+                        for i in range(len(rows))
+                    ],
+                    image_id=None if given is None else parse_json(given),
                     file=file,
                     width=width,
                     height=height,
@@ -160,16 +237,20 @@ class Store:
 
     def key(self, image: int) -> str:
         """What an image is called; DataError where there is none of this number."""
-        about = self._about([int(image)])
-        if not about:
+        rows = self._rows(f"SELECT key FROM images WHERE image = {int(image)}")
+        if not rows:
             raise DataError(self.folder, f"no image with number {image}")
-        return about[int(image)][0]
+        return str(rows[0][0])
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary of its graphs; where they have several, one of all their names."""
-        self._rows("SELECT 1")
-        every = [Vocabulary.from_dict(each) for each in self._manifest.vocabularies.values()]
+        with self.snapshot():
+            stored = self._opened.manifest.vocabularies.values()
+        try:
+            every = [Vocabulary.from_dict(each) for each in stored]
+        except GraphError as error:
+            raise DataError(self.folder / MANIFEST, str(error)) from None
         if len(every) == 1:
             return every[0]
         objects = dict.fromkeys(name for each in every for name in each.objects)
@@ -181,14 +262,26 @@ class Store:
         text = f"SELECT image, key, file FROM images ORDER BY image LIMIT {int(limit)} OFFSET {int(offset)}"
         return [Hit(int(image), key, file, 1.0, 0) for image, key, file in self._rows(text)]
 
+    def around(self, image: int) -> tuple[int, int | None, int | None]:
+        """Of an image: how many come before it, and the numbers of the previous and the next one."""
+        text = (
+            "SELECT count(*) FILTER (image < $1), "
+            "max(image) FILTER (image < $1) AS before, min(image) FILTER (image > $1) AS after "
+            "FROM images"
+        )
+        place, before, after = self._rows(text, [int(image)])[0]
+        return int(place), before, after
+
     def photo(self, hit: Hit | SceneGraph) -> Path | None:
         """The photo of an image, or None where there is none."""
-        self._rows("SELECT 1")
-        folders = ImageFolders(self._given or self._manifest.photos)
+        with self.snapshot():
+            folders = ImageFolders(self._given or self._opened.manifest.photos)
         name = hit.key if isinstance(hit, Hit) else None if hit.image_id is None else str(hit.image_id)
         return folders.find(hit.file) or folders.find(name)
 
-    def _matches(self, query: Query, words: StoreWords, images: list[int]) -> dict[int, tuple[Match, ...]]:
+    def _matches(
+        self, query: Query, words: StoreWords, images: list[int], stop: Stop | None
+    ) -> dict[int, tuple[Match, ...]]:
         """The best matches of each of these images."""
         if not images:
             return {}
@@ -200,56 +293,75 @@ class Store:
             f"QUALIFY row_number() OVER (PARTITION BY image ORDER BY {order}) <= {MOST_MATCHES} ORDER BY image, {order}"
         )
         out: dict[int, list[Match]] = {}
-        for image, score, *numbers in self._rows(text, found.values):
+        for image, score, *numbers in self._rows(text, found.values, stop):
             at = dict(zip(found.columns, numbers, strict=True))
             objects = tuple(at.get(thing) for thing in range(len(query.things)))
             out.setdefault(int(image), []).append(Match(objects, float(score)))
         return {image: tuple(some) for image, some in out.items()}
 
-    def _about(self, images: list[int]) -> dict[int, tuple[str, str | None]]:
-        if not images:
-            return {}
-        among = ", ".join(map(str, images))
-        return {
-            int(image): (key, file)
-            for image, key, file in self._rows(f"SELECT image, key, file FROM images WHERE image IN ({among})")
-        }
+    def _about(self, scored: Iterable[tuple[Any, ...]]) -> dict[int, tuple[int, str, str | None, float]]:
+        """Image, key, file and score of rows of image and score, by image; DataError where the tables disagree."""
+        scores = {int(image): float(score) for image, score in scored}
+        among = ", ".join(map(str, scores)) or "NULL"
+        rows = self._rows(f"SELECT image, key, file FROM images WHERE image IN ({among})")
+        known = {int(image): (key, file) for image, key, file in rows}
+        for image, score in scores.items():
+            if image not in known or not isfinite(score):
+                what = "a score that is not a number" if image in known else "relations or objects but no row in images"
+                raise DataError(self.folder, f"is damaged: image {image} has {what}")
+        return {image: (image, *known[image], score) for image, score in scores.items()}
 
-    def _rows(self, text: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        import duckdb
+    def _rows(self, text: str, values: Iterable[Any] = (), stop: Stop | None = None) -> list[tuple[Any, ...]]:
+        with self.snapshot():
+            import duckdb
 
-        with self._lock:
-            self._refresh()
-            assert self._connection is not None
-            timer = threading.Timer(self.seconds or 0.0, self._connection.interrupt)
+            cursor = self._opened.connection.cursor()  # of its own: one slow query holds up no other
+            stop = stop or Stop()
+            timer = threading.Timer(self.seconds or 0.0, stop)
             if self.seconds is not None:
                 timer.start()
             try:
-                return self._connection.execute(text, list(values)).fetchall()
+                with stop.watching(cursor):
+                    return run(cursor, self.folder, text, values)
             except duckdb.InterruptException:
-                raise DataError(self.folder, f"the query takes more than {self.seconds:g} s") from None
-            except duckdb.Error as error:
-                raise DataError(self.folder, f"cannot be searched ({str(error).splitlines()[0]})") from None
+                raise DataError(self.folder, f"the query takes more than {self.seconds or 0:g} s") from None
             finally:
                 timer.cancel()
+                cursor.close()
 
-    def _refresh(self) -> None:
-        """Opens the tables, again where `store.json` has changed."""
+    @property
+    def _opened(self) -> _Opened:
+        """Of the snapshot of this thread."""
+        assert self._now is not None
+        return self._now
+
+    def _open(self) -> _Opened:
+        """The tables as they are now, opened again where `store.json` has changed."""
         try:
-            seen = (self.folder / MANIFEST).stat().st_mtime_ns
-        except OSError:
-            seen = 0
-        if seen == self._seen and self._connection is not None:
-            return
-        self._connection = self._connection or connect()
-        self._manifest = Manifest.read(self.folder)
-        open_views(self._connection, self.folder, self._manifest, ALL_TABLES)
-        columns = "subject_label, predicate, object_label, sum(count)"
-        triplets = self._connection.execute(f"SELECT {columns} FROM triplets GROUP BY ALL").fetchall()
-        labels = self._connection.execute("SELECT label, sum(count) FROM labels GROUP BY ALL").fetchall()
-        counts = {(s, p, o): int(count) for s, p, o, count in triplets}
-        self._words = StoreWords({label: int(count) for label, count in labels}, counts)
-        self._seen = seen
+            info = (self.folder / MANIFEST).stat()
+        except OSError as error:
+            raise DataError(self.folder / MANIFEST, f"cannot be read ({reason(error)})") from None
+        seen = (info.st_ino, info.st_mtime_ns, info.st_size)
+        last = self._last
+        if last is None or seen != last.seen:
+            manifest = Manifest.read(self.folder)
+            if last is not None and manifest.parts == last.manifest.parts:  # a change has begun, or is tidied up after
+                self._last = replace(last, manifest=manifest, seen=seen)
+            else:
+                connection = connect()
+                open_views(connection, self.folder, manifest)
+                self._last = _Opened(connection, manifest, _words(connection, self.folder), seen)
+        assert self._last is not None
+        return self._last
+
+
+def _words(connection: DuckDBPyConnection, folder: Path) -> StoreWords:
+    text = "SELECT subject_label, predicate, object_label, sum(count) FROM triplets GROUP BY ALL"
+    triplets = {(s, p, o): int(count) for s, p, o, count in run(connection, folder, text)}
+    text = "SELECT label, sum(count) FROM labels GROUP BY ALL"
+    labels = {label: int(count) for label, count in run(connection, folder, text)}
+    text = "SELECT attribute, sum(count) FROM attribute_names GROUP BY ALL"
+    return StoreWords(labels, triplets, {name: int(count) for name, count in run(connection, folder, text)})
 
 
 def _by_image(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:

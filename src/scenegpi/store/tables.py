@@ -3,8 +3,10 @@
 images     image (number), key, id (as JSON), file, width, height, vocabulary
 objects    image, object (0..), label, x1, y1, x2, y2, score
 relations  image, subject, predicate, object, subject_label, object_label, subject_score, object_score, predicate_score
+attributes image, object, attribute, score
 triplets   subject_label, predicate, object_label, count      a summary of relations
 labels     label, count                                       a summary of objects
+attribute_names  attribute, count                             a summary of attributes
 """
 
 from __future__ import annotations
@@ -35,14 +37,20 @@ _COLUMNS = {
     "relations": {"image": pa.int64(), "subject": INT, "predicate": NAME, "object": INT}
     | {"subject_label": NAME, "object_label": NAME}
     | dict.fromkeys(("subject_score", "object_score", "predicate_score"), REAL),
+    "attributes": {"image": pa.int64(), "object": INT, "attribute": NAME, "score": REAL},
 }
 SCHEMAS = {table: pa.schema(list(columns.items())) for table, columns in _COLUMNS.items()}
 SUMMARIES = {
     "triplets": ("relations", "subject_label, predicate, object_label"),
     "labels": ("objects", "label"),
+    "attribute_names": ("attributes", "attribute"),
 }
 """Of which table, and the columns by which its rows are counted."""
-TABLES = (*SCHEMAS, *SUMMARIES)
+EMPTY = {table: schema.empty_table() for table, schema in SCHEMAS.items()} | {
+    table: pa.schema([*((name, TEXT) for name in columns.split(", ")), ("count", pa.int64())]).empty_table()
+    for table, (_, columns) in SUMMARIES.items()
+}
+"""Each table without a row."""
 
 
 def key_of(graph: SceneGraph, number: int) -> str:
@@ -97,7 +105,7 @@ class PartWriter:
             self._writers[name].write_table(table)
 
 
-def _tables(graphs: list[SceneGraph], numbers: NDArray[np.int64]) -> tuple[pa.Table, pa.Table, pa.Table]:
+def _tables(graphs: list[SceneGraph], numbers: NDArray[np.int64]) -> tuple[pa.Table, ...]:
     images = pa.table(
         {
             "image": numbers,
@@ -143,7 +151,19 @@ def _tables(graphs: list[SceneGraph], numbers: NDArray[np.int64]) -> tuple[pa.Ta
         },
         SCHEMAS["relations"],
     )
-    return images, objects, relations
+    return images, objects, relations, _attributes(graphs, numbers.tolist())
+
+
+def _attributes(graphs: list[SceneGraph], numbers: list[int]) -> pa.Table:
+    rows = [
+        (number, i, name, score)
+        for graph, number in zip(graphs, numbers, strict=True)
+        for i, row in enumerate(graph.attributes or ())
+        for name, score in row
+    ]
+    schema = SCHEMAS["attributes"]
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.table([pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)], schema=schema)
 
 
 def _ones(scores: NDArray[np.floating] | None, count: int) -> NDArray[np.float32]:

@@ -12,10 +12,13 @@ Triple = tuple[str, str, str]
 
 
 class StoreWords:
-    """Counts of labels, and of (subject label, predicate, object label)."""
+    """Counts of labels, of (subject label, predicate, object label), and of attributes."""
 
-    def __init__(self, labels: Mapping[str, int], triplets: Mapping[Triple, int]) -> None:
-        self.labels, self.triplets = dict(labels), dict(triplets)
+    def __init__(
+        self, labels: Mapping[str, int], triplets: Mapping[Triple, int], attributes: Mapping[str, int] | None = None
+    ) -> None:
+        self.labels, self.triplets, self.attributes = dict(labels), dict(triplets), dict(attributes or {})
+        self._attributes = {name.lower(): name for name in self.attributes}
         self.predicates: dict[str, int] = {}
         for (_, predicate, _), count in self.triplets.items():
             self.predicates[predicate] = self.predicates.get(predicate, 0) + count
@@ -28,6 +31,11 @@ class StoreWords:
     def relations(self, word: Word) -> tuple[str, ...]:
         """The predicates that a word covers."""
         return self._of("predicates", word)
+
+    def attribute(self, word: Word) -> tuple[str, ...]:
+        """The attribute of this name."""
+        found = word.text if word.exact else self._attributes.get(word.text.lower(), "")
+        return (found,) if found in self.attributes else ()
 
     def _broader(self, word: Word) -> tuple[str, ...]:
         return () if word.exact else tuple(broader_labels(word.text, self.labels)[:1])
@@ -71,6 +79,6 @@ class StoreWords:
 
 
 def _unknown(kind: str, word: Word, names: Iterable[str]) -> str:
-    near = get_close_matches(word.text, list(names), n=3, cutoff=0.6)
+    near = get_close_matches(word.text, list(names), n=3, cutoff=0.75)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return f"no {kind} of this store matches {word.text!r:.60}{hint}"

@@ -6,7 +6,7 @@
     [data]
     path = "vg150"
     validation = 1291
-    [model.context]
+    [model.network]
     hidden = 256
     [optim]                       # optim, loss and augment hold for both stages,
     batch = 64
@@ -26,6 +26,7 @@ from typing import Any, Literal
 from scenegpi.errors import OptionError
 from scenegpi.models.calibration import Calibrations
 from scenegpi.models.config import ModelConfig
+from scenegpi.models.old_settings import one_network
 from scenegpi.models.presets import preset
 from scenegpi.options import bounded, override
 from scenegpi.training.photo_config import PhotoFitConfig
@@ -35,43 +36,26 @@ _DEFAULT_PRESET = "gpi-feature-attention"
 
 
 @dataclass(frozen=True)
-class RenderedConfig:
-    """Scenes that the run draws for itself, see `scenegpi.rendered`."""
-
-    images: int = bounded(1500, 1, 1_000_000)
-    seed: int = bounded(0, 0, 2**31 - 1)
-
-
-@dataclass(frozen=True)
 class DataConfig:
     """Which images.
 
     Args:
         path, format: as `open_dataset` takes them.
-        rendered: scenes to draw where no path is given.
-        splits: "train" trains on the images that the data set calls so; "photos" on those and on every other image that
-            has a photo.
         photos: folder of the photos, for models that use them; by default where the data set has them.
         cache: folder where box features are kept; by default in the run's.
         validation: number of training images to set aside. By default the data set's own validation images, or else one
             training image in twenty; 0 for none.
         limit: train on at most this many images, spread evenly over all; 0 for all.
-        fold, folds: the images with a photo are dealt into `folds` parts, and part `fold` is left out (`left_out` opens
-            it).
         distributions: npz file of another system's label and pair distributions.
-        words: file of word vectors, for models that read them.
+        words: file of word vectors, for models that read them; by default the small table in the package.
     """
 
     path: str = ""
     format: str | None = None
-    rendered: RenderedConfig | None = None
-    splits: Literal["train", "photos"] = "train"
     photos: str | None = None
     cache: str | None = None
     validation: int | None = bounded(None, 0, 10**9)
     limit: int = bounded(0, 0, 10**9)
-    fold: int | None = bounded(None, 0, 99)
-    folds: int = bounded(5, 2, 100)
     distributions: str | None = None
     words: str | None = None
 
@@ -226,6 +210,8 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
     rest = {key: value for key, value in values.items() if key not in (*_SHARED, "epochs")}
     for stage in ("baseline", "context"):
         rest[stage] = merged(shared, rest.get(stage, {}))
+    if "model" in rest:
+        rest["model"] = one_network(rest["model"])
     start = replace(TrainConfig(), preset=named, model=preset(named))
     if start.model.system is not None:
         start = replace(start, baseline=WHOLE_SYSTEM)

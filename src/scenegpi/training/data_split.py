@@ -1,4 +1,4 @@
-"""Which images train, which validate and which are left out, from what the configuration says."""
+"""Which images train and which validate, from what the configuration says."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from scenegpi.errors import DataError, OptionError
 from scenegpi.graph import SceneGraph
 from scenegpi.training.config import DataConfig, TrainConfig
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.label_map import shipped_words
 from scenegpi.words.public import load_words
 from scenegpi.words.vectors import WordVectors
 
@@ -50,31 +51,18 @@ def open_images(config: DataConfig, photos: bool = False) -> Images:
     return Images(list(train), list(validation), dataset.vocabulary, *found)
 
 
-def left_out(config: DataConfig) -> Dataset:
-    """The images of the fold that a run does not train on; those without a relation are no test."""
-    dataset = _open(config)
-    return dataset[_fold(dataset, config)].drop_empty()
-
-
-def deal(images: int, folds: int) -> NDArray[np.int64]:
-    """The fold of each image, (n,), sizes as even as can be; the same whenever it is asked."""
-    fold = np.empty(images, dtype=np.int64)
-    fold[np.random.default_rng(0).permutation(images)] = np.arange(images) % folds
-    return fold
-
-
 def open_words(config: TrainConfig, vocabulary: Vocabulary) -> WordVectors | None:
-    """The word vectors that the model reads; OptionError if it needs some and none are named."""
+    """The word vectors that the model reads; by default the small table in the package."""
     if not config.model.words:
         return None
     if config.data.words is None:
-        raise OptionError(f"data.words: {config.preset} reads word vectors, and no file of them is named (--words)")
+        return shipped_words()
     return load_words(Path(config.data.words), [*vocabulary.objects, *vocabulary.predicates])
 
 
 def _open(config: DataConfig) -> Dataset:
     if not config.path:
-        raise OptionError("data.path: which data set? (--data)")
+        raise OptionError("--data is required: the data set to train on")
     dataset = open_dataset(config.path, format=config.format, images=config.photos)
     if not dataset.vocabulary.predicates:
         raise DataError(config.path, "boxes without relations: nothing to learn from")
@@ -86,22 +74,10 @@ def _photographed(dataset: Dataset) -> NDArray[np.int64]:
     return np.array([i for i in range(len(dataset)) if dataset.image_path(i) is not None], dtype=np.int64)
 
 
-def _fold(dataset: Dataset, config: DataConfig) -> NDArray[np.int64]:
-    if config.fold is None:
-        return np.zeros(0, dtype=np.int64)
-    if config.fold >= config.folds:
-        raise OptionError(f"data.fold: {config.fold} of {config.folds} folds, which are counted from 0")
-    places = _photographed(dataset)
-    return places[deal(len(places), config.folds) == config.fold]
-
-
 def _split(dataset: Dataset, config: DataConfig, photos: bool) -> tuple[Dataset, Dataset]:
     codes = dataset.split_codes()
     named = bool((codes == SPLITS["train"]).any())
     chosen = codes == SPLITS["train"] if named else np.ones(len(dataset), dtype=bool)
-    if config.splits == "photos":
-        chosen[_photographed(dataset)] = True
-    chosen[_fold(dataset, config)] = False
     train = dataset[np.flatnonzero(chosen)].drop_empty()
     own = dataset[np.flatnonzero((codes == SPLITS["val"]) & ~chosen)].drop_empty()
     if config.validation is None and named and len(own):

@@ -4,10 +4,10 @@ A box is the business of every anchor whose sides are within a factor `RATIO` of
 lies in and the two cells nearest to it. There the candidate's box is to be the box (1 - GIoU), its objectness the
 overlap of the two (quality focal loss, Li et al. 2020). Everywhere else the objectness is to be 0:
 
-.. math:: p^2 \cdot -\log(1 - p) \quad\text{or, where boxes are missing,}\quad p^2 \cdot (1 - (1 - p)^q) / q.
+.. math:: p^2 \cdot -\log(1 - p) \quad\text{for kind 0, and for kind 1}\quad p^2 \cdot (1 - (1 - p)^q) / q.
 
 The second is bounded, and its gradient vanishes as p nears 1: Visual Genome lists only some of the things in a photo,
-and a candidate that is sure of one that is not listed is left in peace.
+so confident candidates on unlisted objects are hardly penalized.
 """
 
 from __future__ import annotations
@@ -26,43 +26,52 @@ STRIDES = {"early": 8, "middle": 16, "last": 32}
 
 
 class FinderLoss(NamedTuple):
-    """Means over the candidates that answer for a box."""
+    """Means over the candidates of a photo that answer for a box, then over photos."""
 
     overlap: Tensor
     objectness: Tensor
 
 
-def finder_loss(found: Candidates, boxes: Tensor, image: Tensor, side: int, complete: bool) -> FinderLoss:
+def finder_loss(
+    found: Candidates, boxes: Tensor, kinds: Tensor, image: Tensor, listed: Tensor, side: int
+) -> FinderLoss:
     """The loss of a batch of square photos.
 
     Args:
         found: of B photos.
         boxes: ``(N, 4)`` centre x, y, width, height in fractions of the photo.
-        image: ``(N,)`` photo of each box.
+        kinds, image: ``(N,)`` kind and photo of each box.
+        listed: ``(B, KINDS)`` which kinds are annotated in a photo; others say nothing.
         side: of the photos in pixels.
-        complete: whether a place without a box shows nothing, for sure.
     """
     rows, which = assigned(boxes, side)
-    place = image[which]
+    place, photos = image[which], len(listed)
     overlap = giou(found.boxes[place, rows], boxes[which])
-    targets = torch.zeros_like(found.logits)
     # Where two boxes want one candidate, the objectness is that of the better one.
-    targets = (
-        targets.flatten()
-        .scatter_reduce(0, place * targets.shape[1] + rows, overlap.detach().clamp(0, 1), "amax")
-        .view_as(targets)
-    )
-    p = found.logits.sigmoid()
-    answers = targets > 0
-    positive = (targets - p).abs().square() * F.binary_cross_entropy_with_logits(
-        found.logits, targets, reduction="none"
-    )
-    if complete:
-        nothing = p.square() * F.softplus(found.logits)
-    else:
-        nothing = p.square() * (1 - (1 - p).clamp_min(1e-6) ** FORGIVING) / FORGIVING
-    count = max(len(rows), 1)
-    return FinderLoss((1 - overlap).sum() / count, torch.where(answers, positive, nothing).sum() / count)
+    targets = torch.zeros_like(found.logits)
+    cell = (place * targets.shape[1] + rows) * targets.shape[2] + kinds[which]
+    targets = targets.flatten().scatter_reduce(0, cell, overlap.detach().clamp(0, 1), "amax").view_as(targets)
+    loss = torch.where(targets > 0, focal(found.logits, targets), nothing(found.logits)) * listed[:, None]
+    count = torch.zeros(photos).to(overlap).index_add(0, place, torch.ones_like(overlap)).clamp_min(1)
+    return FinderLoss(((1 - overlap) / count[place]).sum() / photos, (loss.sum((1, 2)) / count).sum() / photos)
+
+
+def focal(logits: Tensor, targets: Tensor) -> Tensor:
+    """Quality focal loss, of any shape."""
+    wrong = (targets - logits.sigmoid()).square()
+    return wrong * F.binary_cross_entropy_with_logits(logits, targets, reduction="none")
+
+
+def nothing(logits: Tensor) -> Tensor:
+    """The loss of a candidate where no box is listed: logits ``(..., KINDS)`` -> ``(..., KINDS)``."""
+    return logits.sigmoid().square() * unlisted(logits)
+
+
+def unlisted(logits: Tensor) -> Tensor:
+    """The same without its focus on those that are sure of themselves."""
+    p = logits[..., 1].sigmoid()
+    forgiving = (1 - (1 - p).clamp_min(1e-6) ** FORGIVING) / FORGIVING
+    return torch.stack([F.softplus(logits[..., 0]), forgiving], -1)
 
 
 def assigned(boxes: Tensor, side: int) -> tuple[Tensor, Tensor]:

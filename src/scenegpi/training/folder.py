@@ -33,7 +33,7 @@ from scenegpi.training.module import MONITOR, SceneModule, recall_figures
 from scenegpi.training.state import check_optimizer
 
 CONFIG, LOG, MODEL, STATE, FINISHED = "config.json", "log.csv", "model", "last.ckpt", "finished.json"
-SCENES, BASELINE = "scenes", "baseline"
+BASELINE = "baseline"
 
 
 class RunFolder(L.Callback):

@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
 from scenegpi.features.batch import SceneBatch
-from scenegpi.models.baseline import SceneLogits
+from scenegpi.models.network import SceneLogits
 from scenegpi.training.config import LossConfig
 
 BETA = 0.999

@@ -23,7 +23,7 @@ from scenegpi.training.losses import scene_loss
 MONITOR = "R@50"
 KS = (20, 50, 100)
 WEIGHT_DECAY, CONTEXT_DECAY = 1e-4, 1e-3
-"""Of the matrices of the baseline or a whole system, and of what stands on a frozen baseline."""
+"""Of the matrices of the baseline or a whole system, and of what is trained on a frozen baseline."""
 LOWEST_RATE = 0.02
 
 
@@ -126,7 +126,7 @@ class SceneModule(L.LightningModule):
 
 def recall_plan(config: TrainConfig, model: SceneModel) -> Plan:
     """How validation images are scored."""
-    return Plan(Protocol(task=config.scored_task, constraint="graph", ks=KS), model.vocabulary)
+    return Plan(Protocol(task=config.scored_task, constraint="graph", ks=KS), model.labels)
 
 
 def scored(model: SceneModel, images: Iterable[SceneGraph], task: Any) -> list[SceneGraph]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +14,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from scenegpi.errors import DataError
-from scenegpi.features.arrays import image_size
-from scenegpi.graph import SceneGraph
 from scenegpi.training.batches import Key
+from scenegpi.training.photo_sets import TrainingPhoto
 from scenegpi.vision.photos import open_photo
 
 ZOOM = 0.6
@@ -29,56 +27,69 @@ log = logging.getLogger("scenegpi")
 
 
 class PhotoBatch(NamedTuple):
-    """photos ``(B, 3, S, S)`` bytes; boxes ``(N, 4)`` x1, y1, x2, y2 in fractions; label and photo of each ``(N,)``."""
+    """photos ``(B, 3, S, S)`` bytes; boxes ``(N, 4)`` x1, y1, x2, y2 in fractions; row of label sets, kind and photo of
+    each ``(N,)``; listed ``(B, KINDS)``, which kinds of things are annotated in a photo."""
 
     photos: Tensor
     boxes: Tensor
-    labels: Tensor
+    rows: Tensor
+    kinds: Tensor
     image: Tensor
+    listed: Tensor
 
 
 class TrainingPhotos(Dataset[PhotoBatch]):
     """Photos as an epoch sees them: keys (epoch, i) -> a batch. What is done to one depends on the seed and its key.
 
     A photo that can't be read is reported and comes without boxes.
+
+    Args:
+        photos: with their boxes.
+        sides: the side of a batch's square photos, in pixels, is one of these.
+        seed: of everything random.
     """
 
-    def __init__(self, photos: Sequence[Path], graphs: Sequence[SceneGraph], side: int, seed: int) -> None:
-        self.photos, self.graphs, self.side, self.seed = photos, graphs, side, seed
+    def __init__(self, photos: Sequence[TrainingPhoto], sides: Sequence[int], seed: int) -> None:
+        self.photos, self.sides, self.seed = photos, tuple(sides), seed
 
     def __len__(self) -> int:
         return len(self.photos)
 
     def __getitem__(self, keys: list[Key]) -> PhotoBatch:
-        photos, boxes, labels = zip(*(self.photo(*key) for key in keys), strict=True)
-        image = torch.arange(len(keys)).repeat_interleave(torch.tensor([len(each) for each in boxes]))
-        return PhotoBatch(torch.stack(photos), torch.cat(boxes), torch.cat(labels), image)
+        side = int(np.random.default_rng((self.seed, *keys[0])).choice(self.sides))
+        pixels, boxes, kept = zip(*(self.photo(side, *key) for key in keys), strict=True)
+        photos = [self.photos[i] for _, i in keys]
+        rows, kinds = (
+            np.concatenate([getattr(photo, name)[some] for photo, some in zip(photos, kept, strict=True)])
+            for name in ("rows", "kinds")
+        )
+        image = np.repeat(np.arange(len(keys)), [len(some) for some in kept])
+        return PhotoBatch(
+            torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2),
+            torch.from_numpy(np.concatenate(boxes)).float(),
+            torch.from_numpy(rows),
+            torch.from_numpy(kinds),
+            torch.from_numpy(image),
+            torch.tensor([photo.listed for photo in photos]),
+        )
 
-    def photo(self, epoch: int, i: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The photo of an epoch, its boxes in fractions, and their labels."""
+    def photo(self, side: int, epoch: int, i: int) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int64]]:
+        """The pixels of a photo in an epoch, the boxes that can be seen, in fractions, and their numbers."""
         rng = np.random.default_rng((self.seed, epoch, i))
-        graph = self.graphs[i]
+        photo = self.photos[i]
         try:
-            image = Image.fromarray(open_photo(self.photos[i]))
+            image = Image.fromarray(open_photo(photo.path))
         except DataError as error:
             log.warning("%s; left out", error)
-            return torch.zeros(3, self.side, self.side, dtype=torch.uint8), torch.zeros(0, 4), torch.zeros(0).long()
-        boxes = np.clip(graph.boxes / np.array(image_size(graph) * 2), 0, 1)
+            return np.zeros((side, side, 3), np.uint8), np.zeros((0, 4)), np.zeros(0, np.int64)
         window = _window(rng)
-        boxes, kept = _seen_through(boxes, window)
+        boxes, kept = _seen_through(photo.boxes.astype(np.float64), window)
         frame = np.array(image.size * 2) * window
-        small = image.resize(
-            (self.side, self.side), Image.Resampling.BILINEAR, box=tuple(frame.tolist()), reducing_gap=3.0
-        )
+        small = image.resize((side, side), Image.Resampling.BILINEAR, box=tuple(frame.tolist()), reducing_gap=3.0)
         pixels = _relit(np.asarray(small), rng)
         if rng.random() < 0.5:
             pixels, boxes = pixels[:, ::-1], np.stack([1 - boxes[:, 2], boxes[:, 1], 1 - boxes[:, 0], boxes[:, 3]], 1)
-        labels = torch.from_numpy(graph.labels[kept].astype(np.int64))
-        return (
-            torch.from_numpy(np.ascontiguousarray(pixels)).permute(2, 0, 1),
-            torch.from_numpy(boxes).float(),
-            labels,
-        )
+        return pixels, boxes, kept
 
 
 def jittered(boxes: Tensor, amount: float) -> Tensor:

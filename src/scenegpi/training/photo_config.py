@@ -8,19 +8,21 @@ from scenegpi.options import bounded
 
 
 @dataclass(frozen=True)
-class PretrainConfig:
-    """Photos with boxes of other labels, complete for them (COCO), that the network sees first.
+class OtherConfig:
+    """Another annotation of photos, complete for its own labels (COCO), that the network learns from as well.
 
     Args:
-        path, photos: as `open_dataset` takes them; an empty path leaves this step out.
-        limit: number of photos, spread evenly over all; 0 for all.
-        epochs: passes over them.
+        path, photos: as `open_dataset` takes them; an empty path leaves it out.
+        same: JSON file: image id here -> image id there, of photos that both annotations have.
+        limit: number of its photos, spread evenly over all; 0 for all. Up to 300 of them calibrate the finder instead.
+        repeat: number of times that the own photos come in each pass over those of the other.
     """
 
     path: str = ""
     photos: str | None = None
+    same: str | None = None
     limit: int = bounded(0, 0, 10**9)
-    epochs: int = bounded(1, 1, 1000)
+    repeat: int = bounded(1, 1, 1000)
 
 
 @dataclass(frozen=True)
@@ -32,31 +34,34 @@ class PhotoFitConfig:
     with all photos.
 
     Args:
-        pretrain: photos to start from; without them, ImageNet's weights.
+        other: more photos, in every batch.
+        everyday_only: of the label head only the shares of everyday names are trained, and nothing that it reads.
+        only: only the eyes of the model that the run starts from are trained, from where they are; its graph stays.
         epochs: of each half.
         whole_epochs: over all photos, after that.
-        size: side of the square photos that it is trained on, in pixels; prediction may read larger ones.
-        whole_size: the same, over all photos in the end; by default `size`.
+        sizes: sides of the square photos that it is trained on, in pixels, multiples of 32; a batch has one of them.
         batch: photos.
         rate, backbone_rate: greatest learning rate of the new layers, and of the backbone's.
         whole_rate: share of them over all photos.
-        weight_decay, smoothing: of weights, and of labels.
-        finder: weight of the finder's loss beside that of the labels.
+        weight_decay: of the weights.
+        finder, look, names: weights of the losses of finder, second look and label head; what has none is not trained.
         frozen: of the backbone's seven stages, how many stay as they are.
         average: decay of the running mean of the weights, which is what is kept.
     """
 
-    pretrain: PretrainConfig = PretrainConfig()
+    other: OtherConfig = OtherConfig()
+    only: bool = False
     epochs: int = bounded(5, 1, 1000)
     whole_epochs: int = bounded(3, 1, 1000)
-    size: int = bounded(256, 32, 1024)
-    whole_size: int | None = bounded(None, 32, 1024)
+    sizes: tuple[int, ...] = (256, 320)
     batch: int = bounded(16, 1, 1024)
     rate: float = bounded(1e-3, 1e-7, 1.0)
     backbone_rate: float = bounded(3e-4, 1e-8, 1.0)
     whole_rate: float = bounded(0.5, 1e-3, 1.0)
     weight_decay: float = bounded(0.02, 0.0, 10.0)
-    smoothing: float = bounded(0.1, 0.0, 0.9)
     finder: float = bounded(1.0, 0.0, 100.0)
+    look: float = bounded(1.0, 0.0, 100.0)
+    names: float = bounded(1.0, 0.0, 100.0)
+    everyday_only: bool = False
     frozen: int = bounded(3, 0, 7)
     average: float = bounded(0.998, 0.0, 0.999999)

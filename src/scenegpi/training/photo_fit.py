@@ -18,7 +18,6 @@ import torch
 from torch.utils.data import DataLoader, Sampler
 
 from scenegpi.files import whole_file
-from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
 from scenegpi.training.batches import Key, as_they_are
 from scenegpi.training.callbacks import Bar, RunningMean
@@ -26,6 +25,7 @@ from scenegpi.training.folder import STATE
 from scenegpi.training.photo_batches import TrainingPhotos
 from scenegpi.training.photo_config import PhotoFitConfig
 from scenegpi.training.photo_module import FIRST, PhotoModule, measure_head
+from scenegpi.training.photo_sets import LabelSets, TrainingPhoto
 from scenegpi.training.state import StateFile
 from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.model import VisionModel
@@ -33,21 +33,15 @@ from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vocabulary import Vocabulary
 
 WEIGHTS = "vision.safetensors"
-PART = 8192
+PART = 4096
 """Photos after which the state is written; a pass over more is divided evenly."""
 CLIP = 5.0
 
 
-class PhotoSet:
-    """Photos to train on: paths, graphs with their boxes, and whether every thing has its box."""
-
-    def __init__(self, photos: Sequence[Path], graphs: Sequence[SceneGraph], complete: bool) -> None:
-        self.photos, self.graphs, self.complete = list(photos), list(graphs), complete
-
-
 def fit_network(
     vision: VisionModel,
-    data: PhotoSet,
+    photos: Sequence[TrainingPhoto],
+    sets: LabelSets,
     options: PhotoFitConfig,
     epochs: int,
     folder: Path,
@@ -56,16 +50,18 @@ def fit_network(
     name: str = "photos",
     progress: bool = False,
     measure: bool = True,
+    device: str = "cpu",
 ) -> VisionModel:
     """Trains a vision model that has a photo network, in place, unless the folder holds the result already.
 
     Args:
         vision: where it starts from.
-        data: what it is trained on.
+        photos, sets: what it is trained on.
         epochs: passes over the photos.
         folder: where state and weights are written.
         name: of what is shown while it goes on.
         measure: measure the label head's inputs first; not if the head goes on from another training.
+        device: one of Lightning's accelerators.
     """
     done = folder / WEIGHTS
     if done.is_file():
@@ -73,20 +69,20 @@ def fit_network(
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
     L.seed_everything(seed, workers=True, verbose=False)
-    photos = TrainingPhotos(data.photos, data.graphs, options.size, seed)
-    parts = max(-(-len(photos) // PART), 1)
-    order = _Parts(len(photos), options.batch, parts, seed)
+    data = TrainingPhotos(photos, options.sizes, seed)
+    parts = max(-(-len(data) // PART), 1)
+    order = _Parts(len(data), options.batch, parts, seed)
     own = torch.Generator()  # a new iterator draws a number, at another moment after a resume
-    loader = DataLoader(photos, batch_size=None, sampler=order, collate_fn=as_they_are, generator=own)
-    module = PhotoModule(vision, options, epochs * order.whole, data.complete)
+    loader = DataLoader(data, batch_size=None, sampler=order, collate_fn=as_they_are, generator=own)
+    module = PhotoModule(vision, sets, options, epochs * order.whole)
     vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = folder / STATE
     if measure and not state.exists():
-        measure_head(vision, [photos[keys] for keys in order.batches(0)[:FIRST]], module)
+        measure_head(vision, [data[keys] for keys in order.batches(0)[:FIRST]], module)
     mean = RunningMean(options.average)
     callbacks: list[L.Callback] = [mean, *([Bar(name)] if progress else []), _KeepState(folder, order, name)]
     trainer = L.Trainer(
-        accelerator="cpu",
+        accelerator=device,
         devices=1,
         max_epochs=epochs * parts,
         gradient_clip_val=CLIP,
@@ -99,7 +95,9 @@ def fit_network(
     )
     try:
         trainer.fit(module, loader, ckpt_path=str(state) if state.exists() else None)
-    except SystemExit:  # Lightning's answer to Ctrl+C
+    except SystemExit as stop:
+        if stop.code != 1:  # Lightning's answer to Ctrl+C; SIGTERM has another code
+            raise
         raise KeyboardInterrupt from None
     averaged = mean.module
     if not isinstance(averaged, PhotoModule):

@@ -8,12 +8,14 @@ from typing import Any
 import lightning as L
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from scenegpi.training.finder_loss import finder_loss
 from scenegpi.training.photo_batches import PhotoBatch, jittered
 from scenegpi.training.photo_config import PhotoFitConfig
+from scenegpi.training.photo_sets import LabelSets
+from scenegpi.training.second_look_loss import look_loss, looked_at
 from scenegpi.vision.backbone import FeatureMap
+from scenegpi.vision.finder import FIND, LEVELS
 from scenegpi.vision.labels import box_geometry
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
@@ -23,6 +25,8 @@ JITTER = 0.12
 WARMUP = 0.1
 FIRST = 4
 """Batches on which the label head's inputs are measured."""
+BOXES = 8
+"""About as many boxes are named per photo."""
 
 
 class PhotoModule(L.LightningModule):
@@ -30,15 +34,27 @@ class PhotoModule(L.LightningModule):
 
     Args:
         vision: with a photo network.
+        sets: which names a box may have.
         options: how.
         steps: of the whole training; the rate rises for a tenth of them and falls to 0 along a cosine.
-        complete: every thing of the given labels has a box.
     """
 
-    def __init__(self, vision: VisionModel, options: PhotoFitConfig, steps: int, complete: bool) -> None:
+    def __init__(self, vision: VisionModel, sets: LabelSets, options: PhotoFitConfig, steps: int) -> None:
         super().__init__()
-        self.vision, self.options, self.steps, self.complete = vision, options, max(steps, 11), complete
-        self.network.freeze(options.frozen)
+        self.vision, self.sets, self.options, self.steps = vision, sets, options, max(steps, 11)
+        network, head = self.network, vision.head
+        network.freeze(options.frozen)
+        finds = options.finder + options.look > 0
+        names = options.names > 0 and not options.everyday_only
+        for part, trained in (
+            (network.finding, finds),
+            (network.finder, finds),
+            (network.look, finds),
+            (network.naming, names or (finds and network.finding is None)),
+            (head.network, names),
+        ):
+            if part is not None:
+                part.requires_grad_(trained)
 
     @property
     def network(self) -> PhotoNetwork:
@@ -48,22 +64,36 @@ class PhotoModule(L.LightningModule):
         return network
 
     def training_step(self, batch: PhotoBatch, number: int) -> Tensor:
-        maps = self.network.features(batch.photos)
-        loss = batch.boxes.new_zeros(())
-        if len(batch.labels):
-            logits = self.vision.head(*self.label_inputs(maps, batch))
-            names = F.cross_entropy(logits, batch.labels, label_smoothing=self.options.smoothing)
-            self.log("names", names)
-            loss = loss + names
-        centred = torch.cat([(batch.boxes[:, :2] + batch.boxes[:, 2:]) / 2, batch.boxes[:, 2:] - batch.boxes[:, :2]], 1)
-        overlap, objectness = finder_loss(
-            self.network.finder(maps), centred, batch.image, batch.photos.shape[-1], self.complete
+        options, photos = self.options, len(batch.photos)
+        named, found = options.names > 0 and len(batch.rows) > 0, options.finder + options.look > 0
+        layers = (*(LEVELS if named else ()), *(FIND if found else ()))
+        maps = self.network.features(batch.photos, layers) if layers else []
+        parts: dict[str, Tensor] = {}
+        if named:
+            logits = self.vision.head(*self.label_inputs(maps[: len(LEVELS)], batch))
+            parts["names"] = options.names * self.sets.nll(logits, batch.rows).sum() / (BOXES * photos)
+        if found:
+            parts |= self.finding_losses(maps[-len(FIND) :], batch)
+        loss = (
+            torch.stack(list(parts.values())).sum()
+            if parts
+            else self.vision.head.mean.new_zeros((), requires_grad=True)
         )
-        self.log("overlap", overlap)
-        self.log("objectness", objectness)
-        loss = loss + self.options.finder * (overlap + objectness)
-        self.log("loss", loss)
+        self.log_dict({**parts, "loss": loss}, batch_size=photos, on_step=False, on_epoch=True)
         return loss
+
+    def finding_losses(self, maps: list[FeatureMap], batch: PhotoBatch) -> dict[str, Tensor]:
+        """The losses of finder and second look, weighted."""
+        side, look, found = batch.photos.shape[-1], self.network.look, self.network.finder(maps)
+        low, high = batch.boxes.split(2, 1)
+        boxes = torch.cat([(low + high) / 2, high - low], 1)
+        where = (batch.kinds, batch.image, batch.listed)
+        losses = [(self.options.finder, finder_loss(found, boxes, *where, side)._asdict())]
+        if look is not None:
+            rois = looked_at(found, boxes, batch.image)
+            looked = look(look.narrowed(maps), rois, side)
+            losses.append((self.options.look, look_loss(looked, rois, boxes, *where)._asdict()))
+        return {name: weight * value for weight, some in losses for name, value in some.items()}
 
     def label_inputs(self, maps: list[FeatureMap], batch: PhotoBatch) -> tuple[Tensor, Tensor]:
         """What the label head reads of a batch's boxes, in training with their edges moved: features and geometry."""

@@ -1,6 +1,5 @@
-"""The photo network of a run: pretrained, trained on each half of the photos, then on all of them.
+"""The photo network of a run: trained on each half of the photos, then on all of them, other photos in every batch.
 
-    RUN/vision/pretrain/    other photos, with boxes that are complete (COCO)
     RUN/vision/half0/       all photos but those of the first half; it predicts them (held_out.safetensors)
     RUN/vision/half1/       and the other way round
     RUN/vision/whole/       starts from the mean of the two, and goes on with all photos
@@ -14,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,13 +22,14 @@ from torch import Tensor
 
 from scenegpi.data.open import open_dataset
 from scenegpi.errors import DataError
-from scenegpi.files import whole_file
+from scenegpi.files import read_object, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.calibration import fit_temperature
 from scenegpi.models.checkpoint import read_tensors
-from scenegpi.training.photo_config import PhotoFitConfig, PretrainConfig
-from scenegpi.training.photo_fit import PhotoSet, fit_network, new_vision
+from scenegpi.training.photo_config import OtherConfig, PhotoFitConfig
+from scenegpi.training.photo_fit import fit_network, new_vision
 from scenegpi.training.photo_module import mean_weights
+from scenegpi.training.photo_sets import LabelSets, TrainingPhoto, joined, own_photos
 from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.fit import FittedVision, folds_of, label_figures
 from scenegpi.vision.model import VisionModel, graph_geometry
@@ -37,7 +37,56 @@ from scenegpi.vision.photos import pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
 HALVES = 2
+ASIDE = 300
+"""Photos of the other annotation that the finder's chance is fitted to, at most one in ten."""
 HELD_OUT = "held_out.safetensors"
+
+
+class Photos(NamedTuple):
+    """Photos of a run with their graphs, and what the other annotation has: id -> photo and boxes; ids of the same.
+
+    `aside` are some of the other's photos that are not trained on.
+    """
+
+    paths: Sequence[Path]
+    graphs: Sequence[SceneGraph]
+    other: dict[str, tuple[Path, SceneGraph]]
+    same: dict[str, str]
+    sets: LabelSets
+    aside: Sequence[tuple[Path, SceneGraph]] = ()
+
+    def subset(self, rows: Sequence[int]) -> Photos:
+        return self._replace(paths=[self.paths[i] for i in rows], graphs=[self.graphs[i] for i in rows])
+
+    def training(self, repeat: int) -> list[TrainingPhoto]:
+        """As the network sees them in a pass."""
+        own = own_photos(self.paths, self.graphs)
+        ids = [str(graph.image_id) for graph in self.graphs]
+        return joined(own, ids, self.other, self.same, self.sets, repeat) if self.other else own
+
+
+def open_photos(
+    vision: VisionModel, paths: Sequence[Path], graphs: Sequence[SceneGraph], options: OtherConfig
+) -> Photos:
+    """The photos of a run and those of the other annotation."""
+    labels = vision.labels.objects
+    if not options.path:
+        return Photos(paths, graphs, {}, {}, LabelSets(labels, vision.names))
+    dataset = open_dataset(options.path, images=options.photos)
+    same = {str(here): str(there) for here, there in read_object(Path(options.same)).items()} if options.same else {}
+    needed = {same[name] for graph in graphs if (name := str(graph.image_id)) in same}
+    rows = [i for i in range(len(dataset)) if dataset.image_path(i) is not None]
+    if not rows:
+        raise DataError(options.path, "no photo of its images was found (photo.other.photos)")
+    ids = {i: str(dataset[i].image_id) for i in rows}
+    free = [i for i in rows if ids[i] not in needed]
+    if options.limit and options.limit < len(free):
+        free = [free[k * len(free) // options.limit] for k in range(options.limit)]
+    few = min(ASIDE, len(free) // 10)
+    chosen = [*(i for i in rows if ids[i] in needed), *free[few:]]
+    other = {ids[i]: (path, dataset[i]) for i in chosen if (path := dataset.image_path(i)) is not None}
+    aside = [(path, dataset[i]) for i in free[:few] if (path := dataset.image_path(i)) is not None]
+    return Photos(paths, graphs, other, same, LabelSets(labels, vision.names, dataset.vocabulary.objects), aside)
 
 
 def fit_photo_network(
@@ -52,6 +101,7 @@ def fit_photo_network(
     progress: Callable[[str, int, int], Any] | None = None,
     shown: bool = False,
     unreadable: Callable[[DataError], Any] | None = None,
+    device: str = "cpu",
 ) -> FittedVision:
     """Trains the network and its label head on photos and the labels of their graphs, as `fit_vision` does heads.
 
@@ -59,69 +109,59 @@ def fit_photo_network(
         folder: of the stage.
         progress: called with what is being done, the number done, and the total, where no bar of `shown` tells.
         unreadable: called with the error of a photo that can't be read; its held-out distribution is None.
+        device: one of Lightning's accelerators.
     """
-    first = _pretrained(config, options, folder, seed, shown) if options.pretrain.path else None
+    whole = new_vision(config, vocabulary, seed)
+    data = open_photos(whole, photos, graphs, options.other)
     halves: list[VisionModel] = []
     logits: dict[int, Tensor] = {}
     for k in range(HALVES):
-        vision = _started(config, vocabulary, first, seed)
-        others = fit_half(
-            vision, k, photos, graphs, options, folder / f"half{k}", seed=seed, shown=shown, measure=first is None
+        vision = new_vision(config, vocabulary, seed)
+        name, place = f"photos, half {k + 1}", folder / f"half{k}"
+        fold = folds_of(len(photos), HALVES, seed)
+        mine, others = (np.flatnonzero(which).tolist() for which in (fold != k, fold == k))
+        some = data.subset(mine).training(options.other.repeat)
+        fit_network(
+            vision,
+            some,
+            data.sets,
+            options,
+            options.epochs,
+            place,
+            seed=seed + k,
+            name=name,
+            progress=shown,
+            device=device,
         )
         halves.append(vision)
         logits |= held_out_logits(
-            vision, others, photos, graphs, folder / f"half{k}" / HELD_OUT, k, progress=progress, unreadable=unreadable
+            vision, others, photos, graphs, place / HELD_OUT, k, progress=progress, unreadable=unreadable
         )
-    whole = _started(config, vocabulary, first, seed)
     whole.load_state_dict(mean_weights(list(halves)))
+    fit_whole(whole, data, options, folder / "whole", seed=seed + HALVES, shown=shown, device=device)
+    return _calibrated(whole, data.sets, graphs, logits)
+
+
+def fit_whole(
+    vision: VisionModel, data: Photos, options: PhotoFitConfig, folder: Path, *, seed: int, shown: bool, device: str
+) -> None:
+    """Goes on with all photos, in place, at a share of the rate."""
     slower = replace(
-        options,
-        rate=options.rate * options.whole_rate,
-        backbone_rate=options.backbone_rate * options.whole_rate,
-        size=options.whole_size or options.size,
+        options, rate=options.rate * options.whole_rate, backbone_rate=options.backbone_rate * options.whole_rate
     )
     fit_network(
-        whole,
-        PhotoSet(photos, graphs, complete=False),
+        vision,
+        data.training(options.other.repeat),
+        data.sets,
         slower,
         options.whole_epochs,
-        folder / "whole",
-        seed=seed + HALVES,
+        folder,
+        seed=seed,
         name="photos, all",
         progress=shown,
         measure=False,
+        device=device,
     )
-    return _calibrated(whole, graphs, logits)
-
-
-def fit_half(
-    vision: VisionModel,
-    k: int,
-    photos: Sequence[Path],
-    graphs: Sequence[SceneGraph],
-    options: PhotoFitConfig,
-    folder: Path,
-    *,
-    seed: int,
-    shown: bool,
-    measure: bool,
-) -> list[int]:
-    """Trains the network of a half, in place, on all photos but those of half k; gives the numbers of these."""
-    fold = folds_of(len(photos), HALVES, seed)
-    mine, others = (np.flatnonzero(which).tolist() for which in (fold != k, fold == k))
-    data = PhotoSet([photos[i] for i in mine], [graphs[i] for i in mine], complete=False)
-    fit_network(
-        vision,
-        data,
-        options,
-        options.epochs,
-        folder,
-        seed=seed + k,
-        name=f"photos, half {k + 1}",
-        progress=shown,
-        measure=measure,
-    )
-    return others
 
 
 def held_out_logits(
@@ -138,9 +178,9 @@ def held_out_logits(
     """Number of a photo -> logits ``(N, C)`` of its boxes, by a network that has not seen it; kept in `file`."""
     from safetensors.torch import save_file
 
-    counts, labels = [len(graphs[i]) for i in others], len(vision.vocabulary.objects)
+    counts, names = [len(graphs[i]) for i in others], len(vision.names)
     if not file.is_file():
-        rows = [torch.full((count, labels), torch.nan) for count in counts]  # of a photo that can't be read
+        rows = [torch.full((count, names), torch.nan) for count in counts]  # of a photo that can't be read
         for done, i in enumerate(others):
             try:
                 rows[done] = box_logits(vision, photos[i], graphs[i])
@@ -152,7 +192,7 @@ def held_out_logits(
                 progress(f"held out, half {k + 1}", done + 1, len(others))
         with whole_file(file) as part:
             save_file({"logits": torch.cat(rows)}, part)
-    wanted = {"logits": torch.empty(sum(counts), labels, device="meta")}
+    wanted = {"logits": torch.empty(sum(counts), names, device="meta")}
     kept = read_tensors(file, wanted)["logits"].split(counts)
     return {i: rows for i, rows in zip(others, kept, strict=True) if not bool(rows.isnan().any())}
 
@@ -163,46 +203,17 @@ def box_logits(vision: VisionModel, photo: Any, graph: SceneGraph) -> Tensor:
     return vision.head(vision.extractor(*pixels_and_boxes(photo, graph)), graph_geometry(graph))
 
 
-def _calibrated(whole: VisionModel, graphs: Sequence[SceneGraph], logits: dict[int, Tensor]) -> FittedVision:
+def _calibrated(
+    whole: VisionModel, sets: LabelSets, graphs: Sequence[SceneGraph], logits: dict[int, Tensor]
+) -> FittedVision:
     """The model with the temperature that suits what the halves said of the photos they had not seen."""
     places = sorted(logits)
     rows = torch.cat([logits[i] for i in places])
     labels = torch.from_numpy(np.concatenate([graphs[i].labels for i in places]).astype(np.int64))
     image = torch.arange(len(places)).repeat_interleave(torch.tensor([len(logits[i]) for i in places]))
-    temperature = fit_temperature(rows, labels, image)
+    temperature = fit_temperature(whole.folded_logits(rows), labels, image)
     whole.head.temperature.fill_(temperature)
     held_out: list[NDArray[np.float32] | None] = [None] * len(graphs)
     for i in places:
-        held_out[i] = (logits[i] / temperature).softmax(1).numpy()
-    return FittedVision(whole.eval(), held_out, label_figures(rows, labels, temperature))
-
-
-def _pretrained(config: VisionConfig, options: PhotoFitConfig, folder: Path, seed: int, shown: bool) -> VisionModel:
-    settings = options.pretrain
-    photos, graphs, vocabulary = _open(settings)
-    vision = new_vision(config, vocabulary, seed)
-    data = PhotoSet(photos, graphs, complete=True)
-    return fit_network(
-        vision, data, options, settings.epochs, folder / "pretrain", seed=seed, name="pretraining", progress=shown
-    )
-
-
-def _open(settings: PretrainConfig) -> tuple[list[Path], list[SceneGraph], Vocabulary]:
-    dataset = open_dataset(settings.path, images=settings.photos)
-    if settings.limit and settings.limit < len(dataset):
-        dataset = dataset[np.arange(settings.limit) * len(dataset) // settings.limit]
-    found = [(path, i) for i in range(len(dataset)) if (path := dataset.image_path(i)) is not None]
-    if not found:
-        raise DataError(settings.path, "no photo of its images was found (photo.pretrain.photos)")
-    return [path for path, _ in found], [dataset[i] for _, i in found], dataset.vocabulary
-
-
-def _started(config: VisionConfig, vocabulary: Vocabulary, first: VisionModel | None, seed: int) -> VisionModel:
-    """A new vision model that takes everything but the names from the one before, if there is one."""
-    vision = new_vision(config, vocabulary, seed)
-    if first is not None:
-        vision.backbone.load_state_dict(first.backbone.state_dict())
-        wanted, found = vision.head.state_dict(), first.head.state_dict()
-        same = {name: value for name, value in found.items() if value.shape == wanted[name].shape}
-        vision.head.load_state_dict({**wanted, **same})
-    return vision
+        held_out[i] = whole.folded((logits[i] / temperature).softmax(1)).numpy()
+    return FittedVision(whole.eval(), held_out, label_figures(whole.folded_logits(rows), labels, temperature))

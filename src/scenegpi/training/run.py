@@ -10,13 +10,13 @@ from typing import Any
 from scenegpi.errors import DataError, OptionError, SceneGPIError
 from scenegpi.files import read_object, tidy, write_json
 from scenegpi.locks import LOCK, folder_lock
+from scenegpi.models.old_settings import one_network
 from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
-from scenegpi.progress import progress as show_progress
 from scenegpi.training.callbacks import StageBar
-from scenegpi.training.config import DataConfig, TrainConfig
-from scenegpi.training.data_split import Images, open_images
-from scenegpi.training.folder import BASELINE, CONFIG, FINISHED, MODEL, SCENES, check_empty
+from scenegpi.training.config import TrainConfig
+from scenegpi.training.data_split import Images, open_images, open_words
+from scenegpi.training.folder import BASELINE, CONFIG, FINISHED, MODEL, check_empty
 from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.simulate import label_shares, simulated
 from scenegpi.training.stage import Stage, train_stage
@@ -34,7 +34,6 @@ def train(config: TrainConfig, folder: str | Path, *, progress: bool = False) ->
         progress: show bars.
     """
     folder = Path(folder)
-    config = replace(config, data=_drawn_data(config, folder))
     if not is_first_process():
         return _train(config, folder, False)
     with folder_lock(folder):
@@ -66,7 +65,8 @@ def read_run(folder: str | Path) -> TrainConfig:
     if (folder / FINISHED).is_file():
         raise DataError(folder, f"this run is finished; its model is {folder / MODEL}")
     try:
-        return override(TrainConfig(), read_object(folder / CONFIG), "")
+        values = read_object(folder / CONFIG)
+        return override(TrainConfig(), values | {"model": one_network(values.get("model", {}))}, "")
     except OptionError as error:
         raise DataError(folder / CONFIG, str(error)) from None
 
@@ -82,12 +82,16 @@ def is_first_process() -> bool:
 
 
 def _train(config: TrainConfig, folder: Path, progress: bool) -> Path:
-    if is_first_process():
-        _draw(config, folder, progress)
     images = open_images(config.data, photos=config.model.vision is not None)
+    open_words(config, images.vocabulary)  # now, not after hours: a run whose words cannot be read has no last stage
+    if config.photo.only:
+        from scenegpi.training.eyes import train_eyes
+
+        return train_eyes(config, images, folder, progress)
     vision, figures = None, None
     if config.model.vision is not None:
         images, vision, figures = _vision(config, images, folder, progress)
+        config = replace(config, model=replace(config.model, vision=vision.config))
     resampler = None
     if config.simulate is not None:
         shares = label_shares(images.train, len(images.vocabulary.objects))
@@ -155,29 +159,6 @@ def _record(config: TrainConfig, images: Images, figures: dict[str, Any] | None)
     if config.simulate is not None:
         record["simulate"] = plain(config.simulate)
     return record
-
-
-def _drawn_data(config: TrainConfig, folder: Path) -> DataConfig:
-    """The data of a run: scenes are drawn into its folder where no other data are given."""
-    if config.data.path:
-        return replace(config.data, rendered=None)
-    return config.data if config.data.rendered is None else replace(config.data, path=str(folder / SCENES))
-
-
-def _draw(config: TrainConfig, folder: Path, progress: bool) -> None:
-    wanted = config.data.rendered
-    if wanted is None or Path(config.data.path).is_dir():
-        return
-    from scenegpi.rendered import render_folder
-
-    with show_progress("scenes", wanted.images, progress) as advance:
-
-        def watch(scenes: Any) -> Any:
-            for scene in scenes:
-                yield scene
-                advance()
-
-        render_folder(config.data.path, wanted.images, wanted.seed, watch=watch)
 
 
 def _free(folder: Path) -> None:

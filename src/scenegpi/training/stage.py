@@ -148,7 +148,7 @@ def make_module(stage: Stage, images: Images) -> SceneModule:
 def take_baseline(model: SceneModel, source: Path | str) -> None:
     """Weights, counts and scales of another model's baseline (in place); DataError if it is built differently."""
     other = load_model(source)
-    if other.vocabulary != model.vocabulary:
+    if other.labels != model.labels:
         raise DataError(source, "vocabulary: differs from that of the training data")
     if model.baseline is None or other.baseline is None or other.config.baseline != model.config.baseline:
         raise DataError(source, "model.baseline: built otherwise than the one that is to take over its weights")

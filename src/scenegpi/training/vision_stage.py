@@ -8,6 +8,7 @@
     RUN/vision/vision.safetensors     the label predictor
     RUN/vision/held_out.safetensors   its label distributions of the training boxes, each from a predictor that was not
                                       trained on that image: what the graph stage learns to correct
+    RUN/vision/finder.json            the finder's settings, calibrated on validation photos, where there is a finder
     RUN/vision/figures.json           how good they are; the stage is done once this is there
 
 Every file is written whole, figures.json last: after a kill at any moment `fit_stage` starts again, and photos whose
@@ -20,6 +21,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +29,23 @@ import numpy as np
 import torch
 
 from scenegpi.errors import DataError, OptionError
-from scenegpi.files import read_figures, whole_file, write_json
+from scenegpi.files import read_figures, read_object, whole_file, write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
+from scenegpi.options import override, plain
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images
+from scenegpi.training.finder_calibration import fit_finder
 from scenegpi.training.photo_stage import fit_photo_network
 from scenegpi.vision.cache import cached_box_features
-from scenegpi.vision.config import VisionConfig
+from scenegpi.vision.config import FinderConfig, VisionConfig
 from scenegpi.vision.fit import FittedVision, fit_vision
 from scenegpi.vision.model import VisionModel
+from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vocabulary import Vocabulary
 
 STAGE, WEIGHTS, HELD_OUT, FIGURES = "vision", "vision.safetensors", "held_out.safetensors", "figures.json"
+FINDER = "finder.json"
 Progress = Callable[[str, int, int], None]
 log = logging.getLogger("scenegpi")
 
@@ -68,6 +74,9 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, progress: Progr
         save_file({name: value.contiguous() for name, value in fitted.model.state_dict().items()}, part)
     with whole_file(stage / HELD_OUT) as part:
         save_file({"label_dist": torch.from_numpy(np.concatenate(rows))}, part)
+    validation = [(p, g) for p, g in zip(images.validation_photos, images.validation, strict=True) if p is not None]
+    if isinstance(fitted.model.backbone, PhotoNetwork) and validation:
+        write_json(stage / FINDER, plain(fit_finder(fitted.model, validation)))
     figures = {"photos": len(readable), **fitted.figures}
     write_json(stage / FIGURES, figures)
     return figures
@@ -99,7 +108,11 @@ def with_label_dist(config: TrainConfig, images: Images, folder: Path, progress:
 def load_stage(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> VisionModel:
     """The label predictor of the stage, for prediction only."""
     vision = VisionModel(_vision(config), vocabulary)
+    vision.everyday = False  # the graph learns in the labels
     vision.load_state_dict(read_tensors(folder / STAGE / WEIGHTS, vision.state_dict()))
+    finder = folder / STAGE / FINDER
+    if finder.is_file():
+        vision.config = replace(vision.config, finder=override(FinderConfig(), read_object(finder), ""))
     return vision.eval().requires_grad_(False)
 
 
@@ -137,6 +150,7 @@ def _fitted(
             progress=progress,
             shown=progress is not None,
             unreadable=_report,
+            device=config.device,
         )
     return fit_vision(
         vision,

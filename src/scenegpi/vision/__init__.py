@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scenegpi.vision.detect import Detections, Detector, load_detector
     from scenegpi.vision.fit import FittedVision, fit_vision
     from scenegpi.vision.model import VisionModel
-    from scenegpi.vision.photos import as_photo, open_photo, photo_boxes
+    from scenegpi.vision.photos import EncodedPhoto, as_photo, open_photo, photo_boxes
 
 __getattr__, __dir__, __all__ = lazy(
     __name__,
@@ -27,6 +27,6 @@ __getattr__, __dir__, __all__ = lazy(
         "detect": ("Detections", "Detector", "load_detector"),
         "fit": ("FittedVision", "fit_vision"),
         "model": ("VisionModel",),
-        "photos": ("as_photo", "open_photo", "photo_boxes"),
+        "photos": ("EncodedPhoto", "as_photo", "open_photo", "photo_boxes"),
     },
 )

@@ -21,9 +21,11 @@ from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import Backbone, FeatureMap
 from scenegpi.vision.config import BoxFeatureConfig
 from scenegpi.vision.crops import clipped, cut_crops, shrink, stretch, with_margin
+from scenegpi.vision.finder import FIND
 from scenegpi.vision.photos import Photo
 from scenegpi.vision.roi import roi_align
 
+PhotoMaps = tuple[list[FeatureMap], tuple[float, float]]
 VERSION = 3
 """Raised when the same settings come to mean other numbers, so that old caches are not read."""
 CROP_CHUNK = 16
@@ -58,8 +60,11 @@ class BoxFeatureExtractor:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @torch.no_grad()
-    def __call__(self, photo: Photo, boxes: NDArray[np.float64]) -> Tensor:
-        """The photo (H, W, 3) and boxes (N, 4) in its pixels, anywhere -> ``(N, width)``."""
+    def __call__(self, photo: Photo, boxes: NDArray[np.float64], maps: PhotoMaps | None = None) -> Tensor:
+        """The photo (H, W, 3) and boxes (N, 4) in its pixels, anywhere -> ``(N, width)``.
+
+        `maps` are what `photo_maps` gave for this photo before.
+        """
         boxes = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
         if not len(boxes):
             return torch.empty(0, self.width)
@@ -67,7 +72,7 @@ class BoxFeatureExtractor:
         inside = clipped(torch.tensor(boxes), _size(image))
         with one_thread(len(boxes) <= FEW_BOXES):
             parts = [self._from_crops(image, inside)] if self.by_crop else []
-            parts += [self._from_rois(image, inside)] if self.by_roi else []
+            parts += [self._from_rois(maps or self.photo_maps(image), inside)] if self.by_roi else []
         return torch.cat(parts, 1)
 
     def crops(self, photo: Image.Image, boxes: Tensor) -> Tensor:
@@ -89,8 +94,10 @@ class BoxFeatureExtractor:
     def roi_features(self, maps: Sequence[FeatureMap], rois: Tensor) -> Tensor:
         """Maps of one photo, RoIs ``(N, 4)`` in its pixels -> ``(N, d)``; differentiable in the backbone's weights.
 
-        Maps of two pictures are those of a square photo and of its mirror image: then it is ``(N, 2 d)``.
+        The first maps are those of `roi_layers`; others are not read. Maps of two pictures are those of a square photo
+        and of its mirror image: then it is ``(N, 2 d)``.
         """
+        maps = maps[: len(self.config.roi_layers)]
         if maps[0].values.shape[0] == 1:
             return self._view(maps, rois)
         left, top, right, bottom = rois.unbind(1)
@@ -110,7 +117,7 @@ class BoxFeatureExtractor:
             parts += [each.values.mean((2, 3)).expand(rois.shape[0], -1) for each in maps]
         return torch.cat(parts, 1)
 
-    def photo_maps(self, photo: Image.Image) -> tuple[list[FeatureMap], tuple[float, float]]:
+    def photo_maps(self, photo: Image.Image) -> PhotoMaps:
         """The maps that RoIs are read from, and the photo's scale in them, across and down.
 
         With `mirror` the maps have two pictures, the photo and its mirror image.
@@ -120,15 +127,16 @@ class BoxFeatureExtractor:
         return self.maps_of(image.to(self.device)), scale
 
     def maps_of(self, image: Tensor) -> list[FeatureMap]:
-        """The maps of a photo that has its size already, ``(3, H, W)``."""
-        return self.backbone.features(self.pictures(image), self.config.roi_layers)
+        """The maps of a photo that has its size already, ``(3, H, W)``; then those in which boxes are found, if any."""
+        more = FIND if FIND[0] in self.backbone.widths else ()
+        return self.backbone.features(self.pictures(image), (*self.config.roi_layers, *more))
 
     def pictures(self, image: Tensor) -> Tensor:
         """The photo ``(3, H, W)`` and, with `mirror`, its mirror image: ``(1 or 2, 3, H, W)``."""
         return torch.stack([image, image.flip(2)]) if self.config.mirror else image[None]
 
-    def _from_rois(self, photo: Image.Image, boxes: Tensor) -> Tensor:
-        maps, scale = self.photo_maps(photo)
+    def _from_rois(self, photo_maps: PhotoMaps, boxes: Tensor) -> Tensor:
+        maps, scale = photo_maps
         rois = (boxes * boxes.new_tensor(scale * 2)).to(self.device)
         return torch.cat([self.roi_features(maps, chunk) for chunk in rois.split(ROI_CHUNK)]).cpu()
 

@@ -7,8 +7,9 @@ from typing import Literal
 
 from scenegpi.options import bounded
 
-Layer = Literal["early", "middle", "last", "head"]
-"""Maps of a backbone, from fine to coarse: 8, 16, 32 and 32 pixels per cell; the last is the widest."""
+Layer = Literal["early", "middle", "last", "head", "find early", "find middle", "find last"]
+"""Maps of a backbone, from fine to coarse: 8, 16, 32 and 32 pixels per cell; the last is the widest. The photo network
+has three more, in which boxes are found."""
 
 
 @dataclass(frozen=True)
@@ -74,33 +75,41 @@ class FinderConfig:
     """Which of its candidates a photo network reports as boxes.
 
     Args:
-        slope, offset: sigmoid(slope t + offset) of the finder's logit t is the chance that there is something.
-        floor: least such chance.
+        slopes, offsets: sigmoid(slope t + offset) of the logit t (the second look's, or without one the finder's) is
+            the chance of a thing of a kind (`scenegpi.vision.finder`); that there is something is the chance of either.
+        looked: number of candidates that are looked at a second time.
+        floor: least chance.
         named_floor: least chance times P(label).
-        fewest: so that no photo stays without a graph, this many of the best are reported whatever these floors say, as
-            long as their chance is at least `last_floor`.
-        overlap: of candidates that overlap by more than this (IoU) only the best stays;
+        overlap: of boxes that overlap by more than this (IoU) only the best stays;
         same_label: and of those with one label that have more than this share of the smaller one in common.
         most: number of boxes that are named.
     """
 
-    slope: float = bounded(1.0, 0.01, 100.0)
-    offset: float = bounded(0.0, -100.0, 100.0)
+    slopes: tuple[float, float] = (1.0, 1.0)
+    offsets: tuple[float, float] = (0.0, 0.0)
+    looked: int = bounded(100, 1, 400)
     floor: float = bounded(0.1, 0.0, 1.0)
     named_floor: float = bounded(0.0, 0.0, 1.0)
-    fewest: int = bounded(0, 0, 400)
-    last_floor: float = bounded(0.05, 0.0, 1.0)
-    overlap: float = bounded(0.65, 0.0, 1.0)
+    overlap: float = bounded(0.6, 0.0, 1.0)
     same_label: float = bounded(0.5, 0.0, 1.0)
     most: int = bounded(40, 1, 400)
 
 
 @dataclass(frozen=True)
 class VisionConfig:
-    """A whole vision model; `finder` says which boxes it finds, where it has a photo network."""
+    """A whole vision model.
+
+    Args:
+        features, head: how it names a box.
+        everyday: it knows everyday names beyond its labels (`scenegpi.words.everyday`).
+        second_look: its photo network looks at every box a second time (`scenegpi.vision.second_look`).
+        finder: which boxes it finds, where it has a photo network.
+    """
 
     features: BoxFeatureConfig = BoxFeatureConfig()
     head: HeadConfig = HeadConfig()
+    everyday: bool = False
+    second_look: bool = False
     finder: FinderConfig | None = None
 
     def __post_init__(self) -> None:
@@ -127,6 +136,7 @@ PHOTO = VisionConfig(
         surroundings=0.5,
     ),
     head=HeadConfig(hidden=448, dropout=0.3, input_dropout=0.1),
+    second_look=True,
     finder=FinderConfig(),
 )
 """Settings that suit the photo network."""

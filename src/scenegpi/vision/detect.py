@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from scenegpi.boxes import suppress
 from scenegpi.data.detector_results import graph_of
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, require
 from scenegpi.graph import SceneGraph
 from scenegpi.vision.photos import Photo
 
@@ -37,7 +36,8 @@ class Detections:
 
     `boxes` (N, 4) x1, y1, x2, y2 in pixels of the photo; `labels` (N,) indices into `names`; `scores` (N,) from 0 to 1,
     best first; `size` the photo's width and height; `label_dist` (N, C) over `names`, where the detector tells more
-    than its best guess: then a score is the chance that there is something times that of its label.
+    than its best guess; `sure` (N,) the chance that there is something at all, where the detector tells it apart from
+    the label: then a score is `sure` times the probability of the label.
     """
 
     boxes: NDArray[np.float64]
@@ -46,6 +46,7 @@ class Detections:
     names: Sequence[str]
     size: tuple[int, int]
     label_dist: NDArray[np.float32] | None = None
+    sure: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.boxes)
@@ -83,8 +84,7 @@ def load_detector(detector: str | Detector = DEFAULT) -> Detector:
 def check_detector(name: str) -> None:
     """DataError that says what to install if a detector's package is missing; nothing is loaded."""
     module = _module(name)
-    if find_spec(module.PACKAGE) is None:
-        raise DataError(name, f"install the detector: pip install {module.INSTALL}")
+    require(name, "", module.PACKAGE, install=module.INSTALL)
 
 
 def finished(

@@ -2,17 +2,17 @@
 
     found = Finder(vision).detect(open_photo("street.jpg"))       # Detections with `label_dist`
 
-Candidates come without labels. Of those that overlap much only the best stays, whatever it shows; the label head names
+The finder's candidates come without labels. With a second look the best ones are read again, twice over, which moves
+them to where the thing ends; of those that overlap much only the best stays, whatever it shows; the label head names
 the rest; then of those with one label that lie in one another only the best stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
 
 from scenegpi.boxes import suppress
@@ -21,14 +21,23 @@ from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.crops import clipped
-from scenegpi.vision.detect import Detections, Detector
-from scenegpi.vision.finder import corners
+from scenegpi.vision.detect import Detections
+from scenegpi.vision.finder import FIND, corners
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
-from scenegpi.vision.photos import Photo
+from scenegpi.vision.photos import EncodedPhoto, Photo
+from scenegpi.vision.second_look import moved
 
 CONSIDERED = 400
-"""Candidates that suppression looks at."""
+"""Candidates that the first suppression looks at."""
+ALIKE = 0.75
+"""Candidates that overlap by more than this are not both looked at."""
+LOOKS = 2
+"""Times that a box is looked at and moved."""
+FINE = 4096
+"""Overlap is counted in pixels; in this many per side the last one makes no difference."""
+
+Suppress = Callable[[Tensor, Tensor, float, int], Tensor]
 
 
 class Finder:
@@ -37,69 +46,129 @@ class Finder:
     Args:
         vision: a vision model with a photo network.
         config: what is kept; by default as the model says.
-        also: a detector whose boxes are candidates, too; the label head names all of them.
+        suppress: how boxes that overlap are left out; another way for programs that are exported.
     """
 
-    def __init__(self, vision: VisionModel, config: FinderConfig | None = None, also: Detector | None = None) -> None:
+    def __init__(
+        self,
+        vision: VisionModel,
+        config: FinderConfig | None = None,
+        suppress: Suppress | None = None,
+    ) -> None:
         network = vision.backbone
         if not isinstance(network, PhotoNetwork):
             raise OptionError("model.vision: a model without a photo network finds no boxes")
-        self.vision, self.network, self.also = vision, network, also
+        self.vision, self.network, self.suppress = vision, network, suppress or apart
         self.config = config or vision.config.finder or FinderConfig()
-        self.names: Sequence[str] = vision.vocabulary.objects
 
     @property
-    def lowest(self) -> float:
-        """The least chance of a box that may be reported."""
-        return min(self.config.floor, self.config.last_floor) if self.config.fewest else self.config.floor
+    def names(self) -> Sequence[str]:
+        """What it names boxes by."""
+        return self.vision.vocabulary.objects
 
-    @torch.inference_mode()
     def detect(self, photo: Photo) -> Detections:
         """Boxes in pixels of the photo, (H, W, 3) bytes, with `label_dist`; best first."""
-        config, size = self.config, (photo.shape[1], photo.shape[0])
+        return self.detect_encoded(EncodedPhoto(photo))
+
+    @torch.inference_mode()
+    def detect_encoded(self, encoded: EncodedPhoto) -> Detections:
+        """The same for a photo whose maps may have been computed before."""
+        photo = encoded.pixels
+        size = (photo.shape[1], photo.shape[0])
         training = self.vision.training
         self.vision.eval()
         try:
             with one_thread():
-                image, extent = Image.fromarray(photo), torch.tensor(size, dtype=torch.float64)
-                maps, scale = self.vision.extractor.photo_maps(image)
-                found = self.candidates(maps, extent)
-                boxes, sure = (each[found[1] >= self.lowest].double().cpu().numpy() for each in found)
-                if self.also is not None:
-                    more = self.also.detect(photo)
-                    boxes, sure = np.concatenate([boxes, more.boxes]), np.concatenate([sure, more.scores])
-                best = suppress(boxes, sure, np.zeros(len(boxes), dtype=np.int64), config.overlap)[: config.most]
-                boxes, sure = boxes[best], sure[best]
-                dist = self.label_dist(maps, torch.from_numpy(boxes), extent, extent.new_tensor(scale)).cpu().numpy()
+                extent = torch.tensor(size, dtype=torch.float64)
+                maps, scale = self.vision.photo_maps(encoded)
+                boxes, logits = self.looked(maps)
+                chance = self.chance(logits)
+                boxes, chance = clipped(boxes.double().cpu() * extent.repeat(2), extent), chance.cpu()
+                rows = self.chosen(boxes, chance)
+                boxes, chance = boxes[rows], chance[rows]
+                dist = self.label_dist(maps, boxes, extent, extent.new_tensor(scale)).cpu()
+                kept = self.reported(boxes, chance, dist)
         finally:
             self.vision.train(training)
-        label = dist.argmax(axis=1) if len(dist) else np.zeros(0, dtype=np.int64)
-        score = sure * dist[np.arange(len(dist)), label]
-        order = (torch.from_numpy(boxes), torch.from_numpy(score), torch.from_numpy(label))
-        kept = single(*order, config.same_label).numpy()
-        worth = worth_reporting(torch.from_numpy(sure[kept]), torch.from_numpy(score[kept]), config)
-        kept = kept[worth.numpy()]
-        return Detections(boxes[kept], label[kept], score[kept], self.names, size, dist[kept])
+        found, sure, said = (each[kept].numpy() for each in (boxes, chance.double(), dist))
+        label = said.argmax(axis=1) if len(said) else np.zeros(0, dtype=np.int64)
+        return Detections(found, label, sure * said[np.arange(len(said)), label], self.names, size, said, sure)
 
-    def candidates(self, maps: Sequence[FeatureMap], size: Tensor) -> tuple[Tensor, Tensor]:
-        """The best ones, best first: (K, 4) in pixels of a photo of width and height `size`, and how sure they are.
+    def looked(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor]:
+        """The candidates, after the second look if there is one: boxes (K, 4), x1, y1, x2, y2 in fractions of the
+        photo, and logits of how well they fit a thing, (K, KINDS).
 
-        Maps of two pictures are those of the photo and of its mirror image; both have candidates.
+        The last maps are those in which boxes are found. Maps of two pictures are those of the photo and of its mirror
+        image; both have candidates, and both are read when these are looked at again.
         """
+        maps = maps[-len(FIND) :]
+        boxes, logits = self.candidates(maps)
+        look, mirror = self.network.look, maps[0].values.shape[0] > 1
+        if look is None:
+            return corners(boxes), logits
+        side, narrowed = maps[0].values.shape[-1] * maps[0].stride, look.narrowed(maps)
+        for _ in range(LOOKS):
+            views = torch.stack([boxes, mirrored(boxes)]) if mirror else boxes[None]
+            moves, fits = look(narrowed, views, side)
+            if mirror:
+                moves = torch.stack([moves[0], moves[1] * moves.new_tensor([-1.0, 1.0, 1.0, 1.0])])
+            boxes, logits = inside(moved(boxes, moves.mean(0))), fits.mean(0)
+        return corners(boxes), logits
+
+    def chosen(self, boxes: Tensor, chance: Tensor) -> Tensor:
+        """Rows of the boxes (K, 4), in pixels of the photo, that are worth naming, best first."""
+        rows = self.suppress(boxes, chance, self.config.overlap, self.config.most)
+        return rows[chance[rows] >= self.config.floor]
+
+    def reported(self, boxes: Tensor, chance: Tensor, dist: Tensor) -> Tensor:
+        """Rows of the named boxes (K, 4) that are reported, best first."""
+        best, label = dist.max(1)
+        score = chance * best
+        kept = single(boxes, score, label, self.config.same_label)
+        return kept[score[kept] >= self.config.named_floor]
+
+    def candidates(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor]:
+        """The finder's best: (K, 4) centre and size in fractions of the photo, and logits (K, KINDS). Of those that are
+        almost the same one is looked at again."""
         found = self.network.finder(maps)
-        boxes = corners(found.boxes)
+        boxes, logits = found.boxes, found.logits.flatten(0, 1)
         if boxes.shape[0] > 1:
-            left, top, right, bottom = boxes[1].unbind(1)
-            boxes = torch.stack([boxes[0], torch.stack([1 - right, top, 1 - left, bottom], 1)])
-        sure = (self.config.slope * found.logits.flatten() + self.config.offset).sigmoid()
+            boxes = torch.stack([boxes[0], mirrored(boxes[1])])
+        sure = logits.amax(-1)
         best = sure.topk(min(CONSIDERED, sure.shape[0]))
-        boxes = boxes.flatten(0, 1)[best.indices].clamp(0, 1).double().cpu()
-        return clipped(boxes * size.repeat(2), size), best.values
+        boxes = inside(boxes.flatten(0, 1)[best.indices])
+        if self.network.look is None:  # one suppression is enough
+            return boxes, logits[best.indices]
+        kept = self.suppress(corners(boxes) * FINE, best.values.sigmoid(), ALIKE, self.config.looked)
+        return boxes[kept], logits[best.indices[kept]]
+
+    def chance(self, logits: Tensor) -> Tensor:
+        """The chance that there is a thing of either kind, (K,): logits (K, KINDS) of the second look."""
+        slope, offset = (logits.new_tensor(each) for each in (self.config.slopes, self.config.offsets))
+        return 1 - (1 - (slope * logits + offset).sigmoid()).prod(1)
 
     def label_dist(self, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:
-        """P(label) of each box, ``(N, C)``, from the maps of the photo, which show it at this scale (2,)."""
+        """P(name) of each box, ``(N, C)``, from the maps of the photo, which show it at this scale (2,)."""
         rois = (boxes * scale.repeat(2)).to(self.vision.head.mean.device)
         return self.vision.distribution(self.vision.extractor.roi_features(maps, rois), boxes, size)
+
+
+def apart(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
+    """Rows of the boxes (K, 4), in pixels, that no better one overlaps by more, best first."""
+    where = boxes.detach().double().cpu().numpy()
+    kept = suppress(where, score.detach().cpu().numpy(), np.zeros(len(where), dtype=np.int64), overlap)
+    return torch.from_numpy(kept[:most]).to(boxes.device)
+
+
+def mirrored(boxes: Tensor) -> Tensor:
+    """Boxes ``(..., 4)``, centre and size in fractions, in the mirror image."""
+    return torch.cat([1 - boxes[..., :1], boxes[..., 1:]], -1)
+
+
+def inside(boxes: Tensor) -> Tensor:
+    """The part of boxes ``(..., 4)``, centre and size in fractions, that lies in the photo."""
+    low, high = corners(boxes).clamp(0, 1).split(2, -1)
+    return torch.cat([(low + high) / 2, (high - low).clamp_min(1e-3)], -1)
 
 
 def single(boxes: Tensor, score: Tensor, label: Tensor, share: float) -> Tensor:
@@ -114,12 +183,3 @@ def single(boxes: Tensor, score: Tensor, label: Tensor, share: float) -> Tensor:
     place = torch.arange(order.shape[0])
     double = (common > share) & (label[:, None] == label) & (place < place[:, None])
     return order[~double.any(1)]
-
-
-def worth_reporting(sure: Tensor, score: Tensor, config: FinderConfig) -> Tensor:
-    """Which boxes are reported, (N,): by the chance that there is something, and that times P(label), best first."""
-    good = (sure >= config.floor) & (score >= config.named_floor)
-    few = sure >= min(config.floor, config.last_floor)
-    few = few & (few.cumsum(0) <= config.fewest)
-    enough = good.sum() >= config.fewest
-    return (good & enough) | (few & ~enough)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor, nn
 
 from scenegpi.errors import DataError, GraphError
@@ -18,31 +19,49 @@ from scenegpi.features.arrays import image_size
 from scenegpi.graph import SceneGraph
 from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import load_backbone
-from scenegpi.vision.box_features import BoxFeatureExtractor
+from scenegpi.vision.box_features import BoxFeatureExtractor, PhotoMaps
 from scenegpi.vision.cache import cached_box_features
 from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.labels import LabelHead, box_geometry
-from scenegpi.vision.photos import pixels_and_boxes
+from scenegpi.vision.photos import EncodedPhoto, photo_boxes
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.everyday import STANDS_FOR, everyday_names
 
 
 class VisionModel(nn.Module):
     """Names what is in the boxes of a photo.
+
+    Its head knows `names`: the labels and, with `config.everyday`, everyday names beyond them. It speaks its
+    `vocabulary`: the names, or where `everyday` is off the labels alone.
 
     A photo is an (H, W, 3) array of bytes, a path or a Pillow image. A graph gives the boxes and the size of the image
     that they refer to; if the photo has another size, boxes are scaled.
 
     Args:
         config: what it is made of.
-        vocabulary: its labels.
+        labels: the vocabulary that it is trained for.
     """
 
-    def __init__(self, config: VisionConfig, vocabulary: Vocabulary) -> None:
+    def __init__(self, config: VisionConfig, labels: Vocabulary) -> None:
         super().__init__()
-        self.config, self.vocabulary = config, vocabulary
-        self.backbone = load_backbone(config.features.backbone)
+        self.config, self.labels, self.everyday = config, labels, config.everyday
+        self.backbone = load_backbone(config.features.backbone, config.second_look)
         width = BoxFeatureExtractor(config.features, self.backbone).view_width
-        self.head = LabelHead(config.head, width, len(vocabulary.objects))
+        more = everyday_names(labels.objects) if config.everyday else ()
+        self.names: tuple[str, ...] = (*labels.objects, *more)
+        self._wide = Vocabulary(self.names, labels.predicates) if more else labels
+        place = [*range(len(labels.objects)), *(labels.object_index[STANDS_FOR[name]] for name in more)]
+        self.head = LabelHead(config.head, width, place)
+
+    @property
+    def stands(self) -> Tensor:
+        """The label that stands for each name, ``(names,)``."""
+        return self.head.stands
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What it names boxes by."""
+        return self._wide if self.everyday else self.labels
 
     @property
     def extractor(self) -> BoxFeatureExtractor:
@@ -52,7 +71,16 @@ class VisionModel(nn.Module):
     def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
         """P(label) of each box, calibrated: (N, C)."""
         # In full precision: rounded features would differ with the order of the boxes, by a last bit here and there.
-        return self.label_dist_of(self.extractor(*pixels_and_boxes(photo, graph)), graph)
+        encoded, extractor = EncodedPhoto.of(photo), self.extractor
+        boxes = photo_boxes(graph, encoded.pixels, encoded.size)
+        maps = self.photo_maps(encoded) if extractor.by_roi and len(graph) else None
+        return self.label_dist_of(extractor(encoded.pixels, boxes, maps), graph)
+
+    @torch.no_grad()
+    def photo_maps(self, photo: EncodedPhoto) -> PhotoMaps:
+        """The maps that boxes are read from, and the photo's scale in them; computed once for an encoded photo."""
+        with one_thread():
+            return photo.once(self, lambda: self.extractor.photo_maps(Image.fromarray(photo.pixels)))
 
     def add_labels(self, photo: Any, graph: SceneGraph) -> SceneGraph:
         """The graph with `label_dist` from the photo, everything else unchanged; its labels must be the model's."""
@@ -81,10 +109,19 @@ class VisionModel(nn.Module):
         finally:
             self.train(training)
 
+    def folded(self, dist: Tensor) -> Tensor:
+        """P(label) ``(N, labels)`` from P(name) ``(N, names)``: an everyday name counts for what stands for it."""
+        return dist.new_zeros(dist.shape[0], len(self.labels.objects)).index_add_(1, self.stands, dist)
+
+    def folded_logits(self, logits: Tensor) -> Tensor:
+        """Logits of the labels ``(N, labels)``, from those of the names ``(N, names)``."""
+        return self.folded(logits.softmax(1)).clamp_min(1e-30).log()
+
     def distribution(self, features: Tensor, boxes: Tensor, size: Tensor) -> Tensor:
-        """P(label), calibrated, ``(N, C)``, of boxes ``(N, 4)`` in an image of width and height `size`."""
+        """P over the vocabulary, calibrated, ``(N, C)``, of boxes ``(N, 4)`` in an image of this width and height."""
         geometry = box_geometry(boxes, size.expand(boxes.shape[0], 2))
-        return self.head.distribution(features.to(self.head.mean.device), geometry.to(self.head.mean.device))
+        dist = self.head.distribution(features.to(self.head.mean.device), geometry.to(self.head.mean.device))
+        return dist if self.everyday or dist.shape[1] == len(self.labels.objects) else self.folded(dist)
 
 
 def graph_geometry(graph: SceneGraph) -> Tensor:

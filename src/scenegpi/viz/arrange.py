@@ -20,6 +20,8 @@ Links = Mapping[tuple[int, int], Sequence[str]]
 CROWD = 40
 """With more boxes than this, only those in a relation are nodes."""
 TRIES = 6
+WEAK = 0.05
+"""Relations with a lower score are drawn as guesses."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,23 @@ class Arrangement:
         )
 
 
-def best_links(graph: SceneGraph, top: int) -> dict[tuple[int, int], list[str]]:
-    """Ordered pair -> its predicates, of the best `top` distinct relations."""
-    distinct = dict.fromkeys((t.subject_index, t.object_index, t.predicate) for t in graph.triplets())
+def best_links(graph: SceneGraph, top: int) -> tuple[dict[tuple[int, int], list[str]], set[tuple[int, int]]]:
+    """Ordered pair -> its predicates, with scores where there are any, of the best `top` distinct relations.
+
+    Beside them the pairs whose best relation scores less than WEAK.
+    """
+    scored = graph.scores is not None or graph.relation_scores is not None
+    distinct: dict[tuple[int, int, str], float] = {}
+    for t in graph.triplets():
+        distinct.setdefault((t.subject_index, t.object_index, t.predicate), t.score)
     links: dict[tuple[int, int], list[str]] = {}
-    for s, o, predicate in list(distinct)[:top]:
-        links.setdefault((s, o), []).append(predicate)
-    return links
+    weak = set()
+    for (s, o, predicate), score in list(distinct.items())[:top]:
+        if (s, o) not in links and score < WEAK:
+            weak.add((s, o))
+        text = f"{predicate} {score:.2f}" if score >= 0.01 else f"{predicate} <0.01"
+        links.setdefault((s, o), []).append(text if scored else predicate)
+    return links, weak
 
 
 def arrange(

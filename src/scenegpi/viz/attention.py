@@ -24,7 +24,7 @@ from scenegpi.viz.tags import place_tags
 from scenegpi.viz.text import numbered, shortened
 
 if TYPE_CHECKING:
-    from scenegpi.prediction import Predictor
+    from scenegpi.prediction import PredictOptions, Predictor
 
 HEAT = "#D55E00"
 _WIDE, _TALL, _HEAD, _EDGE = 6.6, 7.0, 0.62, 0.12
@@ -38,14 +38,21 @@ class Attention:
     nodes: NDArray[np.float64]
 
 
-def attention(predictor: Predictor, graph: SceneGraph, photo: Any = None, step: int = -1) -> Attention:
+def attention(
+    predictor: Predictor,
+    graph: SceneGraph,
+    photo: Any = None,
+    step: int = -1,
+    options: PredictOptions | None = None,
+) -> Attention:
     """The weights of a model's attention on the boxes of a graph; GraphError where the model has none.
 
     Args:
-        predictor: one that keeps all boxes (`PredictOptions.scoring`), and whose model has attention.
+        predictor: whose model has attention.
         graph: its boxes, and its labels or their distributions.
         photo: for a model that uses it.
         step: of the recurrence; the last by default.
+        options: that keep all boxes (`PredictOptions.scoring`), where the predictor's own don't.
     """
     from scenegpi.gpi import one_weight, recorded_attention
     from scenegpi.models import SceneModel
@@ -54,7 +61,7 @@ def attention(predictor: Predictor, graph: SceneGraph, photo: Any = None, step: 
     if not isinstance(predictor.model, SceneModel):
         raise GraphError("attention: an ONNX file does not tell it; open the model with backend='torch'")
     with recorded_attention(predictor.model) as calls:
-        prediction = next(predictor.stream([Item(photo, graph)]))
+        prediction = next(predictor.stream([Item(photo, graph, options=options)]))
     found = prediction.graph
     if found is None:
         raise GraphError(prediction.problem)

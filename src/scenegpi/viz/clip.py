@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from scenegpi.viz.panels import draw_boxes, draw_canvas
 from scenegpi.viz.sheet import Sheet
 from scenegpi.viz.sheet_png import Paper, draw_shapes
 from scenegpi.viz.text import shortened
+from scenegpi.vocabulary import spoken
 
 WIDE, DPI, LINES = 6.4, 100, 4
 """Inches of a frame, pixels per inch, and relations written below it."""
@@ -36,7 +37,7 @@ def frame_picture(photo: Any, graph: SceneGraph, numbers: Sequence[int], seconds
     sheet = Sheet(WIDE, tall + _LINE * (LINES + 1))
     panel = sheet.panel(0, 0, WIDE, tall, size=(canvas.width, canvas.height))
     draw_canvas(panel, canvas)
-    names = [f"{name} #{number}" for name, number in zip(graph.names, numbers, strict=True)]
+    names = [f"{spoken(name)} #{number}" for name, number in zip(graph.names, numbers, strict=True)]
     draw_boxes(panel, canvas, names, [COLOURS[number % len(COLOURS)] for number in numbers])
     sheet.text((WIDE - 0.1, tall + _LINE / 2), f"{seconds:.2f} s", 9, MUTED, anchor="right")
     for k, triplet in enumerate(graph.triplets(top=LINES)):
@@ -107,3 +108,20 @@ def open_clip(target: Path, rate: float) -> Iterator[Clip]:
         clip = Clip(container, rate)
         yield clip
         clip.finish()
+
+
+@contextmanager
+def film(sheet: Path | None, clip: Path | None, rate: float) -> Iterator[Callable[..., None]]:
+    """Gives `add(photo, graph, numbers, seconds)`; the sheet and the clip that are wanted are whole or not there."""
+    pages = FrameSheet()
+    with open_clip(clip, rate) if clip is not None else nullcontext() as video:
+
+        def add(photo: Any, graph: SceneGraph, numbers: Sequence[int], seconds: float) -> None:
+            picture = frame_picture(photo, graph, numbers, seconds)
+            pages.add(picture)
+            if video is not None:
+                video.add(picture)
+
+        yield add
+    if sheet is not None:
+        pages.save(sheet)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from scenegpi.viz.arrange import Arrangement
 from scenegpi.viz.canvas import Canvas
-from scenegpi.viz.palette import COLOURS, INK, MUTED, text_on
+from scenegpi.viz.palette import COLOURS, FAINT, INK, MUTED, text_on
 from scenegpi.viz.sheet import Panel
 from scenegpi.viz.tags import leaders, place_tags
 from scenegpi.viz.text import shortened, text_sizes
 
+QUIET = 0.8
+"""Size of the name of a box without a relation, relative to others."""
 BLANK, LINK, WHITE = "#F6F6F3", "#9AA0A6", "#FFFFFF"
 
 
@@ -32,21 +34,28 @@ def draw_frame(panel: Panel, canvas: Canvas) -> None:
 
 
 def draw_boxes(
-    panel: Panel, canvas: Canvas, names: Sequence[str], colours: Sequence[str], points: float | None = None
+    panel: Panel,
+    canvas: Canvas,
+    names: Sequence[str],
+    colours: Sequence[str],
+    points: float | None = None,
+    quiet: Collection[int] = (),
 ) -> None:
-    """Boxes with their names; `colours` has one for each box."""
+    """Boxes with their names; `colours` has one for each box. Those in `quiet` are thin, with a small name."""
     boxes, n = canvas.boxes, len(names)
     points = points or tag_points(n)
     texts = [shortened(name, 30) for name in names]
-    sizes = tag_sizes(texts, points) / panel.scale
+    hushed = np.array([[i in quiet] for i in range(n)], dtype=bool).reshape(n, 1)
+    sizes = np.where(hushed, tag_sizes(texts, QUIET * points), tag_sizes(texts, points)) / panel.scale
     corners = place_tags(np.clip(boxes, 0, [canvas.width, canvas.height] * 2), sizes, canvas.width, canvas.height)
     largest_first = np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable").tolist()
     line = 2.0 if n <= 25 else 1.5
     for i in largest_first:
         if canvas.pixels is None:
             panel.rect(boxes[i], fill=colours[i], alpha=0.10)
-        panel.rect(boxes[i], stroke=WHITE, line=line + 1.6, alpha=0.9)
-        panel.rect(boxes[i], stroke=colours[i], line=line)
+        own = line if i not in quiet else 0.5 * line
+        panel.rect(boxes[i], stroke=WHITE, line=own + (1.6 if i not in quiet else 0.6), alpha=0.9)
+        panel.rect(boxes[i], stroke=colours[i], line=own)
     draw_frame(panel, canvas)
     for i, start, end in leaders(boxes, corners, sizes):
         panel.line(start, end, WHITE, 3.0)
@@ -54,7 +63,11 @@ def draw_boxes(
         panel.line(end, end, WHITE, 4.4)
         panel.line(end, end, colours[i], 3.2)
     for i in largest_first:
-        draw_tag(panel, texts[i], corners[i], sizes[i], colours[i], points)
+        if i in quiet:
+            panel.rect((*corners[i], *(corners[i] + sizes[i])), fill=WHITE, alpha=0.75)
+            panel.text(corners[i] + sizes[i] / 2, texts[i], QUIET * points, INK, anchor="middle")
+        else:
+            draw_tag(panel, texts[i], corners[i], sizes[i], colours[i], points)
 
 
 def tag_sizes(texts: Sequence[str], points: float) -> NDArray[np.float64]:
@@ -88,17 +101,22 @@ class NodeLook:
     line: float = 1.2
 
 
-def draw_graph(panel: Panel, arranged: Arrangement, colours: Sequence[str]) -> None:
-    """Entities in their boxes' colours, relations as pills between them; `panel` has inches."""
+def draw_graph(
+    panel: Panel, arranged: Arrangement, colours: Sequence[str], weak: Collection[tuple[int, int]] = ()
+) -> None:
+    """Entities in their boxes' colours, relations as pills between them, `weak` ones dashed; `panel` has inches."""
     looks = []
     for k, text in enumerate(arranged.texts):
         if k >= len(arranged.shown):
-            looks.append(NodeLook(text, WHITE, LINK, INK))
+            guess = arranged.links[k - len(arranged.shown)] in weak
+            looks.append(NodeLook(text, WHITE, LINK, MUTED if guess else INK, dashed=guess))
             continue
         own = colours[arranged.shown[k]]
-        lonely = arranged.shown[k] not in arranged.linked
-        looks.append(NodeLook(text, WHITE if lonely else own, own, own if lonely else text_on(own), lonely, True))
-    draw_nodes(panel, arranged, looks, [LINK] * len(arranged.links))
+        if arranged.shown[k] not in arranged.linked:
+            looks.append(NodeLook(text, WHITE, own, MUTED, dashed=True))
+        else:
+            looks.append(NodeLook(text, own, own, text_on(own), bold=True))
+    draw_nodes(panel, arranged, looks, [FAINT if link in weak else LINK for link in arranged.links])
     if arranged.left_out:
         note = f"{arranged.left_out} objects without a relation shown are left out"
         panel.text((arranged.panel[0], arranged.panel[1] - 0.06), note, 8, MUTED, anchor="right")

@@ -15,8 +15,10 @@ from scenegpi.viz.panels import colours_of, draw_boxes, draw_canvas, draw_graph
 from scenegpi.viz.sheet import Sheet
 from scenegpi.viz.text import numbered, shortened
 
-WIDE, TALL, LOW = 7.0, 8.0, 3.9
+WIDE, TALL, LOW = 7.0, 8.0, 2.6
 """Inches of a panel: how wide at most, how tall at most, how tall at least."""
+NARROW, SHORT, FEW = 3.4, 5.5, 12
+"""Inches: the graph's width at least, and the photo's height at most where the graph has at most FEW nodes."""
 _EDGE, _HEAD, _GAP = 0.12, 0.42, 0.3
 
 
@@ -28,24 +30,30 @@ def draw(graph: SceneGraph, target: str | Path, photo: str | Path | None = None,
 
 
 def picture(graph: SceneGraph, photo: str | Path | None = None, top: int = 20) -> Sheet:
-    """The picture, not yet written."""
+    """The picture, not yet written; without `photo` on the one that the graph was read from, if it is still there."""
+    if photo is None and graph.photo is not None and Path(graph.photo).is_file():
+        photo = graph.photo
     canvas = Canvas.of(graph, photo)
     colours = colours_of(deal_colours(canvas.boxes))
     names = numbered(graph.names)
-    shown = fitted(canvas.width, canvas.height, (WIDE if len(graph) <= 20 else 1.25 * WIDE, TALL))
-    links = best_links(graph, top)
+    links, weak = best_links(graph, top)
+    linked = {end for pair in links for end in pair}
     crowd = len(graph) + len(links) if len(graph) <= 40 else 2 * len(links)
+    nodes = len(linked) + len(links)
+    most = WIDE if len(graph) <= 20 else 1.25 * WIDE, TALL if nodes > FEW else SHORT
+    shown = fitted(canvas.width, canvas.height, most)
     tall = max(shown[1], LOW, min(TALL, 0.11 * crowd))
-    sheet = Sheet(shown[0] + WIDE + _GAP + 2 * _EDGE, tall + _HEAD + _EDGE)
+    wide = min(max(NARROW, 2.0 + 0.4 * nodes), WIDE)  # white space in proportion
+    sheet = Sheet(shown[0] + wide + _GAP + 2 * _EDGE, tall + _HEAD + _EDGE)
     left = sheet.panel(_EDGE, _HEAD, *shown, size=(canvas.width, canvas.height))
     draw_canvas(left, canvas)
-    draw_boxes(left, canvas, names, colours)
-    right = sheet.panel(_EDGE + shown[0] + _GAP, _HEAD, WIDE, tall)
+    draw_boxes(left, canvas, names, colours, quiet=set(range(len(graph))) - linked if linked else ())
+    right = sheet.panel(_EDGE + shown[0] + _GAP, _HEAD, wide, tall)
     if len(graph):
         centres = (canvas.boxes[:, :2] + canvas.boxes[:, 2:]) / 2 / np.array([canvas.width, canvas.height])
-        draw_graph(right, arrange(names, centres, links, (WIDE, tall)), colours)
+        draw_graph(right, arrange(names, centres, links, (wide, tall)), colours, weak)
     else:
-        right.text((WIDE / 2, tall / 2), "no objects", 10, MUTED, anchor="middle")
+        right.text((wide / 2, tall / 2), "no objects", 10, MUTED, anchor="middle")
     _heading(sheet, graph)
     return sheet
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.errors import printable
+from scenegpi.vocabulary import spoken
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
@@ -49,8 +50,8 @@ def shortened(text: str, most: int = LONGEST) -> str:
 
 
 def numbered(names: Sequence[str], most: int = LONGEST) -> list[str]:
-    """What each box is called in a picture: its name, shortened; names that occur more than once count from 1."""
-    short = [shortened(name, most) for name in names]
+    """What each box is called: its name as people say it, shortened; names that occur more than once count from 1."""
+    short = [shortened(spoken(name), most) for name in names]
     total, seen = Counter(short), Counter[str]()
     shown = []
     for name in short:

@@ -1,4 +1,4 @@
-"""Words: GloVe learned from captions, word vectors from files, and maps from one set of labels to another.
+"""Words: word vectors from files, and maps from one set of labels to another.
 
 words = load_words(Path("glove.txt"), ["man", "horse"])
 labels = LabelMap.between(coco, vg150)          # labels["tv"].target == "screen"
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from scenegpi.lazy import lazy
 
 if TYPE_CHECKING:
-    from scenegpi.words.glove import GloveOptions, train_glove
     from scenegpi.words.label_map import LabelMap
     from scenegpi.words.public import load_glove_package, load_glove_text, load_words
     from scenegpi.words.tables import label_table, predicate_table
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
-        "glove": ("GloveOptions", "train_glove"),
         "label_map": ("LabelMap",),
         "public": ("load_glove_package", "load_glove_text", "load_words"),
         "tables": ("label_table", "predicate_table"),

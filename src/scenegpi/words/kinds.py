@@ -17,7 +17,7 @@ from scenegpi.vocabulary import Vocabulary
 KINDS = {"person": ("man", "woman", "boy", "girl", "child", "kid", "guy", "lady", "player", "skier")}
 SURE = 0.6
 """A kind is named if it has this share of its broad label's probability: below it "man" and "woman" are mistaken for
-each other too often (benchmarks/finder_floors.py)."""
+each other too often."""
 
 
 class Kinds(NamedTuple):

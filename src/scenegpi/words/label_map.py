@@ -1,7 +1,7 @@
 """Names of any detector -> the labels that a model knows.
 
     labels = LabelMap.between(detections.vocabulary, model.vocabulary)
-    print(labels.report())                    # tv -> screen (table); knife: nothing like it (...)
+    print(labels.report())                    # tv -> screen (table); knife: no matching label (...)
     graph = labels.apply(graph)               # in the model's vocabulary; boxes without a match are left out
 
 COCO's 80 labels are mapped by a table that was reviewed by hand (label_map.json), other names by rules and, last, by
@@ -83,17 +83,12 @@ class LabelMap:
         return [self._at[name].target for name in names]
 
     def apply(self, graph: SceneGraph) -> SceneGraph:
-        """The graph in the target's vocabulary, without the boxes that have no like there, and without relations.
+        """The graph in the target's vocabulary, without the boxes without a matching label, and without relations.
 
         A label distribution is carried over by adding up what falls on one label; what falls on none is shared
         out in proportion. Scores stay.
         """
-        missing = next((name for name in graph.names if name not in self._at), None)
-        if missing is not None:
-            raise GraphError(f"labels: {missing!r:.60} is not among the {len(self)} names of this map")
-        index = self.target.object_index
-        number = [-1 if (to := self._at[name].target) is None else index[to] for name in graph.names]
-        labels = np.array(number, dtype=np.int64)
+        labels = self.labels(graph)
         kept = np.flatnonzero(labels >= 0)
         return SceneGraph(
             graph.boxes[kept],
@@ -101,11 +96,21 @@ class LabelMap:
             self.target,
             scores=None if graph.scores is None else graph.scores[kept],
             label_dist=self._distributions(graph, labels, kept),
+            attributes=None if graph.attributes is None else [graph.attributes[i] for i in kept.tolist()],
             image_id=graph.image_id,
             file=graph.file,
             width=graph.width,
             height=graph.height,
         )
+
+    def labels(self, graph: SceneGraph) -> NDArray[np.int64]:
+        """(N,) the target's label of each box, -1 for a box without a match."""
+        missing = next((name for name in graph.names if name not in self._at), None)
+        if missing is not None:
+            raise GraphError(f"labels: {missing!r:.60} is not among the {len(self)} names of this map")
+        index = self.target.object_index
+        number = [-1 if (to := self._at[name].target) is None else index[to] for name in graph.names]
+        return np.array(number, dtype=np.int64)
 
     def report(self, counts: dict[str, int] | None = None) -> str:
         """A line for every name that changed or has no match; of `counts` (name -> boxes) only those that occur."""

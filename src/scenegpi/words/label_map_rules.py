@@ -40,7 +40,7 @@ class Match:
 
     def __str__(self) -> str:
         if self.target is None:
-            return f"{self.source}: nothing like it ({self.note})"
+            return f"{self.source}: no matching label ({self.note})"
         near = "" if self.similarity is None else f" {self.similarity:.2f}"
         return f"{self.source} -> {self.target} ({self.how}{near}{f'; {self.note}' if self.note else ''})"
 
@@ -109,6 +109,23 @@ def find_match(name: str, target: Vocabulary, words: WordVectors | None, thresho
     if words is None:
         return Match(name, None, "none", "no name like it, and there are no word vectors to compare by")
     return _nearest(name, word, target.objects, words, threshold)
+
+
+def labels_for(name: str, target: Vocabulary) -> tuple[str, ...]:
+    """All labels that a thing of this name may have: its match, other words for it, its kinds, what it is a kind of.
+
+    A person may be a man, a dog an animal; none where there is no match.
+    """
+    match = find_match(name, target, None, 2.0).target
+    if match is None:
+        return ()
+    words = {plain(name), plain(match)}
+    broader = {kind for word in words for kind in kinds_of(word)}
+    return tuple(
+        label
+        for label in target.objects
+        if words & {(word := plain(label)), *forms(word), *synonyms_of(word), *kinds_of(word)} or word in broader
+    )
 
 
 def _candidates(word: str) -> Iterator[tuple[How, str]]:

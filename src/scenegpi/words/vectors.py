@@ -8,6 +8,7 @@ still not found is left out of the mean; a label none of whose words is known is
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,12 +19,14 @@ from numpy.typing import NDArray
 
 from scenegpi.errors import DataError
 from scenegpi.files import check_file, parse_json, whole_file
-from scenegpi.words.cooccurrence import tokens
 
 FORMAT = "word vectors 1"
 LARGEST = 1e6
 """Numbers are within this of 0: their squares then fit single precision. Real ones are below 100."""
 TINY = 1e-12
+TOKEN = re.compile(r"'s\b|[^\W_]+(?:-[^\W_]+)*")
+"""A word: letters and digits, hyphens inside; the possessive 's is a word of its own, punctuation is none."""
+LONGEST_WORD = 64
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,11 @@ class WordVectors:
                 return cls(words, file.get_tensor("vectors"), about.get("source", ""))
         except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(path, f"holds no word vectors ({error})") from None
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text, in lower case."""
+    return [word[:LONGEST_WORD] for word in TOKEN.findall(text.lower())]
 
 
 def label_words(label: str, known: WordVectors) -> Iterator[str]:

@@ -1,308 +1,377 @@
 // Annotate: the model proposes, the person accepts, corrects and adds. Every change is saved before the next.
 import { Autosave } from "./autosave.js";
-import { BoxEditor, boxOf, letterOf } from "./boxes.js";
-import { askJson, bar, byId, el, say } from "./page.js";
+import { BoxEditor, boxOf } from "./boxes.js";
+import { BoxList } from "./boxlist.js";
+import { Conflict } from "./conflict.js";
+import { askJson, byId, el, say } from "./page.js";
 import { Progress } from "./progress.js";
+import { Proposals } from "./proposals.js";
+import { Relations } from "./relations.js";
+import { Review } from "./review.js";
 
-const PROPOSALS = 20;
 const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3D3D3D"];
+const plainBox = ({ box, label, attributes }, k) => ({ box, label, attributes, typed: true, colour: PALETTE[k % PALETTE.length] });
+const sure = (score) => score === undefined || score >= 1;
 
 export class Annotate {
   constructor(library) {
     this.library = library;
+    this.now = null;
     this.progress = new Progress(library.total);
-    this.saver = new Autosave((state) => this.saved(state));
-    byId("annotate-lead").textContent = `${library.total.toLocaleString("en")} pictures of ${library.name}. Type two letters to relate two boxes, or accept a proposal.`;
-    document.addEventListener("keydown", (event) => { if (!byId("annotate").hidden) this.key(event); });
+    this.saver = new Autosave(library.id, () => this.told());
+    this.editor = new BoxEditor({
+      letters: true,
+      changed: (kind, at) => this.boxesChanged(kind, at),
+      chosen: (k) => { this.relations.pick(-1); if (k >= 0) this.light(k); },
+      related: (subject, object) => this.relatePair(subject, object),
+      accept: (name) => this.accept("objects", name),
+    });
+    this.relations = new Relations(this);
+    this.proposals = new Proposals(this);
+    this.boxlist = new BoxList(this);
+    this.review = new Review(this);
+    this.conflict = new Conflict(this);
+    byId("annotate-canvas").append(this.editor.figure, this.editor.tools);
+    byId("annotate-panel").append(this.relations.element, this.proposals.element, this.boxlist.element, this.review.element);
+    byId("undo").addEventListener("click", () => this.undo());
+    byId("redo").addEventListener("click", () => this.redo());
+    byId("done").addEventListener("click", () => this.finish());
+    byId("before").addEventListener("click", () => this.step(-1));
+    byId("after").addEventListener("click", () => this.step(1));
+    byId("find-boxes").addEventListener("click", () => this.find(true));
+    byId("export-status").addEventListener("change", () => this.exports());
+    this.exports();
+    document.addEventListener("keydown", (event) => { if (!byId("annotate").hidden) this.pressed(event); });
+    this.editor.drawing.addEventListener("pointerover", (event) => {
+      const k = event.target.closest("[data-box]")?.dataset.box;
+      if (k !== undefined) this.light(Number(k)); else this.rest();
+    });
+    this.editor.drawing.addEventListener("pointerleave", () => this.rest());
+    this.empty("");
   }
 
   async open(number) {
     try {
-      await (this.listed ??= this.progress.list());
+      await (this.listed ??= this.progress.refresh());
+      let image = Math.floor(Number(number));
+      if (number === "" || !(image >= 0)) image = (await this.next(-1)) ?? 0;
+      if (image === this.image && this.now) return;
+      await this.load(image);
     } catch (problem) {
       this.listed = null;
-      say(problem.message);
-      return;
+      this.empty(problem.message);
     }
-    const image = number === "" ? this.progress.next(-1) ?? 0 : Number(number) || 0;
-    if (image === this.image) return;
-    await this.load(image);
   }
 
-  saved({ kind, text, answer }) {
-    byId("saved").textContent = text;
-    byId("saved").classList.toggle("bad", kind === "waiting");
-    if (answer) this.progress.meter(answer);
+  async next(after) { return (await askJson(`/api/next?after=${after}`)).image; }
+
+  // Nothing can be changed, for nothing of a picture is there.
+  empty(why) {
+    this.now = null;
+    this.image = undefined;
+    this.title("");
+    this.editor.show({ width: 4, height: 3, url: null }, [], []);
+    this.editor.choose(-1, false);
+    [this.relations, this.proposals, this.boxlist, this.review, this.conflict].forEach((part) => part.clear());
+    byId("annotate").classList.add("nothing");
+    byId("annotate-why").replaceChildren(why ? el("p", {}, why) : "");
+    this.buttons();
   }
 
   async load(image) {
     say("");
+    this.empty("");
     this.image = image;
-    this.progress.current(image);
+    let about;
+    let kept;
     try {
-      const [about, kept] = await Promise.all([askJson(`/api/images/${image}`), askJson(`/api/annotations/${image}`)]);
-      if (image !== this.image) return;
-      this.predicates = kept.predicates;
-      const pending = this.saver.begin(image, kept);
-      const graph = pending?.graph || kept.graph || about.graph;
-      const objects = graph?.objects || [];
-      // What the data already says is where annotation starts; boxes without relations of a photo are the model's to find.
-      this.now = {
-        boxes: objects.map(({ box, label }, k) => ({ box, label, typed: true, colour: PALETTE[k % PALETTE.length] })),
-        relations: (graph?.relations || []).map(({ subject, predicate, object }) => ({ subject, predicate, object })),
-        done: pending?.done ?? kept.done,
-      };
-      this.past = [];
-      this.future = [];
-      this.build(about, kept.objects);
-      this.propose();
+      [about, kept] = await Promise.all([askJson(`/api/images/${image}`), askJson(`/api/annotations/${image}`)]);
     } catch (problem) {
-      say(problem.message);
+      if (image !== this.image) return;
+      this.empty(problem.message);
+      const again = el("button", { type: "button", class: "button" }, "Try again");
+      again.addEventListener("click", () => this.load(image));
+      byId("annotate-why").append(again);
+      return;
     }
+    if (image !== this.image) return;
+    this.progress.show(image, about.place).catch((problem) => say(problem.message));
+    byId("annotate").classList.remove("nothing");
+    byId("annotate-why").replaceChildren();
+    Object.assign(this, { about, kept, key: kept.key, predicates: kept.predicates });
+    this.editor.setNames(kept.objects);
+    const own = this.saver.begin(image, kept);
+    this.start(own ? own.state : kept.graph ? kept : this.fromData(about.graph));
+    this.title(about.file || kept.key);
+    if (own?.conflict) this.conflict.show();
   }
 
-  build({ width, height, photo, file, key }, names) {
-    this.editor = new BoxEditor({
-      letters: true, names,
-      changed: (kind, at) => this.boxesChanged(kind, at),
-      chosen: () => this.pick(-1),
-    });
-    this.accepted = el("ol", { class: "list" });
-    this.proposals = el("ol", { class: "list" });
-    this.chances = el("div", { class: "alternatives", "aria-live": "polite" });
-    this.doneButton = el("button", { type: "button", class: "button strong" }, "Done, next");
-    this.doneButton.addEventListener("click", () => this.finish());
-    this.undoButton = el("button", { type: "button", class: "button" }, "Undo");
-    this.undoButton.addEventListener("click", () => this.undo());
-    const predicate = el("datalist", { id: "predicates" }, ...this.predicates.map((name) => el("option", { value: name })));
-    this.predicate = el("input", { type: "text", list: "predicates", "aria-label": "Predicate of the chosen relation", placeholder: "predicate" });
-    this.predicate.addEventListener("change", () => this.relabel(this.predicate.value.trim()));
-    this.predicate.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") { this.relabel(this.predicate.value.trim()); this.predicate.blur(); }
-      if (event.key === "Escape") this.predicate.blur();
-      event.stopPropagation();
-    });
-    this.title = el("h3", {}, file || key);
-    byId("annotate-scene").replaceChildren(el("article", { class: "scene current" },
-      el("header", {}, this.title, el("p", { class: "facts" }, this.undoButton, " ", this.doneButton)),
-      el("div", { class: "work" },
-        el("div", {}, this.editor.figure, this.editor.tools),
-        el("div", {},
-          el("section", { class: "panel" }, el("h4", {}, "Relations"), this.accepted, el("div", { class: "tools" }, this.predicate, predicate), this.chances),
-          el("section", { class: "panel" }, el("h4", {}, "Proposals"), this.proposals)))));
-    this.choice = -1;
-    this.subject = -1;
-    this.editor.show({ width: width || 4, height: height || 3, url: photo ? `/api/images/${this.image}/photo` : null }, this.now.boxes);
-    this.draw();
+  // What the data says is where annotation starts: what it is not sure of is marked as a model's, or proposed.
+  fromData(graph) {
+    if (!graph) return { graph: { objects: [], relations: [] }, machine: [], status: undefined };
+    return {
+      graph: { ...graph, relations: graph.relations.filter(({ factors, score }) => sure(factors ? factors[2] : score)) },
+      machine: graph.objects.flatMap(({ score }, k) => (sure(score) ? [] : [k])),
+      status: undefined,
+    };
   }
+
+  start({ graph, machine = [], status, by = "", comment = "" }) {
+    this.now = {
+      boxes: graph.objects.map((each, k) => ({ ...plainBox(each, k), machine: machine.includes(k) })),
+      relations: graph.relations.map(({ subject, predicate, object }) => ({ subject, predicate, object })),
+      status, comment,
+    };
+    this.past = [];
+    this.future = [];
+    const { width, height, photo } = this.about;
+    this.relations.pick(-1, false);
+    this.editor.show({ width: width || 4, height: height || 3, url: photo ? `/api/images/${this.image}/photo` : null }, this.now.boxes, this.now.relations);
+    this.draw();
+    this.review.load(by);
+    if (!this.now.boxes.length && status === undefined) this.find(false); else this.proposals.ask();
+  }
+
+  title(text) { byId("annotate-name").textContent = text; }
 
   // A person's change: the state before it can be brought back, the state after it is saved.
   change(next) {
+    if (!this.now) return;
     this.past.push(this.now);
     this.future = [];
     this.set(next);
   }
 
   set(next) {
-    this.now = next;
-    if (this.editor.boxes !== next.boxes) this.editor.show(this.editor.image, next.boxes);
+    const boxes = next.boxes !== this.now.boxes;
+    this.now = { ...next, status: next.status || "begun" };
+    this.editor.show(this.editor.image, this.now.boxes, this.now.relations);
     this.draw();
-    this.progress.mark(this.image, next.done);
-    this.saver.save(this.image, { graph: this.graph(), done: next.done });
+    this.progress.mark(this.image, this.key, this.now.status);
+    this.saver.save(this.image, this.key, this.state());
+    if (boxes) this.proposals.ask();
   }
 
-  undo() { if (this.past.length) { this.future.push(this.now); this.set(this.past.pop()); this.propose(); } }
-  redo() { if (this.future.length) { this.past.push(this.now); this.set(this.future.pop()); this.propose(); } }
+  undo() { if (this.now && this.past.length) { this.future.push(this.now); this.set(this.past.pop()); } }
+  redo() { if (this.now && this.future.length) { this.past.push(this.now); this.set(this.future.pop()); } }
 
-  graph() {
-    const named = this.now.boxes.map(({ label }) => label);
-    const objects = [...new Set(named)];
-    const predicates = [...new Set(this.now.relations.map(({ predicate }) => predicate))];
+  // As it is saved: boxes that have no name yet are not, and the page says so.
+  state() {
+    const { boxes, relations, status, comment } = this.now;
+    const place = new Map();
+    boxes.forEach(({ label }, k) => { if (label) place.set(k, place.size); });
+    const named = boxes.filter(({ label }) => label);
+    const links = relations.filter(({ subject, object }) => place.has(subject) && place.has(object));
     return {
-      image: { width: this.editor.image.width, height: this.editor.image.height },
-      vocabulary: { name: "", objects, predicates },
-      objects: this.now.boxes.map(({ box, label }) => ({ box, label })),
-      relations: this.now.relations,
+      graph: {
+        image: { width: this.editor.image.width, height: this.editor.image.height },
+        vocabulary: { name: "", objects: [...new Set(named.map(({ label }) => label))], predicates: [...new Set(links.map(({ predicate }) => predicate))] },
+        objects: named.map(({ box, label, attributes }) => ({ box, label, ...(attributes ? { attributes } : {}) })),
+        relations: links.map(({ subject, predicate, object }) => ({ subject: place.get(subject), predicate, object: place.get(object) })),
+      },
+      status, comment,
+      machine: named.flatMap(({ machine }, k) => (machine ? [k] : [])),
+      by: this.review.by,
     };
   }
 
+  unnamed() { return this.now ? this.now.boxes.flatMap(({ label }, k) => (label ? [] : [k])) : []; }
+
+  // What the saver has to say: a message stays until what it is about is solved.
+  told() {
+    if (!this.saver) return;
+    const { saver } = this;
+    const open = saver.unsaved();
+    const own = this.key === undefined ? [] : saver.of(this.key);
+    const bare = this.unnamed().map((k) => this.letter(k)).join(", ");
+    const stuck = own.find(({ problem }) => problem)?.problem;
+    let text = "";
+    if (own.some(({ conflict }) => conflict)) text = "Not saved: changed elsewhere. Choose below.";
+    else if (stuck) text = `Not saved: ${stuck}`;
+    else if (own.length) text = saver.waiting ? `Not saved yet: ${saver.waiting}. Trying again.` : "Saving…";
+    else if (bare) text = `Not saved: box ${bare} has no name.`;
+    else if (saver.revisions.get(this.key)) text = "Saved";
+    byId("saved").textContent = text;
+    byId("saved").classList.toggle("bad", text.startsWith("Not"));
+    if (saver.answer) this.progress.meter(saver.answer);
+    if (this.now && own.some(({ conflict, loose }) => conflict && !loose)) this.conflict.show();
+    const rest = [...new Map(open.filter(({ key }) => key !== this.key).map((entry) => [entry.key, entry])).values()];
+    byId("unsaved").hidden = !rest.length;
+    byId("unsaved-list").replaceChildren(...rest.map(({ image, key, problem, conflict }) => el("li", {},
+      el("a", { href: `#annotate/${image}` }, key), ` ${conflict ? "changed elsewhere" : problem || "not sent yet"}`)));
+  }
+
   boxesChanged(kind, at) {
+    if (!this.now) return;
     let { relations } = this.now;
     if (kind === "deleted") {
       const after = (k) => (k > at ? k - 1 : k);
       relations = relations.filter(({ subject, object }) => subject !== at && object !== at)
         .map((each) => ({ ...each, subject: after(each.subject), object: after(each.object) }));
     }
-    const boxes = this.editor.boxes.map((each, k) => ({ ...each, colour: each.colour || PALETTE[k % PALETTE.length] }));
-    if (boxes.some(({ label }) => !label)) {  // saved once it has a name: a box without one says nothing
-      this.editor.boxes = boxes;
-      this.editor.input.focus();
-      return;
-    }
+    const boxes = this.editor.boxes.map((each, k) => ({ ...each, colour: each.colour || PALETTE[k % PALETTE.length], machine: kind !== "deleted" && k === at ? false : each.machine }));
     this.change({ ...this.now, boxes, relations });
-    this.propose();
   }
 
-  // What the model makes of these boxes: the best relations of the image, and the likeliest predicates of each pair.
-  propose() {
-    this.pairs = new Map();
-    this.offered = null;
-    this.asked = this.ask();
-    this.draw();
-  }
-
-  async ask() {
-    const { image } = this;
-    const { boxes } = this.now;
-    let offered = [];
+  // A photo without boxes: those of the finder, marked as a machine's; they are saved with the first change.
+  async find(asked) {
+    if (!this.now) return;
+    const { image, now } = this;
+    this.proposals.wait();
     try {
-      const body = { image, alternatives: 5, top: 100, min_relation: 0 };
-      if (boxes.length) Object.assign(body, { boxes: boxes.map(({ box }) => box), labels: boxes.map(({ label }) => label), width: this.editor.image.width, height: this.editor.image.height });
-      const { graph, kept, pairs } = await askJson("/api/predict", { method: "POST", body });
-      if (image !== this.image || boxes !== this.now.boxes) return;
-      if (!boxes.length) { this.offer(graph); return; }
-      const known = new Set(this.predicates);
-      // The person says that they are related; what is left to say is how.
-      const own = ({ predicates, related }) => predicates.filter(([name]) => known.has(name)).map(([name, share]) => [name, share / (related || 1)]);
-      pairs.forEach((pair) => this.pairs.set(`${kept[pair.subject]} ${kept[pair.object]}`, own(pair)));
-      offered = graph.relations.map((each) => ({ ...each, subject: kept[each.subject], object: kept[each.object] }))
-        .filter(({ predicate }) => known.has(predicate)).slice(0, PROPOSALS);
+      const { graph } = await askJson("/api/predict", { method: "POST", body: { image, top: 0 } });
+      if (image !== this.image || now !== this.now) return;
+      const known = new Set(this.kept.objects);
+      const boxes = graph.objects.filter(({ label }) => known.has(label)).map((each, k) => ({ ...plainBox(each, now.boxes.length + k), machine: true }));
+      const next = { ...now, boxes: [...now.boxes, ...boxes] };
+      if (asked && boxes.length) { this.change(next); return; }
+      this.now = next;
+      this.editor.show(this.editor.image, next.boxes, next.relations);
     } catch (problem) {
-      if (image !== this.image || boxes !== this.now.boxes) return;
-      if (boxes.length > 1) say(problem.message);
-      else if (!boxes.length) say(`${problem.message}. Draw the boxes: drag on the photo, or press “Add box”.`);
+      if (image !== this.image || now !== this.now) return;
+      say(`${problem.message}. Draw the boxes: drag on the photo, or press “Add box”.`);
     }
-    this.offered = offered;
     this.draw();
+    this.proposals.ask();
   }
 
-  // Boxes of a photo that had none: the finder's, as a first state.
-  offer(graph) {
-    const names = new Set([...this.editor.list.children].map((option) => option.value));
-    const boxes = graph.objects.filter(({ label }) => names.has(label)).map(({ box, label }, k) => ({ box, label, typed: true, colour: PALETTE[k % PALETTE.length] }));
-    this.offered = [];
-    if (boxes.length) { this.change({ ...this.now, boxes }); this.propose(); } else this.draw();
+  // A name that is not in the vocabulary is offered to be added to it.
+  async accept(kind, name) {
+    const known = kind === "objects" ? this.kept.objects : this.predicates;
+    if (known.includes(name)) return true;
+    if (!await this.review.askName(kind, name)) return false;
+    try {
+      const all = await askJson("/api/names", { method: "POST", body: { [kind]: [name] } });
+      this.kept.objects = all.objects;
+      this.predicates = all.predicates;
+      this.editor.setNames(all.objects);
+      this.relations.setNames();
+      return true;
+    } catch (problem) {
+      say(problem.message);
+      return false;
+    }
   }
 
-  name(k) { return `${letterOf(k)} ${this.now.boxes[k].label}`; }
+  letter(k) { return this.editor.labels?.[k]?.split(" ")[0] || String(k + 1); }
+  name(k) { return this.editor.labels?.[k] || this.now.boxes[k]?.label || "?"; }
   has({ subject, object, predicate }) { return this.now.relations.findIndex((each) => each.subject === subject && each.object === object && each.predicate === predicate); }
 
   draw() {
-    const words = ({ subject, predicate, object }) => el("span", { class: "words" }, this.name(subject), " ", el("em", {}, predicate), " ", this.name(object));
-    this.accepted.replaceChildren(...this.now.relations.map((each, k) => {
-      const row = el("button", { type: "button", class: "relation", "aria-current": String(k === this.choice) }, words(each));
-      row.addEventListener("click", () => this.pick(k));
-      return el("li", {}, row);
-    }));
-    if (!this.now.relations.length) this.accepted.append(el("li", { class: "none" }, "None yet."));
-    const open = (this.offered || []).filter((each) => this.has(each) < 0 && each.subject < this.now.boxes.length && each.object < this.now.boxes.length);
-    const focused = [...this.proposals.querySelectorAll("button")].indexOf(document.activeElement);
-    this.proposals.replaceChildren(...open.map((each) => {
-      const row = el("button", { type: "button", class: "proposal" }, words(each), el("span", { class: "score" }, each.score.toFixed(2)));
-      row.addEventListener("click", () => this.relate(each.subject, each.object, each.predicate));
-      row.addEventListener("focus", () => this.light(each.subject, each.object));
-      row.addEventListener("pointerenter", () => this.light(each.subject, each.object));
-      return el("li", {}, row);
-    }));
-    const none = !this.offered ? "Asking the model…" : this.now.boxes.length > 1 ? "None left." : "Two boxes are needed.";
-    if (!open.length) this.proposals.append(el("li", { class: "none" }, none));
-    if (focused >= 0) this.proposals.querySelectorAll("button")[Math.min(focused, open.length - 1)]?.focus();
-    this.undoButton.disabled = !this.past.length;
-    this.alternatives();
+    this.relations.draw();
+    this.proposals.draw();
+    this.boxlist.draw();
+    this.buttons();
+    this.told();
   }
 
-  light(...boxes) {
-    gallery.all("[data-box]", this.editor.drawing).forEach((part) => part.classList.toggle("on", boxes.includes(Number(part.dataset.box))));
-    this.editor.figure.closest(".scene").classList.toggle("lit", boxes.length > 0);
+  buttons() {
+    const off = !this.now;
+    byId("undo").disabled = off || !this.past.length;
+    byId("redo").disabled = off || !this.future.length;
+    byId("done").disabled = off;
+    byId("before").disabled = off || this.about.before === null;
+    byId("after").disabled = off || this.about.after === null;
+    byId("find-boxes").hidden = off || this.now.boxes.length > 0;
   }
 
-  pick(k) {
-    this.choice = k;
-    const chosen = this.now.relations[k];
-    if (chosen) this.light(chosen.subject, chosen.object); else this.light();
-    this.draw();
-    this.accepted.children[k]?.scrollIntoView({ block: "nearest" });
+  // A box with all its relations, or the two ends of one; the rest fades.
+  light(box, other) {
+    const { drawing, figure } = this.editor;
+    if (!this.now) return;
+    const joined = new Set(this.now.relations.flatMap(({ subject, object }, k) => ((other === undefined ? subject === box || object === box : subject === box && object === other) ? [k] : [])));
+    const boxes = new Set([box, ...(other === undefined ? [] : [other]), ...[...joined].flatMap((k) => [this.now.relations[k].subject, this.now.relations[k].object])]);
+    gallery.all("[data-box]", drawing).forEach((part) => part.classList.toggle("on", boxes.has(Number(part.dataset.box))));
+    gallery.all("[data-link]", drawing).forEach((part) => part.classList.toggle("on", joined.has(Number(part.dataset.link))));
+    figure.classList.add("lit");
   }
 
-  alternatives() {
-    const chosen = this.now.relations[this.choice];
-    this.predicate.hidden = !chosen;
-    if (document.activeElement !== this.predicate) this.predicate.value = chosen?.predicate || "";
-    const others = chosen ? this.pairs?.get(`${chosen.subject} ${chosen.object}`) || [] : [];
-    this.chances.replaceChildren(el("ol", {}, ...others.map(([name, share], k) => bar(name, share, [el("kbd", {}, String(k + 1)), " "]))));
+  rest() {
+    const chosen = this.now?.relations[this.relations.choice];
+    if (chosen) { this.light(chosen.subject, chosen.object); return; }
+    gallery.all(".on", this.editor.drawing).forEach((part) => part.classList.remove("on"));
+    this.editor.figure.classList.remove("lit");
   }
 
-  // Two keys: by the likeliest predicate, for which a quick typist waits.
+  // Two keys, or two boxes by pointer: by the likeliest predicate, for which a quick typist waits.
   async relatePair(subject, object) {
+    if (!this.now) return;
+    const bare = [subject, object].find((k) => !this.now.boxes[k]?.label);
+    if (bare !== undefined) { say("Name the box first."); this.editor.rename(bare); return; }
     const { boxes } = this.now;
-    await this.asked;
-    if (boxes === this.now.boxes) this.relate(subject, object, this.pairs.get(`${subject} ${object}`)?.[0]?.[0] || this.predicates[0]);
+    const ranked = await this.proposals.ranked(subject, object);
+    if (boxes === this.now?.boxes) this.relate(subject, object, ranked[0]?.[0] || this.predicates[0]);
   }
 
   relate(subject, object, predicate) {
     const there = this.has({ subject, object, predicate });
-    if (there >= 0) { this.pick(there); return; }
-    this.choice = this.now.relations.length;
-    this.change({ ...this.now, relations: [...this.now.relations, { subject, predicate, object }] });
-    this.light(subject, object);
-    this.accepted.lastElementChild.scrollIntoView({ block: "nearest" });
+    if (there >= 0) { this.relations.pick(there); return; }
+    const boxes = this.now.boxes.some(({ machine }, k) => machine && (k === subject || k === object))
+      ? this.now.boxes.map((each, k) => (k === subject || k === object ? { ...each, machine: false } : each)) : this.now.boxes;
+    const length = this.now.relations.length;
+    this.proposals.same(this.now.boxes, boxes);
+    this.change({ ...this.now, boxes, relations: [...this.now.relations, { subject, predicate, object }] });
+    this.relations.pick(length);
   }
 
-  relabel(predicate) {
-    const chosen = this.now.relations[this.choice];
-    if (!chosen || chosen.predicate === predicate) return;
-    if (!this.predicates.includes(predicate)) { say(`“${predicate}” is not among the predicates.`); return; }
-    say("");
-    if (this.has({ ...chosen, predicate }) >= 0) return;
-    this.change({ ...this.now, relations: this.now.relations.map((each, k) => (k === this.choice ? { ...each, predicate } : each)) });
+  setStatus(status) {
+    const bare = this.unnamed();
+    if (bare.length && status !== "begun" && status !== "rejected") { say("Name all boxes first."); this.editor.rename(bare[0]); this.review.draw(); return false; }
+    const sureOf = status === "done" || status === "reviewed";
+    const boxes = sureOf ? this.now.boxes.map((each) => ({ ...each, machine: false })) : this.now.boxes;
+    this.proposals.same(this.now.boxes, boxes);
+    this.change({ ...this.now, boxes, status });
+    return true;
   }
 
-  removeRelation() {
-    if (this.choice < 0) return;
-    const relations = this.now.relations.filter((_, k) => k !== this.choice);
-    this.choice = -1;
-    this.change({ ...this.now, relations });
-    this.light();
+  async finish() {
+    if (!this.now || !this.setStatus("done")) return;
+    const { image } = this;
+    this.progress.mark(image, this.key, "done");
+    try {
+      const next = await this.next(image);
+      if (next === null) say("All pictures are done."); else if (image === this.image) location.hash = `annotate/${next}`;
+    } catch (problem) { say(problem.message); }
   }
 
-  finish() {
-    this.change({ ...this.now, done: true });
-    const next = this.progress.next(this.image);
-    if (next !== undefined) location.hash = `annotate/${next}`; else say("All pictures are done.");
+  step(by) {
+    const next = by > 0 ? this.about?.after : this.about?.before;
+    if (typeof next === "number") location.hash = `annotate/${next}`;
   }
 
-  markSubject(k) {
-    this.subject = k;
-    this.editor.subject = k;
-    gallery.all(".box", this.editor.drawing).forEach((part) => part.classList.toggle("subject", Number(part.dataset.box) === k));
-    if (k >= 0) this.light(k);
+  exports() {
+    gallery.all("#exports a").forEach((link) => { link.search = `?status=${byId("export-status").value}`; });
   }
 
-  key(event) {
+  typed(letter) {
+    this.letters = (this.letters || "") + letter;
+    const k = boxOf(this.letters, this.now.boxes.length);
+    if (k === null) return;
+    this.letters = "";
+    if (k < 0) return;
+    const { subject } = this.editor;
+    if (subject < 0) { this.editor.mark(k); this.light(k); return; }
+    this.editor.mark(-1);
+    if (subject !== k) this.relatePair(subject, k);
+  }
+
+  pressed(event) {
     if (!this.now || event.target.closest("input, select, textarea, summary")) return;
     const command = event.ctrlKey || event.metaKey;
-    const rows = [...this.proposals.querySelectorAll("button")];
-    const at = rows.indexOf(document.activeElement);
-    const letter = !command && !event.altKey && event.key.length === 1 ? boxOf(event.key) : -1;
-    if (command && event.key === "Enter") this.finish();
-    else if (command && event.key.toLowerCase() === "z") { if (event.shiftKey) this.redo(); else this.undo(); }
-    else if (command && event.key.toLowerCase() === "y") this.redo();
+    const key = event.key;
+    if (command && key === "Enter") this.finish();
+    else if (command && key.toLowerCase() === "z") { if (event.shiftKey) this.redo(); else this.undo(); }
+    else if (command && key.toLowerCase() === "y") this.redo();
+    else if (event.altKey && key === "ArrowRight" && !event.target.closest(".box")) this.step(1);
+    else if (event.altKey && key === "ArrowLeft" && !event.target.closest(".box")) this.step(-1);
     else if (command || event.altKey) return;
-    else if (event.key === "Escape") { this.markSubject(-1); this.pick(-1); }
-    else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && !event.target.closest(".box, .thumb") && rows.length) rows[(at + (event.key === "ArrowDown" ? 1 : rows.length - 1) + (at < 0 && event.key === "ArrowUp" ? 1 : 0)) % rows.length].focus();
-    else if (/^[1-5]$/.test(event.key)) {
-      const chosen = this.now.relations[this.choice];
-      const name = chosen && this.pairs?.get(`${chosen.subject} ${chosen.object}`)?.[Number(event.key) - 1]?.[0];
-      if (name) this.relabel(name);
-    } else if ((event.key === "Delete" || event.key === "Backspace") && !event.target.closest(".box")) this.removeRelation();
-    else if (letter >= 0 && letter < this.now.boxes.length) {
-      if (this.subject < 0) this.markSubject(letter);
-      else {
-        const { subject } = this;
-        this.markSubject(-1);
-        if (subject !== letter) this.relatePair(subject, letter);
-      }
-    } else return;
+    else if (key === "Escape") { this.letters = ""; this.editor.use("edit"); this.editor.choose(-1); this.relations.pick(-1); }
+    else if ((key === "ArrowDown" || key === "ArrowUp") && !event.target.closest(".box, .thumb")) { if (!this.proposals.move(key === "ArrowDown" ? 1 : -1)) return; }
+    else if (/^[1-9]$/.test(key)) this.relations.choose(Number(key) - 1);
+    else if (key === "Insert") this.editor.use("draw");
+    else if ((key === "Delete" || key === "Backspace") && !event.target.closest(".box")) this.relations.remove();
+    else if (key.length === 1 && /[a-z]/i.test(key)) this.typed(key);
+    else if (!this.editor.view.key(event)) return;
     event.preventDefault();
   }
 }

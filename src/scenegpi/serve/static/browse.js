@@ -89,7 +89,7 @@ export class Browse {
       const scene = new Scene(byId("browse-scene"), editor, { title: each.file || each.key, facts, find: this.library.search ? (triplet) => this.search(triplet) : null });
       const url = photo ? `/api/images/${each.image}/photo` : null;
       const boxes = (graph?.objects || []).map(({ box, label }, k) => ({ box, label, colour: colours[k] }));
-      editor.show({ width: width || 4, height: height || 3, url }, boxes);
+      editor.show({ width: width || 4, height: height || 3, url }, boxes, graph?.relations || []);
       if (graph) scene.show(graph, drawing); else scene.none("Nothing is known of this picture yet: open it in Try, or predict the folder with scenegpi predict.");
       scene.element.tabIndex = -1;
       scene.element.focus({ preventScroll: true });

@@ -72,9 +72,34 @@ export const bar = (name, share, extra = []) => el("li", {},
 
 // Names with a number where several are the same: person 1, person 2.
 export const numbered = (names) => {
-  const seen = {};
+  const counts = new Map();
+  names.forEach((name) => counts.set(name, (counts.get(name) || 0) + 1));
+  const seen = new Map();
   return names.map((name) => {
-    seen[name] = (seen[name] || 0) + 1;
-    return names.filter((other) => other === name).length > 1 ? `${name} ${seen[name]}` : name;
+    seen.set(name, (seen.get(name) || 0) + 1);
+    return counts.get(name) > 1 ? `${name} ${seen.get(name)}` : name;
   });
 };
+
+// Of a text at font size 1, without asking the page to lay itself out.
+const pen = document.createElement("canvas").getContext("2d");
+const widths = new Map();
+export const textWidth = (text) => {
+  if (!widths.has(text)) {
+    pen.font = `650 100px ${getComputedStyle(document.body).fontFamily}`;
+    widths.set(text, pen.measureText(text).width / 100);
+  }
+  return widths.get(text);
+};
+
+// The small picture of an image in a list, or its name where it has none or it cannot be read.
+export const thumbnail = ({ image, photo, file, key }) => {
+  const name = () => el("span", { class: "blank-name" }, file || key);
+  if (!photo) return name();
+  const picture = el("img", { src: `/api/images/${image}/photo?size=thumb`, alt: "", loading: "lazy" });
+  picture.addEventListener("error", () => picture.replaceWith(name()));
+  return picture;
+};
+
+// What follows "#": the part, and what the part makes of the rest; an address that cannot be read is empty.
+export const decoded = (text) => { try { return decodeURIComponent(text); } catch { return ""; } };

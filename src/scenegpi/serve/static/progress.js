@@ -1,52 +1,76 @@
-// The pictures to annotate, as a strip of thumbnails, and how far they are.
-import { askJson, byId, el } from "./page.js";
+// The pictures to annotate, as a strip of thumbnails, a page at a time, and how far they are.
+import { askJson, byId, el, say, thumbnail } from "./page.js";
 
-const MOST = 2000;
-const PAGE = 200;
+const PAGE = 60;
+const SAID = { begun: "begun", done: "done", reviewed: "reviewed", rejected: "rejected" };
+const SIGNS = { begun: "…", done: "✓", reviewed: "✓✓", rejected: "✗" };
 
 export class Progress {
-  constructor(total) { this.total = total; }
+  constructor(total) {
+    this.total = total;
+    this.page = -1;
+    this.thumbs = new Map();
+    byId("strip-before").addEventListener("click", () => this.turn(this.page - 1).catch((problem) => say(problem.message)));
+    byId("strip-after").addEventListener("click", () => this.turn(this.page + 1).catch((problem) => say(problem.message)));
+    byId("go-to").max = total;
+    byId("go-to").addEventListener("change", async (event) => {
+      const number = Math.round(Number(event.target.value));
+      if (!(number >= 1 && number <= total)) return;
+      try {
+        const { images } = await askJson(`/api/images?limit=1&offset=${number - 1}`);
+        location.hash = `annotate/${images[0].image}`;
+      } catch (problem) { say(problem.message); }
+    });
+  }
 
-  async list() {
-    this.images = [];
-    for (let offset = 0; offset < Math.min(this.total, MOST); offset += PAGE) {
-      const { images } = await askJson(`/api/images?limit=${PAGE}&offset=${offset}`);
-      this.images.push(...images);
-    }
+  async refresh() {
     const progress = await askJson("/api/annotations");
-    this.thumbs = new Map(this.images.map((each) => {
-      const inner = each.photo ? el("img", { src: `/api/images/${each.image}/photo?size=thumb`, alt: "", loading: "lazy" }) : el("span", { class: "blank-name" }, each.key);
-      const thumb = el("button", { type: "button", class: "thumb" }, inner);
-      thumb.addEventListener("click", () => { location.hash = `annotate/${each.image}`; });
-      return [each.image, thumb];
-    }));
-    this.images.forEach(({ image, key }) => this.mark(image, progress.keys[key]));
-    byId("annotate-strip").replaceChildren(...this.thumbs.values());
-    gallery.roving([...this.thumbs.values()]);
+    this.statuses = new Map(Object.entries(progress.statuses));
     this.meter(progress);
   }
 
-  // `done` is undefined where nothing was saved yet.
-  mark(image, done) {
-    const each = this.images.find((other) => other.image === image);
-    if (!each) return;
-    each.done = done;
-    const thumb = this.thumbs.get(image);
-    thumb.classList.toggle("done", done === true);
+  async turn(page) {
+    if (page < 0 || page * PAGE >= this.total) return;
+    const { images } = await askJson(`/api/images?limit=${PAGE}&offset=${page * PAGE}`);
+    this.page = page;
+    this.thumbs = new Map(images.map((each) => {
+      const thumb = el("button", { type: "button", class: "thumb" }, thumbnail(each));
+      thumb.addEventListener("click", () => { location.hash = `annotate/${each.image}`; });
+      return [each.image, { each, thumb }];
+    }));
+    this.thumbs.forEach(({ each }) => this.draw(each.image));
+    const items = [...this.thumbs.values()].map(({ thumb }) => thumb);
+    byId("annotate-strip").replaceChildren(...items);
+    gallery.roving(items);
+    byId("strip-before").disabled = page === 0;
+    byId("strip-after").disabled = (page + 1) * PAGE >= this.total;
+    this.current(this.image);
+  }
+
+  mark(image, key, status) {
+    this.statuses.set(key, status);
+    this.draw(image);
+  }
+
+  draw(image) {
+    if (!this.thumbs.has(image)) return;
+    const { each, thumb } = this.thumbs.get(image);
+    const status = this.statuses.get(each.key);
+    thumb.classList.toggle("done", status === "done" || status === "reviewed");
     thumb.querySelector(".state")?.remove();
-    if (done !== undefined) thumb.append(el("span", { class: "state", "aria-hidden": "true" }, done ? "✓" : "…"));
-    thumb.setAttribute("aria-label", `${each.file || each.key}, ${done === undefined ? "not begun" : done ? "done" : "begun"}`);
+    if (status) thumb.append(el("span", { class: "state", "aria-hidden": "true" }, SIGNS[status]));
+    thumb.setAttribute("aria-label", `${each.file || each.key}, ${SAID[status] || "not begun"}`);
+  }
+
+  async show(image, place) {
+    this.image = image;
+    byId("go-to").value = place + 1;
+    if (Math.floor(place / PAGE) !== this.page) await this.turn(Math.floor(place / PAGE)); else this.current(image);
   }
 
   current(image) {
-    this.thumbs.forEach((thumb, number) => thumb.setAttribute("aria-current", String(number === image)));
-    this.thumbs.get(image)?.scrollIntoView({ block: "nearest", inline: "center" });
-  }
-
-  // The first picture after this one that is not done, from the start again after the last.
-  next(image) {
-    const at = this.images.findIndex((each) => each.image === image);
-    return [...this.images.slice(at + 1), ...this.images.slice(0, Math.max(at, 0))].find(({ done }) => done !== true)?.image;
+    this.thumbs.forEach(({ thumb }, number) => thumb.setAttribute("aria-current", String(number === image)));
+    this.thumbs.get(image)?.thumb.scrollIntoView({ block: "nearest", inline: "center" });
   }
 
   meter({ images, done, relations }) {

@@ -6,20 +6,20 @@ export class Scene {
   constructor(place, editor, { title = "", facts = "", find = null } = {}) {
     this.editor = editor;
     this.find = find;
-    this.title = el("h3", {}, title);
+    this.title = el("h2", {}, title);
     this.facts = el("p", { class: "facts" }, facts);
     this.graph = el("div");
     this.said = el("ol");
     this.chances = el("div", { "aria-live": "polite" });
     this.weights = el("div", { class: "weights", "aria-live": "polite" });
     this.whole = el("button", { type: "button", class: "whole", "aria-pressed": "false" }, "of the whole picture");
-    this.attention = el("section", { class: "attention", hidden: true }, el("h4", {}, "Attention"), el("p", {}, this.whole), this.weights);
-    this.more = el("section", { class: "alternatives", hidden: true }, el("h4", {}, "Alternatives"), this.chances);
+    this.attention = el("section", { class: "attention", hidden: true }, el("h3", {}, "Attention"), el("p", {}, this.whole), this.weights);
+    this.more = el("section", { class: "alternatives", hidden: true }, el("h3", {}, "Alternatives"), this.chances);
     this.extra = el("section", { hidden: true });
     this.element = el("article", { class: "scene current" },
       el("header", {}, this.title, this.facts),
-      el("div", { class: "stage" }, el("div", {}, editor.figure, editor.tools), this.graph),
-      el("div", { class: "lists" }, el("section", { class: "said" }, el("h4", {}, "Relations, best first"), this.said), this.more, this.attention, this.extra));
+      el("div", { class: "work" }, el("div", { class: "canvas" }, editor.figure, editor.tools), el("div", { class: "side stage" }, this.graph)),
+      el("div", { class: "lists" }, el("section", { class: "said" }, el("h3", {}, "Relations, best first"), this.said), this.more, this.attention, this.extra));
     place.replaceChildren(this.element);
     this.ended = new AbortController();
     this.none("");
@@ -28,6 +28,7 @@ export class Scene {
   // No graph yet, and why.
   none(why) {
     this.ended.abort();
+    this.editor.links = [];
     this.graph.replaceChildren(el("p", { class: "none" }, why));
     this.said.replaceChildren();
     this.more.hidden = this.attention.hidden = true;
@@ -41,7 +42,7 @@ export class Scene {
     const order = graph.relations.map((_, k) => k).sort((a, b) => (graph.relations[b].score ?? 1) - (graph.relations[a].score ?? 1));
     this.pairs = new Map(pairs.map((pair) => [`${pair.subject} ${pair.object}`, pair]));
     this.data = { names, links: graph.relations.map((each) => [each.subject, each.object]) };
-    this.graph.replaceChildren(drawing ? markup(drawing) : el("p", { class: "none" }, "No objects."));
+    this.graph.replaceChildren(drawing ? markup(drawing) : el("p", { class: "none" }, graph.objects.length ? `${graph.objects.length} objects: too many to draw as a graph.` : "No objects."));
     this.said.replaceChildren(...order.map((k) => this.row(graph, names, k)));
     if (!order.length) this.said.append(el("li", { class: "none" }, "No relation is likely enough."));
     this.attention.hidden = true;
@@ -85,4 +86,4 @@ export class Scene {
   }
 }
 
-const quoted = (name) => `"${name}"`;
+const quoted = (name) => `"${name.replace(/["\\]/g, "\\$&")}"`;

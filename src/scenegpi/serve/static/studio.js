@@ -1,7 +1,7 @@
 // The page: which part is shown, by the address.
 import { Annotate } from "./annotate.js";
 import { Browse } from "./browse.js";
-import { askJson, byId, say } from "./page.js";
+import { askJson, byId, decoded, say } from "./page.js";
 import { Try } from "./try.js";
 
 const PARTS = ["try", "browse", "annotate"];
@@ -17,14 +17,16 @@ const start = async () => {
     const [part, ...rest] = location.hash.slice(1).split("/");
     const shown = PARTS.includes(part) && parts[part] ? part : library.search ? "browse" : "try";
     PARTS.forEach((name) => { byId(name).hidden = name !== shown; });
+    document.body.dataset.part = shown;
     gallery.all("nav a").forEach((link) => {
       if (link.getAttribute("href") === `#${shown}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     });
     document.title = `${{ try: "Try", browse: "Browse", annotate: "Annotate" }[shown]} · scenegpi studio`;
     say("");
-    parts[shown].open?.(decodeURIComponent(rest.join("/")));
+    parts[shown].open?.(decoded(rest.join("/")));
   };
+  byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId("main").focus(); });  // no change of the address
   addEventListener("hashchange", follow);
   follow();
 };

@@ -1,19 +1,20 @@
 // Try: a photo, boxes, the graph of the model, at once.
 import { BoxEditor } from "./boxes.js";
-import { ask, askJson, byId, el, save, say } from "./page.js";
+import { ask, askJson, byId, el, save, say, thumbnail } from "./page.js";
 import { Scene } from "./scene.js";
 
 const MOST = 1600;
-const PAUSE = 120;
+const PAUSE = 60;
+const PAGE = 60;
 
 export class Try {
   constructor(library) {
     this.library = library;
     this.models = [];
-    this.turn = 0;
+    this.turn = this.listed = 0;
     this.editor = new BoxEditor({ changed: () => this.predict() });
     this.wire();
-    this.fill();
+    this.fill().catch((problem) => say(problem.message));
   }
 
   async fill() {
@@ -22,16 +23,42 @@ export class Try {
     byId("model").append(...models.map(({ name, photos }) => el("option", { value: name }, `${name}${photos ? " (uses the photo)" : ""}`)));
     if (this.library.model) byId("model").value = this.library.model;
     this.name();
-    if (!this.library.total) return;
-    const { images } = await askJson("/api/images?limit=40");
-    const thumbs = images.filter((each) => each.photo).map((each) => {
-      const thumb = el("button", { type: "button", class: "thumb", "aria-label": each.file || each.key },
-        el("img", { src: `/api/images/${each.image}/photo?size=thumb`, alt: "", loading: "lazy" }));
-      thumb.addEventListener("click", () => this.fromLibrary(each.image, thumb));
+    byId("try-more").addEventListener("click", () => this.more().catch((problem) => say(problem.message)));
+    if (this.library.total) await this.more();
+  }
+
+  async more() {
+    const strip = byId("try-strip");
+    const { images, total } = await askJson(`/api/images?limit=${PAGE}&offset=${this.listed}`);
+    this.listed += images.length;
+    byId("try-more").hidden = this.listed >= total;
+    strip.append(...images.filter((each) => each.photo).map((each) => {
+      const thumb = el("button", { type: "button", class: "thumb", "aria-label": each.file || each.key, "data-image": each.image }, thumbnail(each));
+      thumb.addEventListener("click", () => { location.hash = `try/${each.image}`; });
       return thumb;
+    }));
+    gallery.roving([...strip.children]);
+    this.current();
+  }
+
+  current() { gallery.all(".thumb", byId("try-strip")).forEach((thumb) => thumb.setAttribute("aria-current", String(Number(thumb.dataset.image) === this.source?.image))); }
+
+  // What the address says: #try/the number of a picture
+  open(number) {
+    const image = Math.floor(Number(number));
+    if (number === "" || !(image >= 0) || image === this.source?.image) return;
+    this.fromLibrary(image).catch((problem) => {
+      this.nothing();
+      say(problem.message);
     });
-    byId("try-strip").replaceChildren(...thumbs);
-    gallery.roving(thumbs);
+  }
+
+  nothing() {
+    this.turn += 1;
+    this.source = this.scene = this.graph = null;
+    byId("try-scene").replaceChildren();
+    byId("drop").classList.remove("small");
+    this.current();
   }
 
   wire() {
@@ -75,12 +102,12 @@ export class Try {
     const canvas = el("canvas", { width: Math.round(width * scale), height: Math.round(height * scale) });
     canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
     const photo = canvas.toDataURL("image/jpeg", 0.92).split(",")[1];
+    if (location.hash !== "#try") history.replaceState(null, "", "#try");  // a file of one's own has no address
     this.start({ photo }, { width, height, url }, [], file.name);
   }
 
-  async fromLibrary(number, thumb) {
+  async fromLibrary(number) {
     say("");
-    gallery.all(".thumb", byId("try-strip")).forEach((other) => other.setAttribute("aria-current", String(other === thumb)));
     const { width, height, graph, file, key } = await askJson(`/api/images/${number}`);
     const boxes = (graph?.objects || []).map(({ box }) => ({ box, label: null, typed: false, colour: null }));
     this.start({ image: number }, { width, height, url: `/api/images/${number}/photo` }, boxes, file || key);
@@ -93,8 +120,9 @@ export class Try {
     this.scene = new Scene(byId("try-scene"), this.editor, { title });
     byId("drop").classList.add("small");
     this.downloads();
-    this.editor.show(image, boxes);
+    this.editor.show(image, boxes, []);
     this.editor.choose(-1);
+    this.current();
     this.predict();
   }
 
@@ -149,7 +177,7 @@ export class Try {
     this.graph = graph;
     this.graph.image = { ...graph.image, file: this.title };
     const partly = kept.length < next.length;
-    this.editor.show(image, next);
+    this.editor.show(image, next, graph.relations.map((each) => ({ ...each, subject: boxes.length ? kept[each.subject] : each.subject, object: boxes.length ? kept[each.object] : each.object })));
     if (this.editor.choice >= 0 && document.activeElement !== this.editor.input) this.editor.choose(this.editor.choice, false);
     this.scene.facts.textContent = [`model ${model}`, read ? "read the photo" : "", ...notes].filter(Boolean).join(" · ");
     if (partly) this.renumber(kept);

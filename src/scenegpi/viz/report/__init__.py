@@ -1,1 +1,1 @@
-"""The HTML report: one file with figures, curves, a gallery and attention, that opens from disk and asks nobody."""
+"""The HTML report: one self-contained file with figures, curves, a gallery and attention; no network requests."""

@@ -11,6 +11,8 @@ from scenegpi.viz.report.markup import Html, h
 from scenegpi.viz.text import shortened
 
 WIDE, TALL, LEFT, RIGHT, TOP, FOOT = 560.0, 270.0, 46.0, 74.0, 14.0, 34.0
+HIGHEST = 9.0
+"""Where the middle of a line of text may be, so that it is not cut off."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def _epochs(xs: Sequence[float]) -> list[float]:
 
 
 def _apart(ys: Sequence[float], line: float = 15.0) -> list[float]:
-    """Heights of names at the ends of lines, so that they don't cover each other, none higher or lower than it must."""
+    """Heights of names at the ends of lines: clear of each other, none higher or lower than it must, none cut off."""
     order = sorted(range(len(ys)), key=lambda k: ys[k])
     placed = [ys[k] for k in order]
     for _ in range(50):
@@ -171,5 +173,7 @@ def _apart(ys: Sequence[float], line: float = 15.0) -> list[float]:
             push = (line - (placed[a + 1] - placed[a])) / 2
             if push > 0:
                 placed[a], placed[a + 1] = placed[a] - push, placed[a + 1] + push
+    for a in range(len(placed)):
+        placed[a] = max(placed[a], placed[a - 1] + line if a else HIGHEST)
     back = dict(zip(order, placed, strict=True))
     return [back[k] for k in range(len(ys))]

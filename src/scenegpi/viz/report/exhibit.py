@@ -34,14 +34,17 @@ ATTENTION_BOXES = 100
 
 @dataclass(frozen=True)
 class Shown:
-    """An image of the gallery: why it is there ("worst", "typical", "best"), and all there is to show."""
+    """An image of the gallery and all there is to show: why it is there ("worst", "typical", "best") and its recall.
 
-    why: str
-    recall: float
+    These two are of use only where there is a `truth`.
+    """
+
     prediction: SceneGraph
-    truth: SceneGraph
-    photo: Path | None
-    attention: Attention | None
+    truth: SceneGraph | None = None
+    photo: Path | None = None
+    attention: Attention | None = None
+    why: str = ""
+    recall: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Exhibit:
 
         def pairs(places: Sequence[int] | None) -> Iterator[Pair]:
             some = graphs if places is None else [graphs[k] for k in places]
-            return zip(predictions(predictor, some, photo), some, strict=True)
+            return predictions(predictor, some, photo)
 
         known = 0 if model.trained_on is None else model.trained_on.count(graphs)
         return cls(model.vocabulary, pairs, photo, predictor, task, known)
@@ -102,7 +105,7 @@ class Exhibit:
         """The chosen images (place -> why), in the order of `chosen`, with attention where the model has it."""
         shown = zip(chosen.items(), self.pairs(list(chosen)), strict=True)
         return [
-            Shown(why, float(recall[k, 0]), prediction, truth, self.photo(truth), self._attention(truth))
+            Shown(prediction, truth, self.photo(truth), self._attention(truth), why, float(recall[k, 0]))
             for (k, why), (prediction, truth) in shown
         ]
 
@@ -128,6 +131,8 @@ def choose(recall: NDArray[np.float64], count: int) -> dict[int, str]:
     if count <= 0 or not len(able):
         return {}
     value, rows = recall[able].T
+    if value.min() == value.max():  # none is the worst
+        return dict.fromkeys(able[np.argsort(-rows, kind="stable")][:count].tolist(), "typical")
     low = able[np.lexsort((able, -rows, value))].tolist()
     high = able[np.lexsort((able, -rows, -value))].tolist()
     near = able[np.lexsort((able, -rows, np.abs(value - np.median(value))))].tolist()

@@ -6,10 +6,12 @@ does the rest. Without it, and on paper, all of it can still be read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from scenegpi.errors import counted
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.explain import Explained, explain
 from scenegpi.metrics.protocol import Protocol
@@ -29,6 +31,8 @@ def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, di
     graph, truth = shown.prediction, shown.truth
     canvas = Canvas.of(graph, shown.photo)
     colours = deal_colours(canvas.boxes)
+    if truth is None:
+        return _unscored(shown, number, canvas, colours)
     ranked = explain(graph, truth, len(graph.vocabulary.predicates), protocol)
     said = ranked[: max(LEAST, min(MOST, len(truth.relations)))]
     k = middle(protocol)
@@ -53,27 +57,58 @@ def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, di
             class_="facts",
         ),
     )
+    lists = (_said(graph, said), _missed(truth, missed, len(said), protocol, k), _attention(shown))
+    article, data = _article(graph, canvas, colours, number, name, head, links, kinds, lists)
+    if shown.attention is not None:
+        data["rows"] = np.rint(1000 * shown.attention.neighbours).astype(int).tolist()
+        data["nodes"] = np.rint(1000 * shown.attention.nodes).astype(int).tolist()
+    label = f"{name}, {shown.why}, {100 * shown.recall:.0f}% of its relations found"
+    badge = h("span", f"{100 * shown.recall:.0f}%", class_=f"badge {shown.why}")
+    return article, _thumb(canvas, colours, number, label, badge, shown.why), data
+
+
+def _unscored(shown: Shown, number: int, canvas: Canvas, colours: list[int]) -> tuple[Html, Html, dict[str, Any]]:
+    """As `scene`, of an image without ground truth."""
+    graph = shown.prediction
+    name = str(graph.file or graph.image_id or f"image {number + 1}")
+    triplets = graph.triplets(top=MOST)
+    links = [(t.subject_index, t.object_index, t.predicate) for t in triplets]
+    facts = f"{counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
+    names = numbered(graph.names)
+    rows = [
+        _row(k, "plain", "", "", [names[s], " ", h("em", predicate), " ", names[o]], f"{triplets[k].score:.2f}")
+        for k, (s, o, predicate) in enumerate(links)
+    ]
+    body = h("ol", *rows) if rows else h("p", "No relation is sure enough.", class_="none")
+    lists = (h("section", h("h4", "Relations, best first"), body, class_="said"),)
+    head = h("header", h("h3", name), h("p", facts, class_="facts"))
+    article, data = _article(graph, canvas, colours, number, name, head, links, ["plain"] * len(links), lists)
+    badge = h("span", str(len(graph.relations)), class_="badge")
+    return article, _thumb(canvas, colours, number, f"{name}, {facts}", badge, ""), data
+
+
+def _article(
+    graph: SceneGraph,
+    canvas: Canvas,
+    colours: list[int],
+    number: int,
+    name: str,
+    head: Html,
+    links: list[tuple[int, int, str]],
+    kinds: list[str],
+    lists: Sequence[Html | None],
+) -> tuple[Html, dict[str, Any]]:
     stage = h(
         "div",
         photo_drawing(canvas, graph.names, colours, name),
         graph_drawing(graph, canvas, links, kinds, colours),
         class_="stage",
     )
-    lists = h(
-        "div", _said(graph, said), _missed(truth, missed, len(said), protocol, k), _attention(shown), class_="lists"
-    )
     article = h(
-        "article", head, stage, lists, class_="scene", id=f"scene-{number}", data_scene=number, role="tabpanel",
-        aria_labelledby=f"thumb-{number}",
+        "article", head, stage, h("div", *lists, class_="lists"), class_="scene", id=f"scene-{number}",
+        data_scene=number, role="tabpanel", aria_labelledby=f"thumb-{number}",
     )  # fmt: skip
-    data: dict[str, Any] = {
-        "names": numbered(graph.names),
-        "links": [x[:2] for x in links],
-    }
-    if shown.attention is not None:
-        data["rows"] = np.rint(1000 * shown.attention.neighbours).astype(int).tolist()
-        data["nodes"] = np.rint(1000 * shown.attention.nodes).astype(int).tolist()
-    return article, _thumb(canvas, colours, number, name, shown), data
+    return article, {"names": numbered(graph.names), "links": [x[:2] for x in links]}
 
 
 def _said(graph: SceneGraph, said: list[Explained]) -> Html:
@@ -103,7 +138,9 @@ def _words(graph: SceneGraph, s: int, p: int, o: int) -> list[object]:
 
 
 def _row(link: int | None, kind: str, sign: str, meaning: str, words: list[object], score: str) -> Html:
-    mark = [h("span", sign, class_="sign", aria_hidden="true"), h("span", f"{meaning}: ", class_="unseen")]
+    mark = (
+        [h("span", sign, class_="sign", aria_hidden="true"), h("span", f"{meaning}: ", class_="unseen")] if sign else []
+    )
     inner = [*mark, h("span", *words, class_="words"), h("span", score, class_="score") if score else None]
     if link is None:
         return h("li", h("div", *inner, class_=f"triplet {kind}"))
@@ -123,7 +160,7 @@ def _attention(shown: Shown) -> Html | None:
     )
 
 
-def _thumb(canvas: Canvas, colours: list[int], number: int, name: str, shown: Shown) -> Html:
+def _thumb(canvas: Canvas, colours: list[int], number: int, label: str, badge: Html, why: str) -> Html:
     scale = 120 / canvas.width
     tall = min(max(canvas.height * scale, 40.0), 160.0)
     frames = [
@@ -131,9 +168,7 @@ def _thumb(canvas: Canvas, colours: list[int], number: int, name: str, shown: Sh
         for i, (x1, y1, x2, y2) in enumerate((canvas.boxes * scale).tolist())
     ]
     svg = h("svg", *frames, viewBox=f"0 0 120 {tall:.1f}", preserveAspectRatio="xMidYMid slice", aria_hidden="true")
-    label = f"{name}, {shown.why}, {100 * shown.recall:.0f}% of its relations found"
     first = number == 0
     tab = {"role": "tab", "aria_controls": f"scene-{number}", "aria_selected": "true" if first else "false"}
     tab |= {"aria_label": label, "type": "button", "id": f"thumb-{number}", "class_": "thumb"}
-    badge = h("span", f"{100 * shown.recall:.0f}%", class_=f"badge {shown.why}")
-    return h("button", svg, badge, data_scene=number, data_why=shown.why, tabindex=0 if first else -1, **tab)
+    return h("button", svg, badge, data_scene=number, data_why=why, tabindex=0 if first else -1, **tab)

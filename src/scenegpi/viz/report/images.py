@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenegpi.data.dataset import Dataset
+from scenegpi.data.images import photo_size
+from scenegpi.data.open import open_dataset
 from scenegpi.errors import DataError, OptionError
 from scenegpi.graph import SceneGraph
-from scenegpi.viz.report.exhibit import Exhibit
+from scenegpi.viz.report.exhibit import Exhibit, Shown
 from scenegpi.viz.report.source import Source
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ def of_dataset(model: SceneModel, dataset: Dataset, task: Any) -> Exhibit:
     """A model on a data set, whose names it must know."""
     from scenegpi.prediction import aligned
 
+    model = model.labels_only()
     return Exhibit.of_model(model, list(aligned(dataset, model.vocabulary)), dataset.photo_path, task)
 
 
@@ -46,7 +49,30 @@ def of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
     def photo(graph: SceneGraph) -> Path | None:
         return place.get(_key(graph))
 
-    return Exhibit.of_model(model, graphs, photo, task), name
+    return Exhibit.of_model(model.labels_only(), graphs, photo, task), name
+
+
+def of_predictions(source: Source, photos: Path | None, limit: int) -> tuple[list[Shown], int]:
+    """The first images of a `predict` run, on the photos that its lines name, and how many images it has.
+
+    `photos` is a folder to look for them instead.
+    """
+    dataset = open_dataset(source.predictions or "", images=photos, format="jsonl", trust=True)
+    shown = []
+    for i, graph in enumerate(dataset[:limit]):
+        place = dataset.photo_path(graph) if photos is not None else _recorded(dataset.source, i)
+        shown.append(Shown(graph, photo=place))
+    return shown, len(dataset)
+
+
+def _recorded(lines: Any, i: int) -> Path | None:
+    """The photo that line i names, if it is still there and can be read."""
+    place = lines.field(i, "photo")
+    try:
+        photo_size(place)
+    except (DataError, TypeError, ValueError):
+        return None
+    return Path(place)
 
 
 def of_npz(path: Path, task: Any) -> Exhibit:

@@ -13,6 +13,7 @@ from string import Template
 from typing import Any
 
 from scenegpi import __version__
+from scenegpi.errors import counted
 from scenegpi.files import whole_file
 from scenegpi.metrics.protocol import TASK_NAMES, Protocol
 from scenegpi.metrics.result import Result
@@ -22,6 +23,8 @@ from scenegpi.viz.report.markup import Html, data_block, h, join, source_hash
 from scenegpi.viz.report.predicates import predicate_section
 from scenegpi.viz.report.sections import figures_section, published_section, training_section
 from scenegpi.viz.report.source import Source
+
+KEYS = "By keyboard: Tab goes from part to part, arrows within one, Enter chooses, Escape lets go."
 
 
 def write_report(
@@ -93,7 +96,7 @@ def render(
         nav=join([h("a", title, href=f"#{name}") for name, title, _ in sections]),
         kind=join(source.kind),
         name=join(source.name),
-        facts=_facts(source, first),
+        facts=_facts(source, first, shown),
         notes=join(
             h("p", warning, class_="warning", role="alert") if warning else None,
             [h("p", note, class_="note") for note in notes],
@@ -109,18 +112,20 @@ def asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text("utf-8")
 
 
-def _facts(source: Source, first: Result | None) -> Html:
+def _facts(source: Source, first: Result | None, shown: Sequence[Shown]) -> Html:
     facts: list[str] = []
     if first is not None:
         facts.append(TASK_NAMES[first.protocol.task])
         if first.images:
-            facts.append(f"{first.images:,} images")
+            facts.append(counted(first.images, "image"))
         if first.counts.get("relations"):
             facts.append(f"{first.counts['relations']:,} relations")
+    elif shown:
+        facts.append(counted(len(shown), "image"))
     if preset := source.config.get("preset"):
         facts.append(f"preset {preset}")
     if source.log:
-        facts.append(f"{len(source.log)} epochs")
+        facts.append(counted(len(source.log), "epoch"))
     if source.model and source.kind == "evaluation":
         facts.append(f"model {Path(source.model).name}")
     return join([h("li", fact) for fact in facts])
@@ -133,13 +138,19 @@ def _gallery(shown: Sequence[Shown], protocol: Protocol, data: list[Any]) -> Htm
         articles.append(article)
         thumbs.append(thumb)
         data.append(numbers)
+    if all(each.truth is None for each in shown):
+        how = (
+            "Point at a box, an object or a relation and its counterparts light up. "
+            "A score is P(subject) P(object) P(predicate)."
+        )
+        strip = h("div", *thumbs, class_="strip", role="tablist", aria_label="Images")
+        return join(h("p", how, " ", h("span", KEYS, class_="keys")), strip, *articles)
     kinds = [why for why in ("worst", "typical", "best") if any(each.why == why for each in shown)]
     k = middle(protocol)
     rule = (
         f"The images with the lowest and the highest R@{k}, and some near the median; of equal ones those with more "
         "relations. Point at a box, an object or a triplet and its counterparts light up."
     )
-    keys = "By keyboard: Tab goes from part to part, arrows within one, Enter chooses, Escape lets go."
     choices = [
         h("button", why, type="button", data_why=why, aria_pressed="true" if why == "all" else "false")
         for why in ("all", *kinds)
@@ -152,7 +163,7 @@ def _gallery(shown: Sequence[Shown], protocol: Protocol, data: list[Any]) -> Htm
         class_="legend",
     )
     return join(
-        h("p", rule, " ", h("span", keys, class_="keys")),
+        h("p", rule, " ", h("span", KEYS, class_="keys")),
         h("div", choices, class_="choices", role="group", aria_label="Which images"),
         h("div", *thumbs, class_="strip", role="tablist", aria_label="Images"),
         legend,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
+from scenegpi.errors import counted
 from scenegpi.metrics.published import PREDICATE_RECALL_AT_5
 from scenegpi.metrics.result import Result
 from scenegpi.viz.report.charts import bar
@@ -63,7 +64,7 @@ def predicate_section(result: Result) -> Html:
     if len(rows) > SHORT:
         more = h("button", f"Show all {len(rows)}", type="button", class_="more", aria_expanded="false")
     note = "The upright mark is the paper's GPI (linguistic), on its own test split. " if beside else ""
-    left = f"{absent} predicates do not occur in these images." if absent else ""
+    left = f"{counted(absent, 'predicate')} not in these images." if absent else ""
     return join(h("p", "A heading sorts by its column. ", note, left), h("div", table, class_="scroll"), more)
 
 

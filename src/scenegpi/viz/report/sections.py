@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+from scenegpi.errors import counted
 from scenegpi.metrics.published import PREDICATE_RECALL_AT_5, published
 from scenegpi.metrics.result import Result
 from scenegpi.metrics.table import figure_table
@@ -168,8 +169,14 @@ def training_section(source: Source, charts: dict[str, Any]) -> Html:
     rows = [h("tr", [h("td", _short(row.get(name))) for name in names]) for row in log[:500]]
     table = h("table", h("thead", head), h("tbody", *rows), class_="numbers")
     seconds = sum(row.get("seconds", 0.0) for row in log)
-    time = f", {seconds / 60:.1f} minutes" if seconds >= 60 else f", {seconds:.0f} seconds" if seconds else ""
-    summary = h("summary", f"The log as a table: {len(log)} epochs{time}")
+    time = (
+        f", {seconds / 60:.1f} minutes"
+        if seconds >= 60
+        else f", {counted(round(seconds), 'second')}"
+        if seconds
+        else ""
+    )
+    summary = h("summary", f"The log as a table: {counted(len(log), 'epoch')}{time}")
     return join(h("div", *parts, class_="charts"), h("details", summary, h("div", table, class_="scroll")))
 
 

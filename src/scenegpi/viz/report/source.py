@@ -46,8 +46,15 @@ class Source:
 
 
 def read_source(run: str | Path) -> Source:
-    """A run's folder, a model's folder or shipped name, or a file of `scenegpi eval --json`; DataError otherwise."""
+    """A run of `train` or `predict`, a model's folder or shipped name, JSON lines, or a file of `scenegpi eval --json`.
+
+    DataError otherwise.
+    """
     path = Path(run)
+    lines = path / "predictions.jsonl" if path.is_dir() else path
+    if lines.suffix == ".jsonl" and lines.is_file():
+        name = lines.parent.resolve().name if lines.name == "predictions.jsonl" else path.stem
+        return Source(name, "predictions", path, predictions=lines)
     if path.is_file():
         return _evaluation(path)
     if (path / "log.csv").is_file() or ((path / "config.json").is_file() and (path / "model").is_dir()):
@@ -55,6 +62,8 @@ def read_source(run: str | Path) -> Source:
     from scenegpi.models.shipped import find_model
 
     folder = find_model(run)
+    if not (folder / "config.json").is_file():
+        raise DataError(path, "neither a run of `predict` or `train` nor a model")
     return Source(folder.name, "model", folder, _card_results(folder), model=str(run), predicates=_predicates(folder))
 
 

@@ -1,0 +1,80 @@
+"""Digests of what an answer is made from: photo, boxes, weights, options. Only for the same ones it is reused."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from scenegpi.bulk.journal import line_of
+from scenegpi.errors import DataError
+from scenegpi.files import open_file, reason
+from scenegpi.graph import SceneGraph
+from scenegpi.models.shipped import find_model
+
+BYTES = 12
+DECIDING = ("scenegpi", "model", "weights", "finder", "options")
+NONE = "-"
+"""In the place of a digest of nothing, or of a file that can't be read."""
+WEIGHTS = (".safetensors", ".json", ".onnx", ".bin", ".pt", ".cfg", ".txt", ".names")
+
+
+def image_digest(photo: Path | None, boxes: SceneGraph | None, settings: str) -> str:
+    """Of one image, three parts: the bytes of its photo, the boxes that were given for it, the settings of the run."""
+    return f"{photo_digest(photo)}.{boxes_digest(boxes)}.{settings}"
+
+
+def photo_digest(photo: Path | None) -> str:
+    try:
+        return NONE if photo is None else file_digest(photo)
+    except DataError:
+        return NONE
+
+
+def boxes_digest(graph: SceneGraph | None) -> str:
+    """Of boxes, labels, scores and the image's own fields, in whatever file; relations are not used and don't count."""
+    if graph is None:
+        return NONE
+    digest = blake2b(digest_size=BYTES)
+    for values in (graph.boxes, graph.scores, graph.label_dist):
+        digest.update(b"-" if values is None else f"{values.shape}".encode() + values.astype("<f8").tobytes())
+    columns = None if graph.label_dist is None else graph.vocabulary.reference
+    image = (graph.image_id, graph.file, graph.width, graph.height, graph.names, columns)
+    digest.update(repr(image).encode(errors="backslashreplace"))
+    return digest.hexdigest()
+
+
+def settings_digest(settings: dict[str, Any]) -> str:
+    """Of what decides all answers of a run; how the work was cut does not, so that engines give the same lines."""
+    deciding = {key: value for key, value in settings.items() if key in DECIDING}
+    return blake2b(line_of(deciding), digest_size=8).hexdigest()
+
+
+def weights_digest(*sources: str | None) -> str:
+    """Of the files of models and detectors: names that ship, folders, files; what is none of these has no files."""
+    digest = blake2b(digest_size=BYTES)
+    for source in filter(None, sources):
+        place = Path(source.partition(":")[2] if source.startswith("hf:") else source)
+        if not place.exists():
+            try:
+                place = find_model(source)
+            except DataError:
+                continue
+        files = [place]
+        if place.is_dir():
+            files = sorted(file for file in place.iterdir() if file.suffix.lower() in WEIGHTS and file.is_file())
+        for file in files:
+            digest.update(f"{file.name} {file_digest(file)}\n".encode(errors="backslashreplace"))
+    return digest.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Of a file's bytes; DataError where it can't be read."""
+    digest = blake2b(digest_size=BYTES)
+    with open_file(path, empty=True) as handle:
+        try:
+            while data := handle.read(1 << 20):
+                digest.update(data)
+        except OSError as error:
+            raise DataError(path, f"cannot be read ({reason(error)})") from None
+    return digest.hexdigest()

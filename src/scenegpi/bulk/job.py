@@ -1,0 +1,80 @@
+"""A run as it is asked for: which folder it goes to, what decides its answers, and what does the work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from scenegpi import __version__
+from scenegpi.bulk.digests import weights_digest
+from scenegpi.bulk.image_files import WHOLE
+from scenegpi.bulk.ray_shards import Form, run_ray, shard_settings
+from scenegpi.bulk.run_folder import PredictionLog, choose_folder
+from scenegpi.bulk.run_inputs import Inputs
+from scenegpi.bulk.summary import Summary
+from scenegpi.bulk.workers import Setup, run
+from scenegpi.errors import DataError
+from scenegpi.options import plain
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What does the work.
+
+    Args:
+        kind: worker processes here, or ray.
+        jobs: number of processes.
+        batch: images per write.
+        address: of a ray cluster; None starts one here.
+        shard: with ray, images per file.
+        form: with ray, of the files.
+        resume: insist on continuing the run in the folder.
+        force: start again, and overwrite files that are in the way.
+    """
+
+    kind: Literal["local", "ray"] = "local"
+    jobs: int = 1
+    batch: int = 64
+    address: str | None = None
+    shard: int = 1024
+    form: Form = "jsonl"
+    resume: bool = False
+    force: bool = False
+
+
+def open_log(setup: Setup, engine: Engine, files: Collection[Path], inputs: Inputs | None = None) -> PredictionLog:
+    """The log of a run, to be entered: in the folder of the setup, or the next one where that holds another run.
+
+    Args:
+        setup: the model and its options; the folder.
+        engine: what will do the work.
+        files: what is read, and so never written.
+        inputs: the images; None for a video.
+    """
+    finder = setup.finder
+    weights = weights_digest(setup.model, None if finder is None else finder.other)
+    settings: dict[str, Any] = {"scenegpi": __version__, "model": setup.model, "weights": weights}
+    settings |= {"finder": finder and finder.settings(), "options": plain(setup.options)}
+    if inputs is not None and engine.kind == "ray":
+        whole = next((kind for kind in setup.formats if kind in WHOLE), None)
+        if whole is not None:
+            raise DataError("--formats", f"{whole} holds all images in one file, which --engine ray does not write")
+        settings |= shard_settings(inputs, engine.form, engine.shard)
+    folder = choose_folder(setup.folder, settings, engine.resume, engine.force)
+    return PredictionLog(folder, settings, engine.force, files)
+
+
+def run_images(
+    inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, step: Callable[[int], None]
+) -> tuple[Summary, list[Path]]:
+    """Predicts the images into an open log; gives what became of them, and the files that hold all images."""
+    threads = 0 if engine.jobs == 1 else max(1, (os.cpu_count() or 1) // engine.jobs)
+    setup = replace(setup, folder=log.folder, threads=threads)
+    if engine.kind == "ray":
+        form: dict[str, Any] = {"form": engine.form, "size": engine.shard, "jobs": engine.jobs}
+        return run_ray(inputs, setup, log, address=engine.address, step=step, **form), []
+    summary = run(inputs, setup, log, engine.batch, engine.jobs, step)
+    return summary, log.write_whole(setup.formats)

@@ -1,0 +1,257 @@
+"""The run of `scenegpi predict --engine ray`: shards of images through actors, on one machine or a cluster.
+
+A shard is a number of images in a row. An actor holds one predictor; it reads the images of a shard, predicts them and
+writes one file, whole or not at all: `shards/000012.jsonl` (or `.parquet`), pictures and exports in `shards/000012/`,
+and `shards/000012.skipped.txt` where images were skipped. A shard whose file is whole is done. So nothing is lost and
+nothing done twice when an actor, a machine or the whole run is killed; ray restarts what it has lost.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal
+
+from scenegpi.bulk.digests import file_digest, image_digest, photo_digest
+from scenegpi.bulk.journal import line_of
+from scenegpi.bulk.manifest import SHARDS
+from scenegpi.bulk.run_folder import PredictionLog, prediction_lines
+from scenegpi.bulk.run_inputs import Inputs
+from scenegpi.bulk.summary import Answer, Summary
+from scenegpi.bulk.workers import Setup, Worker
+from scenegpi.errors import DataError, SceneGPIError, require
+from scenegpi.files import reason, tidy, whole_file
+
+Form = Literal["jsonl", "parquet"]
+ENVIRONMENT = {"RAY_worker_niceness": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+"""Ray's, unless the user has set them: workers don't wait for whatever else runs here; no log among our lines."""
+SHARDS_PER_BLOCK = 8
+"""Shards that ray schedules together where there are many: of a billion images it must not count every one."""
+
+
+def shard_settings(inputs: Inputs, form: Form, size: int) -> dict[str, Any]:
+    """What shards of a run that is continued must have in common: they are counted, so the images must be the same."""
+    digest = blake2b(digest_size=8)
+    for photo in inputs.photos:
+        digest.update(f"{os.path.abspath(photo)}\n".encode(errors="backslashreplace"))
+    if inputs.boxes is not None:
+        path = Path(inputs.boxes.path)
+        for file in sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]:
+            digest.update(f"{file} {file_digest(file)}\n".encode(errors="backslashreplace"))
+    return {"engine": "ray", "shard": size, "form": form, "images": len(inputs), "inputs": digest.hexdigest()}
+
+
+def run_ray(
+    inputs: Inputs,
+    setup: Setup,
+    log: PredictionLog,
+    form: Form,
+    size: int,
+    jobs: int,
+    address: str | None,
+    step: Callable[[int], None],
+) -> Summary:
+    """Predicts the shards that are not done yet; `step` is told how many images each of them has."""
+    log.manifest.claim([SHARDS])
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    require("--engine ray", "ray", "ray", "pyarrow")
+    import ray
+    import ray.data
+
+    summary = Summary()
+    shards = Shards(inputs, setup, form, size, log.settings_digest)
+    wanted = list(shards.waiting(summary, step))
+    if not wanted:
+        return summary
+    _connect(ray, jobs, address)
+    try:
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        blocks = max(min(len(wanted), 64 * jobs), len(wanted) // SHARDS_PER_BLOCK)
+        rows = ray.data.from_items([{"shard": k} for k in wanted], override_num_blocks=blocks)
+        found = rows.map_batches(
+            ShardActor,
+            fn_constructor_args=(ray.put(shards),),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(size=jobs),
+            num_cpus=1,
+        )
+        for some in found.iter_batches(batch_size=None, prefetch_batches=0):  # as they come, for the progress
+            for line, images in zip(some["summary"], some["images"], strict=True):
+                summary.join(Summary.from_json(str(line)))
+                step(int(images))
+    except ray.exceptions.RayError as error:
+        raise said_by_actor(error) from None
+    finally:
+        ray.shutdown()
+        if shards.folder.exists():
+            tidy(shards.folder)  # actors that were killed leave half-written files
+    return summary
+
+
+def said_by_actor(error: Any) -> Exception:
+    """What went wrong in an actor, as it would be said without ray."""
+    seen: Any = error
+    while seen is not None:
+        if isinstance(seen, SceneGPIError):
+            return seen
+        seen = getattr(seen, "cause", None) or seen.__cause__
+    return DataError("--engine ray", str(error).strip().rpartition("\n")[2])
+
+
+def _connect(ray: Any, jobs: int, address: str | None) -> None:
+    """To a cluster, or to one that is started on this machine and ends with this process."""
+    here = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
+    for handler in logging.getLogger("ray.data").handlers:
+        if type(handler).__module__.startswith("ray.") and isinstance(handler, logging.StreamHandler):  # not the user's
+            handler.setLevel(logging.ERROR)
+    if address:
+        _check_answers(address)
+    stop = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **({"address": address} if address else here))
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        where = f"--address {address}" if address else "--engine ray"
+        raise DataError(where, f"ray does not start or answer ({str(error).partition(chr(10))[0]})") from None
+    if stop is not None:
+        signal.signal(signal.SIGTERM, stop)  # ray's own ends the process with another exit code, and a page of text
+
+
+def _check_answers(address: str) -> None:
+    """DataError where no machine answers at HOST:PORT: ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "://" in address:
+        return
+    try:
+        socket.create_connection((host, int(port)), 10).close()
+    except (OSError, OverflowError) as error:
+        said = reason(error) if isinstance(error, OSError) else str(error)
+        raise DataError("--address", f"{address}: no cluster answers there ({said})") from None
+
+
+class Shards:
+    """The shards of a run and their files; travels to every actor."""
+
+    def __init__(self, inputs: Inputs, setup: Setup, form: Form, size: int, settings: str) -> None:
+        self.inputs, self.setup, self.form, self.size, self.settings = inputs, setup, form, size, settings
+        self.folder = setup.folder.resolve() / SHARDS
+        self.here = Path.cwd()
+
+    def file(self, k: int) -> Path:
+        return self.folder / f"{k:06d}.{self.form}"
+
+    def place(self, k: int) -> tuple[int, int]:
+        """First image of a shard, and the first that is not of it."""
+        return k * self.size, min((k + 1) * self.size, len(self.inputs))
+
+    def is_done(self, k: int) -> bool:
+        """Whether the file of a shard has all its images, or says why not, and its photos are what they were."""
+        file, (start, stop) = self.file(k), self.place(k)
+        if not file.exists():
+            return False
+        skipped = file.with_suffix(".skipped.txt")
+        missing = len(skipped.read_bytes().splitlines()) if skipped.exists() else 0
+        try:
+            same = list(map(_same_photo, _lines(file)))
+            return len(same) + missing == stop - start and all(same)
+        except (ValueError, KeyError, TypeError, OSError):  # not a file of ours, or a damaged one
+            return False
+
+    def waiting(self, summary: Summary, step: Callable[[int], None]) -> Iterator[int]:
+        """Shards that are not done; those that are count as resumed."""
+        for k in range(-(-len(self.inputs) // self.size)):
+            if self.is_done(k):
+                start, stop = self.place(k)
+                summary.resumed += stop - start
+                step(stop - start)
+            else:
+                yield k
+
+
+class ShardActor:
+    """Does shards, one at a time, with one predictor."""
+
+    def __init__(self, shards: Any) -> None:
+        import ray
+
+        self.shards: Shards = ray.get(shards) if isinstance(shards, ray.ObjectRef) else shards
+        os.chdir(self.shards.here)  # paths of inputs may be relative
+        self.worker = Worker(replace(self.shards.setup, threads=1))
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
+        numbers = [int(k) for k in batch["shard"]]
+        done = [self.shard(k) for k in numbers]
+        images = [stop - start for start, stop in map(self.shards.place, numbers)]
+        return {"summary": [each.to_json() for each in done], "images": images}
+
+    def shard(self, k: int) -> Summary:
+        """Predicts a shard and writes its files; what another actor finished before it died is not done again."""
+        summary, file = Summary(), self.shards.file(k)
+        start, stop = self.shards.place(k)
+        if self.shards.is_done(k):
+            summary.resumed = stop - start
+            return summary
+        folder = file.with_suffix("")
+        self.worker.setup = replace(self.shards.setup, folder=folder)
+        entries = [
+            replace(entry, digest=image_digest(entry.item.photo, entry.item.graph, self.shards.settings))
+            for entry in self.shards.inputs.part(start, stop)
+        ]
+        answers = self.worker.answer(entries)
+        for answer in answers:
+            summary.add(answer)
+        skipped = folder.with_suffix(".skipped.txt")
+        skipped.unlink(missing_ok=True)
+        if summary.skipped:
+            with whole_file(skipped) as part:
+                part.write_text("".join(f"{line}\n" for line in summary.skipped), encoding="utf-8", errors="replace")
+        with whole_file(file) as part:
+            _write(part, answers, self.shards.form)
+        return summary
+
+
+def _write(part: Path, answers: list[Answer], form: Form) -> None:
+    rows = [answer.row for answer in answers if answer.prediction.graph is not None]
+    lines = list(map(line_of, prediction_lines(rows, set())))
+    if form == "jsonl":
+        part.write_bytes(b"".join(lines))
+        return
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {
+        "source": pyarrow.array([row.source for row in rows], pyarrow.string()),
+        "name": pyarrow.array([row.name for row in rows], pyarrow.string()),
+        "box_count": pyarrow.array([len(row.graph) for row in rows], pyarrow.int32()),
+        "relation_count": pyarrow.array([len(row.graph.relations) for row in rows], pyarrow.int32()),
+        "graph": pyarrow.array([line.decode().rstrip("\n") for line in lines], pyarrow.large_string()),
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), part)
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    """The lines of a shard's file."""
+    if file.suffix == ".jsonl":
+        with file.open("rb") as lines:
+            yield from (line for line in lines if line.endswith(b"\n"))
+        return
+    import pyarrow.parquet
+
+    for batch in pyarrow.parquet.ParquetFile(file).iter_batches(columns=["graph"]):
+        yield from (line.encode() for line in batch.column("graph").to_pylist())
+
+
+def _same_photo(line: bytes) -> bool:
+    """Whether the photo of a line is what it was; true where it has none."""
+    if b'"photo":' not in line:  # before it is parsed: there are many
+        return True
+    row = json.loads(line)
+    return "photo" not in row or str(row["digest"]).partition(".")[0] == photo_digest(Path(row["photo"]))

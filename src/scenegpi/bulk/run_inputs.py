@@ -1,0 +1,326 @@
+"""What a run works on: photos (files, folders, patterns), boxes from a file, and which belong together."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from scenegpi.bulk.manifest import MANIFEST, written_by_us
+from scenegpi.data import DataError, Dataset, open_dataset
+from scenegpi.data.coco_names import COCO_IDS, COCO_PLACES
+from scenegpi.data.images import SUFFIXES, photo_size
+from scenegpi.data.open import detect_format
+from scenegpi.errors import RowError
+from scenegpi.files import reason
+from scenegpi.graph import SceneGraph
+from scenegpi.prediction.inputs import Item
+
+PHOTOS = (*SUFFIXES, ".gif", ".tif", ".tiff", ".ppm", ".pgm")
+TABLES = (".parquet", ".jsonl")
+UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\ud800-\udfff/\\:*?"<>|]+')
+LONGEST_NAME = 120
+"""Bytes of a file name, without a number to tell it apart and without its suffix."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One image of a run: what to predict, or why not.
+
+    Args:
+        item: its photo and boxes; its key is what it is called in messages.
+        source: identifies it in the run (see `run_folder.Row`).
+        name: of its files, without suffix.
+        problem: why it can't be predicted.
+        digest: of photo, boxes and settings; where the run needs none, it is empty.
+        known: an earlier answer to the same, of which only files are missing.
+    """
+
+    item: Item
+    source: str
+    name: str
+    problem: str = ""
+    digest: str = ""
+    known: SceneGraph | None = None
+
+
+class Names:
+    """Names of files, no two alike in a run, whatever their case; an image keeps the one that it had.
+
+    Args:
+        before: names of images by their source.
+        taken: names of other files.
+    """
+
+    def __init__(self, before: Mapping[str, str] | None = None, taken: Iterable[str] = ()) -> None:
+        self._of = dict(before or {})
+        self._used = {name.casefold() for name in (*self._of.values(), *taken)}
+
+    def __call__(self, source: str, wanted: str) -> str:
+        if source not in self._of:
+            self._of[source] = _free(wanted, self._used, fold=True)
+        return self._of[source]
+
+
+class Inputs:
+    """The images of one call, in order, the same each time.
+
+    Args:
+        photos: files, in order.
+        boxes: where boxes come from; None leaves them to a finder.
+    """
+
+    def __init__(self, photos: Sequence[Path], boxes: Dataset | None) -> None:
+        self.photos, self.boxes = photos, boxes
+        self.matches = pair(photos, boxes) if photos and boxes is not None else []
+
+    def __len__(self) -> int:
+        return len(self.photos) if self.photos or self.boxes is None else len(self.boxes)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return self.part(0, len(self))
+
+    @property
+    def files(self) -> list[Path]:
+        """What is read, as far as it is known before the images are."""
+        return [*self.photos, *([] if self.boxes is None else [Path(self.boxes.path)])]
+
+    def part(self, start: int, stop: int, names: Names | None = None) -> Iterator[Entry]:
+        """The images from one place to another; no two of them share a source or a name."""
+        sources: set[str] = set()
+        names = names or Names()
+        for photo, graph, problem in self._images(slice(start, stop)):
+            shown = photo.as_posix() if photo is not None and self.photos else _shown(graph, start + len(sources))
+            given = os.path.abspath(photo) if photo is not None and self.photos else shown
+            source = _free(given.encode(errors="backslashreplace").decode(), sources)
+            key = shown if self.photos else source
+            name = names(source, _file_name(photo, graph, shown))
+            if graph is None and self.boxes is not None:
+                problem = problem or f"{key}: no boxes were given for it"
+            yield Entry(Item(photo, graph, key), source, name, problem)
+
+    def _images(self, part: slice) -> Iterator[tuple[Path | None, SceneGraph | None, str]]:
+        """Photo, boxes, and what is wrong with them."""
+        if self.boxes is None:
+            yield from ((path, None, "") for path in self.photos[part])
+        elif self.photos:
+            for path, at in zip(self.photos[part], self.matches[part], strict=True):
+                graph = None if at is None else self.boxes[at]
+                scaled = graph is not None and self.boxes.format == "yolo"
+                yield path, _on_photo(graph, path) if scaled and graph is not None else graph, ""
+        else:
+            for i in range(*part.indices(len(self.boxes))):
+                try:
+                    graph = self.boxes[i]
+                except RowError as error:  # a table that is read as it goes
+                    yield None, None, str(error)
+                else:
+                    yield self.boxes.photo_path(graph), graph, ""
+
+
+def boxes_given_as_photo(
+    photos: list[str] | None, boxes: Path | None, detector: str | None = None
+) -> tuple[list[str], Path | None]:
+    """Photos and boxes, where a table of boxes may be the only argument: `scenegpi predict boxes.parquet`."""
+    if not photos and boxes is None:
+        raise DataError("predict", "nothing to predict: give photos, or boxes with --boxes FILE, or both")
+    if boxes is not None and detector is not None:
+        raise DataError("predict", "give either --boxes or --detector")
+    if boxes is None and photos and len(photos) == 1 and Path(photos[0]).suffix.lower() in TABLES:
+        return [], Path(photos[0])
+    return photos or [], boxes
+
+
+@dataclass
+class Found:
+    """Photos, in order; what was left out of folders because of its name; folders that may not be listed."""
+
+    photos: list[Path] = field(default_factory=list)
+    left_out: list[Path] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def find_photos(paths: Sequence[str]) -> Found:
+    """Files as they are, the photos of folders (and folders in them) by name, and patterns such as 'in/*.jpg'.
+
+    What a run wrote, by the manifest of its folder, counts only where it is named.
+    """
+    found = Found()
+    for text in paths:
+        path = Path(text)
+        if path.is_dir():
+            photos = sorted(_photos_below(path, found))
+            if not photos and not found.problems:
+                raise DataError(path, "there is no photo in this folder")
+            found.photos += photos
+        elif path.exists():
+            found.photos.append(path)
+        elif glob.has_magic(text):
+            matches = sorted(file for file in _matches(text) if not file.is_dir())
+            if not matches:
+                raise DataError(path, "no file matches this pattern")
+            found.photos += matches
+        else:
+            raise DataError(path, "no such file or folder")
+    once: dict[str, Path] = {}
+    for photo in found.photos:
+        once.setdefault(os.path.abspath(photo), photo)
+    found.photos = list(once.values())
+    if not found.photos and found.problems:
+        raise DataError(*found.problems[0].split(": ", 1))
+    return found
+
+
+def _photos_below(folder: Path, found: Found) -> Iterator[Path]:
+    """Photos in a folder and in folders below it; links to folders are not followed."""
+
+    def unlisted(error: OSError) -> None:
+        found.problems.append(f"{error.filename}: this folder cannot be listed ({reason(error)})")
+
+    for place, folders, files in os.walk(folder, onerror=unlisted):
+        ours = written_by_us(Path(place)) if MANIFEST in files else set()
+        folders[:] = sorted(name for name in folders if name not in ours)
+        for path in (Path(place, name) for name in sorted(files) if name not in ours):
+            if path.suffix.lower() in PHOTOS and path.is_file():
+                yield path
+            elif not path.name.startswith("."):
+                found.left_out.append(path)
+
+
+def _matches(pattern: str) -> Iterator[Path]:
+    """Files that match; `**` does not follow links, which may lead back, and * does not match hidden files."""
+    path = Path(pattern)
+    shown = {part for part in path.parts if part.startswith(".")}
+    parts = path.parts[1:] if path.anchor else path.parts
+    if parts[-1:] == ("**",):
+        parts = (*parts, "*")
+    for match in Path(path.anchor).glob("/".join(parts)):
+        if not any(part.startswith(".") and part not in shown for part in match.parts if part != ".."):
+            yield match
+
+
+def open_boxes(
+    path: Path, photos: Sequence[Path], format: str | None, names: str | None, folder: Path | None, sizes: Path | None
+) -> Dataset:
+    """Boxes of any format, at least one image; DataError where there are none, or classes without names.
+
+    `names` is a file, or "coco" for COCO's 80 names by the numbers of that format; `folder` holds their photos.
+    """
+    format = format or detect_format(path)
+    table: str | Mapping[int, str] | None = names
+    if names == "coco" and not Path(names).exists():
+        table = COCO_PLACES if format == "yolo" else COCO_IDS
+    folders = {photo.parent for photo in photos}
+    beside = folder or (folders.pop() if len(folders) == 1 else None)
+    dataset = open_dataset(path, format=format, names=table, images=beside, sizes=sizes)
+    if not len(dataset):
+        first = f" ({dataset.report.first_error})" if dataset.report.first_error else ""
+        raise DataError(path, f"there is no usable image in it{first}")
+    objects = dataset.vocabulary.objects
+    if objects and all(name.startswith("class ") for name in objects):
+        hint = "add --names FILE, or --names coco for the 80 names of COCO"
+        raise DataError(path, f"its classes have numbers but no names, which a model needs: {hint}")
+    return dataset
+
+
+def pair(photos: Sequence[Path], boxes: Dataset) -> list[int | None]:
+    """For each photo the place of its boxes, or None: by the longest end of the path that both share.
+
+    The last part may differ in its suffix, or be the image's id. DataError where two images fit one photo equally
+    well, or one image's boxes fit two photos. One photo and the boxes of one image belong together.
+    """
+    ends: dict[str, list[int]] = {}
+    parts: list[tuple[str, ...]] = []
+    for i, graph in enumerate(boxes):
+        parts.append(PurePosixPath(graph.file).parts if graph.file else ())
+        for name in _names(graph):
+            ends.setdefault(name, []).append(i)
+    if len(photos) == len(boxes) == 1:
+        return [0]
+    claims: dict[int, list[tuple[int, int]]] = {}
+    for k, path in enumerate(photos):
+        candidates = next((ends[name] for name in _wanted(path) if name in ends), [])
+        shared = {i: _shared(path.parts, parts[i]) for i in candidates}
+        best = max(shared.values(), default=0)
+        fits = [i for i, count in shared.items() if count == best]
+        if len(fits) > 1:
+            who = " and ".join(repr(_shown(boxes[i], i)) for i in fits[:2])
+            raise DataError(path, f"the boxes of images {who} fit this photo equally well")
+        if fits:
+            claims.setdefault(fits[0], []).append((best, k))
+    found: list[int | None] = [None] * len(photos)
+    for i, claimed in claims.items():
+        (best, k), *others = sorted(claimed, key=lambda claim: (-claim[0], claim[1]))
+        if others and others[0][0] == best:
+            other = photos[others[0][1]]
+            raise DataError(photos[k], f"the boxes of image {_shown(boxes[i], i)!r} fit this photo and {other}")
+        found[k] = i
+    return found
+
+
+def _shared(path: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """How many parts two paths share, from the end; the last one without regard to its suffix."""
+    count = 0
+    for a, b in zip(reversed(path), reversed(other), strict=False):
+        if a != b and not (count == 0 and PurePosixPath(a).stem == PurePosixPath(b).stem):
+            break
+        count += 1
+    return count
+
+
+def _names(graph: SceneGraph) -> Iterator[str]:
+    """What the last part of a photo's path may be, for the boxes of an image."""
+    if graph.file:
+        yield PurePosixPath(graph.file).name
+        if (stem := PurePosixPath(graph.file).stem) != PurePosixPath(graph.file).name:
+            yield stem
+    if graph.image_id is not None:
+        yield str(graph.image_id)
+
+
+def _wanted(path: Path) -> Iterator[str]:
+    """The same for a photo, the surest first."""
+    yield path.name
+    yield path.stem
+    number = re.search(r"\d+$", path.stem)  # COCO_val2014_000000000042.jpg is image 42
+    if number and len(number[0]) >= 6:
+        yield str(int(number[0]))
+
+
+def _on_photo(graph: SceneGraph, photo: Path) -> SceneGraph:
+    """Boxes that were fractions, in pixels of the photo; a photo that can't be read is reported later."""
+    try:
+        width, height = photo_size(photo)
+    except DataError:
+        return graph
+    scale = [width / (graph.width or width), height / (graph.height or height)] * 2
+    return graph.replace(boxes=graph.boxes * scale, width=width, height=height)
+
+
+def _shown(graph: SceneGraph | None, place: int) -> str:
+    """What an image is called: its id, its file, or its place."""
+    if graph is None:
+        return str(place)
+    return str(graph.image_id if graph.image_id is not None else graph.file if graph.file else place)
+
+
+def _file_name(photo: Path | None, graph: SceneGraph | None, shown: str) -> str:
+    """A readable file name, safe whatever the image is called."""
+    text = photo.stem if photo is not None else shown
+    if photo is None and graph is not None and graph.file:
+        text = PurePosixPath(graph.file).stem
+    short = UNSAFE.sub("_", text).encode()[:LONGEST_NAME].decode(errors="ignore")
+    return short.strip(" .") or "image"
+
+
+def _free(text: str, used: set[str], fold: bool = False) -> str:
+    """The text, or the text with a number, so that none is used twice (with `fold`: whatever their case)."""
+    free, k = text, 1
+    while (free.casefold() if fold else free) in used:
+        k += 1
+        free = f"{text} ({k})"
+    used.add(free.casefold() if fold else free)
+    return free

@@ -1,0 +1,67 @@
+"""`scenegpi compare`: two runs, image by image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from scenegpi.commands.quiet import quiet
+from scenegpi.commands.terminal import say
+from scenegpi.errors import counted
+
+
+@quiet()
+def compare(
+    a: Annotated[Path, typer.Argument(help="A run of `predict`, or any data set.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="Another, of the same images.", show_default=False)],
+    data: Annotated[Path | None, typer.Option(help="Ground truth, for paired figures.", show_default=False)] = None,
+    split: Annotated[str | None, typer.Option(help="Split of the ground truth.", show_default=False)] = None,
+    task: Annotated[Literal["predcls", "sgcls", "sgdet"], typer.Option(help="How to score.")] = "sgdet",
+    out: Annotated[Path | None, typer.Option(help="Write a page side by side (.html).", show_default=False)] = None,
+    limit: Annotated[int, typer.Option(help="Number of images on the page.", min=0, max=200)] = 12,
+) -> None:
+    """Say what changed between two runs; with --data, by how much the second is better, with intervals."""
+    from scenegpi.errors import DataError, MetricError
+    from scenegpi.evaluation.changes import changes, predictions_path
+
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise DataError(out, "a page is an .html file")
+    found = changes(a, b, limit)
+    names = _names(a, b)
+    lines = [
+        f"{counted(found.images, 'image')} in both; {found.alone[0]:,} only in {names[0]}, "
+        f"{found.alone[1]:,} only in {names[1]}",
+        f"{counted(found.same, 'relation')} in both; {sum(found.only_a.values()):,} only in {names[0]}, "
+        f"{sum(found.only_b.values()):,} only in {names[1]}",
+    ]
+    for name, only in zip(names, (found.only_a, found.only_b), strict=True):
+        words = ", ".join(f"{word} {count:,}" for word, count in only.most_common(8))
+        lines.append(f"only in {name}, by predicate: {words or 'none'}")
+    if data is not None:
+        from scenegpi.evaluation import evaluate_file
+        from scenegpi.metrics.intervals import compare as paired
+        from scenegpi.metrics.protocol import Protocol
+
+        protocol = Protocol(task)
+        results = [evaluate_file(predictions_path(path), protocol, data=data, split=split) for path in (a, b)]
+        try:
+            rows = paired(*results)
+        except MetricError as error:
+            raise DataError(data, str(error)) from None
+        lines.append(f"{names[1]} against {names[0]}, {protocol}, {counted(results[0].images, 'image')}:")
+        lines += [f"  {row}" for row in rows.values()]
+    for line in lines:
+        say(line)
+    if out is not None:
+        from scenegpi.viz.side_by_side import write_side_by_side
+
+        write_side_by_side(out, names, lines, found.most)
+        say(f"{out}: {counted(len(found.most), 'image')} side by side, those that changed most")
+
+
+def _names(a: Path, b: Path) -> tuple[str, str]:
+    """What two runs are called: their names, or their paths where these are the same."""
+    names = tuple(path.parent.name if path.name == "predictions.jsonl" else path.name for path in (a, b))
+    return (names[0], names[1]) if names[0] != names[1] else (str(a), str(b))

@@ -1,0 +1,66 @@
+"""GQA scene graphs: train_sceneGraphs.json, val_sceneGraphs.json.
+
+{image id: {"width", "height", "objects": {object id: {"name", "x", "y", "w", "h", "attributes": [names],
+                                                       "relations": [{"name", "object": object id}]}}}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scenegpi.data.columns import Columns
+from scenegpi.data.json_stream import JsonStream
+from scenegpi.data.limits import check_images
+from scenegpi.data.named import Image, box, end, entries, named_columns, split_of, word, words
+from scenegpi.errors import DataError, GraphError, Report
+
+PATTERN = "*sceneGraphs*.json"
+
+
+def read_gqa(path: Path, report: Report) -> Columns:
+    """One file, or all of a folder."""
+    files = sorted(path.glob(PATTERN)) if path.is_dir() else [path]
+    if not files:
+        raise DataError(path, f"there is no {PATTERN}")
+    return named_columns(path, report, partial(_images, files), _fields, name="gqa")
+
+
+def _images(files: list[Path]) -> Iterator[Image]:
+    for path in files:
+        with JsonStream(path) as stream:
+            if stream.peek() != "{":
+                raise DataError(path, "expected a JSON object, image id -> scene graph")
+            for i, key in enumerate(stream.entries(unique=True)):
+                check_images(path, i, stream.size)
+                yield Image(key, stream.value(), split_of(path))
+            stream.end()
+
+
+def _fields(image: Image) -> dict[str, Any]:
+    row = image.row
+    objects = row.get("objects") if isinstance(row, dict) else None
+    if not isinstance(objects, dict) or not all(isinstance(each, dict) for each in objects.values()):
+        raise GraphError("objects: expected an object, id -> object")
+    place = {key: i for i, key in enumerate(objects)}
+    relations = [
+        (
+            place[key],
+            end(place, link.get("object"), f"objects.{key}.relations"),
+            word(link.get("name"), "relations.name"),
+        )
+        for key, each in objects.items()
+        for link in entries(each.get("relations", []), f"objects.{key}.relations")
+    ]
+    return {
+        "boxes": [box(each, f"objects.{key}") for key, each in objects.items()],
+        "labels": [word(each.get("name"), f"objects.{key}.name") for key, each in objects.items()],
+        "attributes": [words(each.get("attributes"), f"objects.{key}.attributes") for key, each in objects.items()],
+        "relations": relations,
+        "image_id": image.key,
+        "file": f"{image.key}.jpg",
+        "width": row.get("width"),
+        "height": row.get("height"),
+    }

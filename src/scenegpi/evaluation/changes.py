@@ -1,0 +1,126 @@
+"""What changed between two sets of graphs of the same images.
+
+Objects are the same where their labels are and their boxes overlap (IoU >= 0.5, best first, each once); relations where
+both ends are the same objects and the predicate is the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from scenegpi.boxes import box_iou
+from scenegpi.data import open_dataset
+from scenegpi.data.dataset import Dataset
+from scenegpi.errors import DataError
+from scenegpi.graph import SceneGraph
+
+IOU = 0.5
+Triple = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One image in both: its graphs, and the triples that only one of them has."""
+
+    key: str
+    a: SceneGraph
+    b: SceneGraph
+    same: int
+    only_a: tuple[Triple, ...]
+    only_b: tuple[Triple, ...]
+
+    @property
+    def size(self) -> int:
+        """How many relations differ."""
+        return len(self.only_a) + len(self.only_b)
+
+
+@dataclass
+class Changes:
+    """Sums over the images: relations in both and in one only, by predicate; images that only one has."""
+
+    images: int = 0
+    alone: tuple[int, int] = (0, 0)
+    same: int = 0
+    only_a: Counter[str] = field(default_factory=Counter)
+    only_b: Counter[str] = field(default_factory=Counter)
+    most: list[Change] = field(default_factory=list)
+    """The images that changed most."""
+
+
+def changes(a: Path, b: Path, keep: int = 12) -> Changes:
+    """Compares two runs of `predict`, or two data sets, image by image; keeps the images that changed most."""
+    first, second = (_graphs(path) for path in (a, b))
+    places = {key: i for i, key in enumerate(_keys(second))}
+    found = Changes()
+    shared = 0
+    for key, graph in zip(_keys(first), first, strict=True):
+        if key not in places:
+            continue
+        shared += 1
+        change = compared(key, graph, second[places[key]])
+        found.same += change.same
+        found.only_a.update(t[1] for t in change.only_a)
+        found.only_b.update(t[1] for t in change.only_b)
+        if change.size:
+            found.most = sorted([*found.most, change], key=lambda each: -each.size)[:keep]
+    if not shared:
+        raise DataError(b, f"has no image of {a}")
+    found.images, found.alone = shared, (len(first) - shared, len(second) - shared)
+    return found
+
+
+def compared(key: str, a: SceneGraph, b: SceneGraph) -> Change:
+    """One image."""
+    place = _same_objects(a, b)
+    left = Counter((s, o, b.vocabulary.predicates[p]) for s, o, p in b.relations.tolist())
+    names = a.names, b.names
+    same, only_a = 0, []
+    for s, o, p in a.relations.tolist():
+        word = a.vocabulary.predicates[p]
+        there = (place.get(s), place.get(o), word)
+        if left[there] > 0:
+            left[there] -= 1
+            same += 1
+        else:
+            only_a.append((names[0][s], word, names[0][o]))
+    only_b = [(names[1][s], word, names[1][o]) for (s, o, word), count in left.items() for _ in range(count)]
+    return Change(key, a, b, same, tuple(only_a), tuple(only_b))
+
+
+def _same_objects(a: SceneGraph, b: SceneGraph) -> dict[int, int]:
+    """Objects of a -> objects of b."""
+    if not len(a) or not len(b):
+        return {}
+    iou = box_iou(a.boxes, b.boxes)
+    iou[np.array(a.names)[:, None] != np.array(b.names)[None, :]] = 0
+    found: dict[int, int] = {}
+    taken: set[int] = set()
+    for flat in np.argsort(-iou, axis=None, kind="stable").tolist():
+        i, j = divmod(flat, len(b))
+        if iou[i, j] < IOU:
+            break
+        if i not in found and j not in taken:
+            found[i] = j
+            taken.add(j)
+    return found
+
+
+def predictions_path(path: Path) -> Path:
+    """A run of `predict` -> its predictions.jsonl; any other path as it is."""
+    lines = path / "predictions.jsonl"
+    return lines if lines.is_file() else path
+
+
+def _graphs(path: Path) -> Dataset:
+    return open_dataset(predictions_path(path))
+
+
+def _keys(graphs: Iterable[SceneGraph]) -> Iterator[str]:
+    for i, graph in enumerate(graphs):
+        yield str(graph.image_id if graph.image_id is not None else graph.file or i)

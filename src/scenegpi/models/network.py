@@ -1,0 +1,63 @@
+"""What every network offers that turns a batch of scenes into logits, ours and those we compare with."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from scenegpi.features.batch import SceneBatch
+    from scenegpi.models.baseline import Baseline
+    from scenegpi.models.inputs import LayoutInputs
+    from scenegpi.models.prior import CountPrior, GivenPrior
+
+
+class SceneLogits(NamedTuple):
+    """Logits after every step, first to last: `nodes[t]` (N, C), `edges[t]` (E, 1 + P), column 0 "no relation".
+
+    `extra` is what a system's own loss reads besides.
+    """
+
+    nodes: list[Tensor]
+    edges: list[Tensor]
+    extra: dict[str, Tensor] | None = None
+
+
+class FrontEnd(Protocol):
+    """How a network reads boxes and pairs, and what it knows about pairs of labels beforehand."""
+
+    @property
+    def inputs(self) -> LayoutInputs: ...
+
+    @property
+    def prior(self) -> CountPrior | GivenPrior | None: ...
+
+
+class SceneNetwork(nn.Module, ABC):
+    """Batch -> logits of boxes and pairs.
+
+    `probabilities` says whether its outputs are meant as such; scores that only rank are not calibrated. `in_turn` says
+    that it works box after box, which an exported file cannot.
+    """
+
+    probabilities = True
+    in_turn = False
+
+    @property
+    @abstractmethod
+    def front(self) -> FrontEnd:
+        """What reads the batch."""
+
+    @property
+    @abstractmethod
+    def first_stage_network(self) -> Baseline | None:
+        """The baseline that it is, or is built on; None for a system without one."""
+
+    def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
+        """What is minimised, (G,) to be added up, from the loss that all networks share."""
+        return common
+
+    def set_counts(self, counts: Tensor) -> None:
+        """Hears the training counts of predicates by labels, (C, C, 1 + P), besides the prior."""

@@ -1,0 +1,125 @@
+"""What context changes: a model beside its own first stage, on annotated images.
+
+Of every annotated pair the most probable predicate counts, and is right if an annotator said it; with labels to be
+predicted (SGCls), so is the label of every box. A label is *corrected* where the first stage was wrong and the whole
+model is right, and *spoiled* the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.errors import GraphError
+from scenegpi.graph import SceneGraph
+
+if TYPE_CHECKING:
+    from scenegpi.data.dataset import Dataset
+    from scenegpi.models.build import SceneModel
+    from scenegpi.prediction.model import Task
+
+Flags = NDArray[np.bool_]
+LARGEST, MOST_PAIRS = 12, 12
+"""Boxes and annotated pairs of an image that is picked for a figure: more can't be read."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One image: the truth, and what two models say of its L annotated `pairs` (L, 2) and N boxes.
+
+    `first` and `second` hold their predicates (L,); `right_first`, `right_second` whether they are right (L,);
+    `label_first`, `label_second` whether their labels are (N,).
+    """
+
+    truth: SceneGraph
+    first_graph: SceneGraph
+    second_graph: SceneGraph
+    pairs: NDArray[np.int64]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    right_first: Flags
+    right_second: Flags
+    label_first: Flags
+    label_second: Flags
+
+    @property
+    def corrected(self) -> int:
+        """Labels and predicates that the second model puts right."""
+        return int((~self.right_first & self.right_second).sum() + (~self.label_first & self.label_second).sum())
+
+    @property
+    def spoiled(self) -> int:
+        """Labels and predicates that it gets wrong where the first was right."""
+        return int((self.right_first & ~self.right_second).sum() + (self.label_first & ~self.label_second).sum())
+
+
+def compare_image(truth: SceneGraph, first: SceneGraph, second: SceneGraph) -> Compared:
+    """Two predictions with pair distributions for the boxes of `truth`, which share its vocabulary."""
+    said: dict[tuple[int, int], set[int]] = {}
+    for s, o, p in truth.relations.tolist():
+        if s != o:
+            said.setdefault((s, o), set()).add(p)
+    pairs = np.array(list(said), dtype=np.int64).reshape(-1, 2)
+    best = [_best(graph, pairs) for graph in (first, second)]
+    right = [np.array([p in said[s, o] for (s, o), p in zip(said, row.tolist(), strict=True)], bool) for row in best]
+    labels = [graph.labels == truth.labels for graph in (first, second)]
+    return Compared(
+        truth, first, second, pairs, best[0], best[1], right[0], right[1], np.asarray(labels[0]), np.asarray(labels[1])
+    )
+
+
+def first_stage(model: SceneModel) -> SceneModel:
+    """The model without its context: each box and each pair alone. GraphError where it has none."""
+    from scenegpi.models.build import SceneModel as Model
+
+    if not model.config.two_stages or model.baseline is None:
+        raise GraphError("this model has no context to compare with its baseline; name another model as the baseline")
+    return Model(model.config.first_stage(), model.labels, model.baseline, model.vision).eval()
+
+
+def compare(dataset: Dataset, model: SceneModel, first: SceneModel, task: Task) -> Iterator[Compared]:
+    """Both models on every image of a data set, in its order."""
+    from scenegpi.prediction import PredictOptions, Predictor, scored_pairs
+
+    options = PredictOptions.scoring(task)
+    first, model = first.labels_only(), model.labels_only()
+    runs = (scored_pairs(Predictor(each, options=options, device=model.device), dataset) for each in (first, model))
+    for (before, _), (after, truth) in zip(*runs, strict=True):
+        yield compare_image(truth, before, after)
+
+
+def pick(compared: Iterable[Compared], count: int) -> tuple[list[int], dict[str, int]]:
+    """Places of `count` images to show, and how many labels were corrected and spoiled in all of them.
+
+    The rule: images of at most 12 boxes and 12 annotated pairs; those with most corrected labels (fewer spoiled, then
+    fewer boxes, then the earlier first), and last, from three images on, the one with most spoiled labels. Images in
+    which context changes nothing are shown only where there is no other.
+    """
+    totals = {"images": 0, "pairs": 0, "corrected": 0, "spoiled": 0}
+    best: list[tuple[int, int, int, int]] = []
+    worst: list[tuple[int, int, int, int]] = []
+    for k, each in enumerate(compared):
+        totals["images"] += 1
+        totals["pairs"] += len(each.pairs)
+        totals["corrected"] += each.corrected
+        totals["spoiled"] += each.spoiled
+        if 2 <= len(each.truth) <= LARGEST and 1 <= len(each.pairs) <= MOST_PAIRS:
+            best.append((-each.corrected, each.spoiled, len(each.truth), k))
+            worst.append((-each.spoiled, each.corrected, len(each.truth), k))
+    failure = [row[3] for row in sorted(worst)[:1] if count >= 3 and row[0] < 0]
+    shown = [row[3] for row in sorted(best) if row[0] < 0 and row[3] not in failure][: count - len(failure)]
+    return shown + failure or [row[3] for row in sorted(best)][:count], totals
+
+
+def _best(graph: SceneGraph, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(L,) the most probable predicate of each pair (L, 2), among predicates alone."""
+    if graph.pairs is None or graph.pair_dist is None:
+        raise GraphError("pairs: a prediction without pair distributions can't be compared")
+    best = graph.pair_dist[:, 1:].argmax(axis=1) if len(graph.pairs) else np.zeros(0, dtype=np.int64)
+    table = np.full((len(graph), len(graph)), -1, dtype=np.int64)
+    table[tuple(graph.pairs.T)] = best
+    return table[pairs[:, 0], pairs[:, 1]]

@@ -1,0 +1,147 @@
+r"""GloVe: word vectors by weighted least squares on co-occurrence counts (Pennington et al. 2014).
+
+.. math::
+    J = \sum_{a, b : X_{ab} > 0} f(X_{ab}) \left(w_a^\top \tilde w_b + b_a + \tilde b_b - \log X_{ab}\right)^2
+      + \sum_{a, b : X_{ab} = 0} f_0 \left(w_a^\top \tilde w_b + b_a + \tilde b_b - \log x_0\right)^2, \qquad
+    f(x) = \min(1, x / x_{max})^{3/4}
+
+The second sum is not in the paper, and `zeros=0` leaves it out. In a billion words the pairs that never meet can be
+ignored; in a few hundred thousand they are most of what the text says. They are sampled: `zeros` of them for each
+counted pair, both words drawn by frequency^(3/4). AdaGrad over shuffled minibatches.
+
+The word's vector is w, or with `vectors="sum"` the paper's :math:`w + \tilde w`. Words with similar w have similar
+neighbours (dog, cat); the sum also brings together words that occur next to each other (dog, lying), and with
+little text that takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from scenegpi.paper.glove.cooccurrence import Cooccurrences
+
+
+@dataclass(frozen=True)
+class GloveOptions:
+    """How to fit; the defaults suit a few hundred thousand words of captions.
+
+    Args:
+        dim: width d of the vectors.
+        epochs: passes over the counted pairs.
+        x_max: counts from here on weigh 1.
+        power: exponent of the weight below `x_max`.
+        zeros: pairs that never meet, sampled for each counted pair.
+        zero_count, zero_weight: x_0 and f_0, what such a pair is fitted to, and how strongly.
+        vectors: "word" gives w, "sum" w + w~.
+        learning_rate, batch: of AdaGrad.
+        seed: of everything random.
+    """
+
+    dim: int = 300
+    epochs: int = 30
+    x_max: float = 3.0
+    power: float = 0.75
+    zeros: float = 1.0
+    zero_count: float = 0.01
+    zero_weight: float = 0.3
+    vectors: Literal["word", "sum"] = "word"
+    learning_rate: float = 0.05
+    batch: int = 1 << 14
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("dim", "epochs", "batch", "x_max", "power", "zero_count", "learning_rate"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}: {getattr(self, name)}, expected more than 0")
+        if self.zeros < 0 or self.zero_weight < 0:
+            raise ValueError("zeros, zero_weight: expected 0 or more")
+
+
+def train_glove(
+    counts: Cooccurrences,
+    options: GloveOptions | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> NDArray[np.float32]:
+    """Vectors (V, d) of `counts.words`; `progress` hears the epoch and its mean loss."""
+    options = options or GloveOptions()
+    random = torch.Generator().manual_seed(options.seed)
+    pairs = _Pairs(counts, options, random)
+    size = len(counts.words)
+    word, context = (_Factor(size, options, random) for _ in range(2))
+    for epoch in range(options.epochs):
+        total = 0.0
+        for chosen in torch.randperm(len(pairs), generator=random).split(options.batch):
+            a, b, target, weight = pairs.take(chosen)
+            w_a, w_b = word.vectors[a], context.vectors[b]
+            error = (w_a * w_b).sum(1) + word.bias[a] + context.bias[b] - target
+            pull = weight * error
+            total += float((pull * error).sum())
+            word.step(a, pull, w_b)
+            context.step(b, pull, w_a)
+        if progress is not None:
+            progress(epoch + 1, total / len(pairs))
+    vectors = word.vectors if options.vectors == "word" else word.vectors + context.vectors
+    return np.asarray(vectors.numpy())
+
+
+class _Factor:
+    """One side's vectors (V, d) and biases (V,), with AdaGrad's running sums of squares."""
+
+    def __init__(self, size: int, options: GloveOptions, random: torch.Generator) -> None:
+        self.vectors = (torch.rand(size, options.dim, generator=random) - 0.5) / options.dim
+        self.bias = torch.zeros(size)
+        self.squares, self.bias_squares = torch.ones_like(self.vectors), torch.ones_like(self.bias)
+        self.rate = options.learning_rate
+
+    def step(self, rows: Tensor, pull: Tensor, other: Tensor) -> None:
+        """rows (m,), pull (m,) the weighted errors, other (m, d) the vectors of the other side."""
+        gradient = torch.zeros_like(self.vectors).index_add_(0, rows, pull[:, None] * other)
+        bias_gradient = torch.zeros_like(self.bias).index_add_(0, rows, pull)
+        self.squares.addcmul_(gradient, gradient)
+        self.vectors.addcdiv_(gradient, self.squares.sqrt(), value=-self.rate)
+        self.bias_squares.addcmul_(bias_gradient, bias_gradient)
+        self.bias.addcdiv_(bias_gradient, self.bias_squares.sqrt(), value=-self.rate)
+
+
+class _Pairs:
+    """What is fitted: the counted pairs, and zeros drawn anew with every batch."""
+
+    def __init__(self, counts: Cooccurrences, options: GloveOptions, random: torch.Generator) -> None:
+        self.rows, self.columns = (torch.from_numpy(x).long() for x in (counts.rows, counts.columns))
+        count = torch.from_numpy(counts.counts)
+        self.target = count.log()
+        self.weight = (count / options.x_max).clamp(max=1) ** options.power
+        self.size, self.options, self.random = len(counts.words), options, random
+        self.keys = self.rows * self.size + self.columns  # ascending: rows, then columns
+        draw = torch.from_numpy(counts.frequency).double() ** 0.75
+        self.upto = torch.cumsum(draw, 0) / draw.sum()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Rows, columns, targets and weights of the chosen pairs and of as many zeros as asked for."""
+        found = self.rows[chosen], self.columns[chosen], self.target[chosen], self.weight[chosen]
+        zeros = int(self.options.zeros * len(chosen))
+        if not zeros:
+            return found
+        a, b = self._draw(zeros), self._draw(zeros)
+        key = a * self.size + b
+        place = torch.searchsorted(self.keys, key).clamp(max=len(self.keys) - 1)
+        never = self.keys[place] != key
+        a, b = a[never], b[never]
+        target = torch.full((len(a),), float(np.log(self.options.zero_count)))
+        weight = torch.full((len(a),), self.options.zero_weight)
+        drawn = (a, b, target, weight)
+        return tuple(torch.cat(parts) for parts in zip(found, drawn, strict=True))  # type: ignore[return-value]
+
+    def _draw(self, number: int) -> Tensor:
+        uniform = torch.rand(number, dtype=torch.float64, generator=self.random)
+        return torch.searchsorted(self.upto, uniform, right=True).clamp(max=self.size - 1)

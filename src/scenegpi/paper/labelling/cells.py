@@ -1,0 +1,134 @@
+"""A cell of the experiment: one network, one number of training samples, one seed. Run it, and keep its result.
+
+Every finished cell is a file of its own, written to a temporary name and then renamed: a run that is killed loses the
+cell it was in, and the next run skips those that are there. The file's name holds a digest of all that decides its
+content, so cells of other settings are never mixed in.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from scenegpi.files import whole_file
+from scenegpi.paper.labelling.graphs import Graphs, Task, stream_seed
+from scenegpi.paper.labelling.invariance import order_dependence
+from scenegpi.paper.labelling.models import ModelName, build, count_parameters
+from scenegpi.paper.labelling.training import Check, Recipe, evaluate, train
+
+__all__ = ["FORMAT", "Cell", "CellStore", "run_cell", "same_degree", "write_rows"]
+
+# Rises when a change of the code changes what a cell computes or holds.
+FORMAT = 1
+
+_INVARIANCE_GRAPHS = 20
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Tested on ``test`` graphs, and on ``size_test`` graphs of each of the numbers of nodes in ``sizes``."""
+
+    model: ModelName
+    samples: int
+    seed: int
+    task: Task
+    recipe: Recipe
+    test: int = 1000
+    sizes: tuple[int, ...] = ()
+    size_test: int = 200
+
+    @property
+    def key(self) -> str:
+        digest = hashlib.sha256(json.dumps([FORMAT, asdict(self)], sort_keys=True).encode()).hexdigest()
+        return f"{self.model}-n{self.task.nodes}-m{self.samples}-s{self.seed}-{digest[:8]}"
+
+
+def same_degree(task: Task, nodes: int) -> Task:
+    """The task with other ``nodes`` and the same mean number of neighbours, p (n - 1), as far as p <= 1 allows."""
+    degree = task.edge_probability * (task.nodes - 1)
+    return replace(task, nodes=nodes, edge_probability=min(1.0, degree / max(1, nodes - 1)))
+
+
+def run_cell(cell: Cell, on_check: Callable[[Check], None] | None = None) -> dict[str, Any]:
+    """Trains and tests; everything random follows from the cell, so that running it again gives the same accuracy."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream_seed("training", cell.seed))
+        model = build(cell.model, cell.task)
+        samples = cell.task.sample(cell.samples, stream_seed("training samples", cell.seed))
+        training = train(model, samples, cell.recipe, on_check)
+        torch.manual_seed(stream_seed("test orders", cell.seed))
+        test = _test_set(cell.task, cell.test)
+        accuracy, loss = evaluate(model, test)
+        order = order_dependence(model, test[slice(_INVARIANCE_GRAPHS)])
+        other_sizes = [
+            {
+                "nodes": nodes,
+                "same_probability": evaluate(model, _test_set(replace(cell.task, nodes=nodes), cell.size_test))[0],
+                "same_degree": evaluate(model, _test_set(same_degree(cell.task, nodes), cell.size_test))[0],
+            }
+            for nodes in cell.sizes
+        ]
+    last = training.checks[-1]
+    return {
+        "model": cell.model,
+        "nodes": cell.task.nodes,
+        "samples": cell.samples,
+        "seed": cell.seed,
+        "parameters": count_parameters(model),
+        "accuracy": accuracy,
+        "loss": loss,
+        "steps": last.step,
+        "best_step": training.best.step,
+        "stopped": training.reason,
+        "wall_seconds": round(last.wall_seconds, 2),
+        "cpu_seconds": round(last.cpu_seconds, 2),
+        "order_gap": order.gap,
+        "order_changed_labels": order.changed,
+        "other_sizes": other_sizes,
+        "checks": [
+            [c.step, round(c.wall_seconds, 2), round(c.cpu_seconds, 2), round(c.accuracy, 5), round(c.loss, 6)]
+            for c in training.checks
+        ],
+    }
+
+
+def _test_set(task: Task, count: int) -> Graphs:
+    return task.sample(count, stream_seed("test graphs", 0))
+
+
+@dataclass(frozen=True)
+class CellStore:
+    """Finished cells, a JSON file each, in one folder."""
+
+    folder: Path
+
+    def load(self, cell: Cell) -> dict[str, Any] | None:
+        """The result of a finished cell; None if it is not there or can't be read."""
+        try:
+            result = json.loads(self._path(cell).read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        return result if isinstance(result, dict) and "accuracy" in result else None
+
+    def save(self, cell: Cell, result: dict[str, Any]) -> None:
+        write_rows(self._path(cell), result)
+
+    def _path(self, cell: Cell) -> Path:
+        return self.folder / f"{cell.key}.json"
+
+
+def write_rows(path: Path, value: dict[str, Any]) -> None:
+    """The file is there whole or not at all; each entry of the lists at its top level is one line."""
+    text = "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(entry)}" for key, entry in value.items()) + "\n}"
+    with whole_file(path) as part:
+        part.write_text(text + "\n")
+
+
+def _lines(entry: Any) -> str:
+    if isinstance(entry, list) and entry and isinstance(entry[0], list | dict):
+        return "[\n" + ",\n".join(json.dumps(item, allow_nan=False) for item in entry) + "\n]"
+    return json.dumps(entry, allow_nan=False)

@@ -1,0 +1,149 @@
+"""One training recipe for all networks: Adam, cosine learning rate, early stopping on held-out training samples.
+
+Of the m samples a run is given, a fifth (at most 200) is the validation part; nothing else steers the training. The
+weights of the best check (highest validation accuracy, then lowest loss) are kept.
+"""
+
+import copy
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from scenegpi.paper.labelling.graphs import Graphs
+
+__all__ = ["Check", "Recipe", "Training", "accuracy", "evaluate", "train"]
+
+# Graphs scored at a time.
+_EVALUATION_BATCH = 50
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """``steps`` is the maximum; training ends earlier if the validation part is solved or stops improving.
+
+    Solved: every validation label right, loss below ``solved_loss``. Standing still: ``patience`` checks, one every
+    ``check_every`` steps, without a new best, but not before ``least_steps``: the strict form learns nothing to be seen
+    for its first few hundred steps.
+    """
+
+    steps: int = 2500
+    batch: int = 8
+    learning_rate: float = 1e-3
+    warmup: int = 50
+    weight_decay: float = 1e-4
+    clip: float = 1.0
+    check_every: int = 50
+    patience: int = 5
+    least_steps: int = 1000
+    solved_loss: float = 1e-3
+
+    def rate(self, step: int) -> float:
+        """The factor on the learning rate: linear warm-up, then half a cosine down to 0 at ``steps``."""
+        if step < self.warmup:
+            return (step + 1) / self.warmup
+        return 0.5 * (1 + math.cos(math.pi * (step - self.warmup) / max(1, self.steps - self.warmup)))
+
+
+@dataclass(frozen=True)
+class Check:
+    """Validation after ``step`` steps; seconds of training so far, checks not counted, on the wall and of the CPU."""
+
+    step: int
+    wall_seconds: float
+    cpu_seconds: float
+    accuracy: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Training:
+    """The whole course of a training; ``best`` is the check whose weights the model has now."""
+
+    checks: tuple[Check, ...]
+    best: Check
+    reason: str
+
+
+def accuracy(scores: Tensor, graphs: Graphs) -> float:
+    """The fraction of nodes whose highest of ``scores (B, n, labels)`` is the right label."""
+    return float((scores.argmax(2) == graphs.labels).double().mean())
+
+
+def evaluate(model: nn.Module, graphs: Graphs) -> tuple[float, float]:
+    """Accuracy and mean cross-entropy over all nodes; labels the model has no class for count as wrong."""
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        starts = range(0, len(graphs), _EVALUATION_BATCH)
+        scores = torch.cat([model(graphs[slice(k, k + _EVALUATION_BATCH)]) for k in starts])
+    model.train(was_training)
+    known = graphs.labels < scores.shape[2]
+    loss = nn.functional.cross_entropy(scores[known], graphs.labels[known]) if known.any() else torch.tensor(math.nan)
+    return accuracy(scores, graphs), float(loss)
+
+
+def train(
+    model: nn.Module, samples: Graphs, recipe: Recipe, on_check: Callable[[Check], None] | None = None
+) -> Training:
+    """Trains the model in place; random choices come from torch's global generator."""
+    held_out = min(len(samples) // 5, 200)
+    if held_out < 1:
+        raise ValueError(f"needs at least 5 samples, a fifth is the validation part; got {len(samples)}")
+    validation, training = samples[slice(held_out)], samples[slice(held_out, None)]
+    optimiser = torch.optim.AdamW(
+        model.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
+    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, recipe.rate)
+    batches = _Batches(len(training), recipe.batch)
+    checks: list[Check] = []
+    best, weights, reason = -1, model.state_dict(), "steps used up"
+    wall = cpu = 0.0
+    while (step := checks[-1].step if checks else 0) < recipe.steps:
+        count = min(recipe.check_every, recipe.steps - step)
+        wall_start, cpu_start = time.perf_counter(), time.process_time()
+        for _ in range(count):
+            _step(model, training[batches.next()], optimiser, recipe.clip)
+            schedule.step()
+        wall, cpu = wall + time.perf_counter() - wall_start, cpu + time.process_time() - cpu_start
+        right, loss = evaluate(model, validation)
+        checks.append(Check(step + count, wall, cpu, right, loss))
+        if on_check:
+            on_check(checks[-1])
+        if best < 0 or (right, -loss) > (checks[best].accuracy, -checks[best].loss):
+            best, weights = len(checks) - 1, copy.deepcopy(model.state_dict())
+        if right == 1.0 and loss < recipe.solved_loss:
+            reason = "solved"
+            break
+        if len(checks) - 1 - best >= recipe.patience and checks[-1].step >= recipe.least_steps:
+            reason = "no better on validation"
+            break
+    model.load_state_dict(weights)
+    return Training(tuple(checks), checks[best], reason)
+
+
+def _step(model: nn.Module, graphs: Graphs, optimiser: torch.optim.Optimizer, clip: float) -> None:
+    loss = nn.functional.cross_entropy(model(graphs).flatten(0, 1), graphs.labels.flatten())
+    if not torch.isfinite(loss):
+        raise FloatingPointError(f"the training loss is {loss.item()}")
+    optimiser.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimiser.step()
+
+
+class _Batches:
+    """Endless batches of ``size`` numbers below ``count``, every number once before any comes again."""
+
+    def __init__(self, count: int, size: int) -> None:
+        self.count, self.size = count, size
+        self.queue = torch.empty(0, dtype=torch.long)
+
+    def next(self) -> Tensor:
+        while len(self.queue) < self.size:
+            self.queue = torch.cat([self.queue, torch.randperm(self.count)])
+        batch, self.queue = self.queue[: self.size], self.queue[self.size :]
+        return batch

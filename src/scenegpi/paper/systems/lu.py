@@ -1,0 +1,204 @@
+r"""Visual module and language prior (Lu et al. 2016): each pair by itself, ranked by a product of two scores.
+
+.. math::
+    V_{ijk} &= z_k^\top f(u_{ij}) + s_k, \qquad
+    F(a, k, b) = w_k^\top [\text{word}_a, \text{word}_b] + b_k, \qquad
+    \text{score} = \max(V, 1)\, F \\
+    \min\; & C + \lambda_1 L + \lambda_2 K
+
+C ranks what was annotated above all else in the image, L what is frequent in training above what is rare, and K is the
+variance of (F(R) - F(R'))^2 / d(R, R'), d the cosine distance of the words: similar relations, similar scores.
+
+The maximum, which the released code takes, is smooth here: 1 + softplus(V). Scores become a distribution in a way that
+keeps their order over the whole image, P(r) = sigma(score / tau) / P. P(label) of the original's V is not in here:
+every system's triplets are ranked by P(subject) P(object) P(predicate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout, logsigmoid, normalize, softplus
+
+from scenegpi.features.batch import SceneBatch
+from scenegpi.gpi.networks import MLP
+from scenegpi.gpi.segments import segment_max, segment_sum
+from scenegpi.models.config import MAX_WIDTH, ModelConfig
+from scenegpi.models.network import SceneLogits
+from scenegpi.options import bounded
+from scenegpi.paper.systems.reader import Reading
+from scenegpi.paper.systems.system import Answer, System, SystemConfig
+
+SAMPLED = 1024
+MARGIN = 1.0
+TEMPERATURE = 4.0
+"""Of the scores, where they become probabilities; it changes no order."""
+FREQUENCY, SIMILARITY = 0.05, 0.002
+"""lambda_1 and lambda_2."""
+SAME = 1e-3
+"""Distance of relations with the same words."""
+_LOW = -1e4
+
+
+@dataclass(frozen=True)
+class LuConfig(SystemConfig):
+    """Visual module and language prior.
+
+    Args:
+        language: the prior by word vectors, and the ranking loss. Without, a classifier of pairs by their boxes alone:
+            the network behind the row of this name in later papers' tables.
+        hidden: width of the network over pairs.
+        words: width of the word vectors.
+        negatives: which pairs a true relation has to beat: "none" but annotated ones, as published, or all "pairs".
+    """
+
+    kind: Literal["lu"] = "lu"
+    language: bool = True
+    hidden: int = bounded(256, 1, MAX_WIDTH)
+    words: int = bounded(300, 1, MAX_WIDTH)
+    negatives: Literal["none", "pairs"] = "pairs"
+    dropout: float = bounded(0.2, 0.0, 0.95)
+
+    def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
+        if not self.language:
+            return LuVisual(model, self, labels, predicates)
+        return Lu(model, self, labels, predicates, *words)
+
+    @property
+    def word_width(self) -> int:
+        return self.words if self.language else 0
+
+
+PRESETS = {"lu": LuConfig(), "lu-visual": LuConfig(language=False)}
+
+
+class LuVisual(System):
+    """Pairs by their boxes alone: what later papers' tables show under the name of Lu et al."""
+
+    def __init__(self, model: ModelConfig, config: LuConfig, labels: int, predicates: int) -> None:
+        super().__init__(model, labels, predicates, embed=False)
+        self.config = config
+        self.visual = MLP([self.reader.pair_width], [config.hidden], config.hidden, config.dropout)
+        self.pair_out = nn.Linear(config.hidden, 1 + predicates)
+
+    def answer(self, reading: Reading) -> Answer:
+        def logits(rows: slice) -> Tensor:
+            return self.pair_out(dropout(self.visual(reading.pairs(rows)).relu(), self.config.dropout, self.training))
+
+        return Answer(torch.zeros_like(reading.node_logits), reading.over_pairs(logits))
+
+
+class Lu(System):
+    """Visual score times language prior; label_words (C, w), predicate_words (1 + P, w)."""
+
+    probabilities = False
+    label_words: Tensor
+    predicate_words: Tensor
+    seen: Tensor
+
+    def __init__(
+        self,
+        model: ModelConfig,
+        config: LuConfig,
+        labels: int,
+        predicates: int,
+        label_words: Tensor,
+        predicate_words: Tensor,
+    ) -> None:
+        super().__init__(model, labels, predicates, embed=False)
+        self.config = config
+        self.visual = MLP([self.reader.pair_width], [config.hidden], config.hidden, config.dropout)
+        self.visual_out = nn.Linear(config.hidden, predicates)
+        self.as_subject = nn.Linear(label_words.shape[1], predicates)
+        self.as_object = nn.Linear(label_words.shape[1], predicates, bias=False)
+        self.register_buffer("label_words", label_words)
+        self.register_buffer("predicate_words", predicate_words)
+        self.register_buffer("seen", torch.zeros(0, 4, dtype=torch.long), persistent=False)
+
+    def set_counts(self, counts: Tensor) -> None:
+        """Remembers the triplets of the training images: rows of subject, object, predicate, count."""
+        at = counts[:, :, 1:].nonzero()
+        self.seen = torch.cat([at, counts[at[:, 0], at[:, 1], at[:, 2] + 1, None].long()], 1)
+
+    def answer(self, reading: Reading) -> Answer:
+        subject, object_ = self.as_subject(self.label_words), self.as_object(self.label_words)
+
+        def scores(rows: slice) -> Tensor:
+            a, b = reading.labels[reading.batch.edge_index[:, rows]]
+            seen = self.visual(reading.pairs(rows)).relu()
+            visual = self.visual_out(dropout(seen, self.config.dropout, self.training))
+            return (MARGIN + softplus(visual)) * (subject[a] + object_[b])
+
+        found = reading.over_pairs(scores)
+        return Answer(torch.zeros_like(reading.node_logits), self.logits(found), {"scores": found})
+
+    def logits(self, scores: Tensor) -> Tensor:
+        """scores (E, P) -> log-probabilities (E, 1 + P) in the same order over the whole image."""
+        x = scores / TEMPERATURE
+        every = torch.tensor(float(scores.shape[1]), device=scores.device).log()
+        none = logsigmoid(-x).logsumexp(1, keepdim=True)
+        return torch.cat([none, logsigmoid(x)], 1) - every
+
+    def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
+        """C + lambda_1 L + lambda_2 K; the common loss is not used."""
+        if out.extra is None:
+            return common
+        ranking = self.ranking(batch, out.extra["scores"])
+        if not len(self.seen):
+            return ranking / batch.num_graphs
+        first, second = self.sample(SAMPLED)
+        frequency, similarity = self.frequency(first, second), self.similarity(first, second)
+        return (ranking + FREQUENCY * frequency + SIMILARITY * similarity) / batch.num_graphs
+
+    def ranking(self, batch: SceneBatch, scores: Tensor) -> Tensor:
+        """C (G,): every annotated relation is to beat by a margin the best of what was not annotated in its image."""
+        row, column = batch.relation_edge, batch.relation_class - 1
+        others = scores.index_put((row, column), scores.new_tensor(_LOW)).amax(1)
+        if self.config.negatives == "none":
+            annotated = torch.zeros_like(others, dtype=torch.bool)
+            annotated[row] = True
+            others = others.masked_fill(~annotated, _LOW)
+        image = batch.batch[batch.edge_index[0]]
+        best = segment_max(others, image, batch.num_graphs)
+        loss = (MARGIN - scores[row, column] + best[image[row]]).clamp_min(0)
+        return segment_sum(loss * batch.relation_count.to(loss.dtype), image[row], batch.num_graphs)
+
+    def sample(self, count: int) -> tuple[Tensor, Tensor]:
+        """Two lists of relations (count, 4): those of training, and any; with how often each occurs in training."""
+        first, other = (self.seen[torch.randint(len(self.seen), (count,), device=self.seen.device)] for _ in range(2))
+        sizes = (self.num_labels, self.num_labels, self.num_classes - 1)
+        drawn = torch.stack([torch.randint(size, (count,), device=first.device) for size in sizes], 1)
+        code = self._code(drawn)
+        codes = self._code(self.seen[:, :3])  # sorted, as they were found in the order of the cells
+        at = torch.searchsorted(codes, code).clamp_max(len(codes) - 1)
+        occurs = torch.where(codes[at] == code, self.seen[at, 3], 0)
+        second = torch.cat([drawn, occurs[:, None]], 1)
+        swap = torch.rand(count, device=first.device) < 0.5  # half of the pairs are both of training
+        return first, torch.where(swap[:, None], other, second)
+
+    def language(self, relations: Tensor) -> Tensor:
+        """F (M,) of relations (M, 3 or 4): subject, object, predicate."""
+        a, b, k = relations[:, 0], relations[:, 1], relations[:, 2]
+        return self.as_subject(self.label_words)[a, k] + self.as_object(self.label_words)[b, k]
+
+    def frequency(self, first: Tensor, second: Tensor) -> Tensor:
+        """L: the more frequent of two relations is to score higher by a margin; the mean over pairs that differ."""
+        more = (first[:, 3] - second[:, 3]).sign()
+        gap = (self.language(first) - self.language(second)) * more
+        return ((MARGIN - gap).clamp_min(0) * more.abs()).sum() / more.abs().sum().clamp_min(1)
+
+    def similarity(self, first: Tensor, second: Tensor) -> Tensor:
+        """K: the variance of squared differences over distances."""
+        words = normalize(self.label_words, dim=1), normalize(self.predicate_words[1:], dim=1)
+        tables = (words[0], words[0], words[1])
+        near = [(table[first[:, c]] * table[second[:, c]]).sum(1) for c, table in enumerate(tables)]
+        distance = (3 - torch.stack(near).sum(0)).clamp_min(0) + SAME
+        return ((self.language(first) - self.language(second)).square() / distance).var()
+
+    def _code(self, relations: Tensor) -> Tensor:
+        a, b, k = relations.unbind(1)
+        return (a * self.num_labels + b) * (self.num_classes - 1) + k

@@ -1,0 +1,106 @@
+"""What every compared system offers: `forward(batch) -> SceneLogits`, and its own loss where that is the method."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from scenegpi.features.batch import SceneBatch
+from scenegpi.models.baseline import Baseline
+from scenegpi.models.config import ModelConfig, NetworkConfig
+from scenegpi.models.network import SceneLogits, SceneNetwork
+from scenegpi.paper.systems.reader import BaselineReader, PairBias, Reader, Reading
+
+Bias = Literal["none", "counts", "trained"]
+
+
+@dataclass(frozen=True)
+class SystemConfig(NetworkConfig):
+    """What a system is made of, as data. Sizes are those trained here; the published ones are in docs."""
+
+    def build(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
+        system = self.network(model, labels, predicates, words)
+        system.start()
+        return system
+
+    @abstractmethod
+    def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
+        """The system before its last layers are set."""
+
+
+class Answer(NamedTuple):
+    """`nodes` (N, C), which are added to the labels that came in; `pairs` (E, 1 + P); `extra` for the own loss."""
+
+    nodes: Tensor
+    pairs: Tensor
+    extra: dict[str, Tensor] | None = None
+
+
+class System(SceneNetwork):
+    """A system: it reads by `reader` and answers; the layers that give logits are `node_out` and `pair_out`."""
+
+    def __init__(
+        self, model: ModelConfig, labels: int, predicates: int, bias: Bias = "none", embed: bool = True
+    ) -> None:
+        super().__init__()
+        self.reader: Reader | BaselineReader
+        if model.on_baseline:
+            self.reader = BaselineReader(model.baseline, labels, predicates)
+        else:
+            self.reader = Reader(model.baseline, labels, predicates, embed)
+        self.bias = PairBias("none" if model.on_baseline else bias, labels, 1 + predicates)
+        self.on_baseline, self.num_labels, self.num_classes = model.on_baseline, labels, 1 + predicates
+
+    @property
+    def front(self) -> Reader | BaselineReader:
+        return self.reader
+
+    @property
+    def first_stage_network(self) -> Baseline | None:
+        return self.reader.baseline if isinstance(self.reader, BaselineReader) else None
+
+    def start(self) -> None:
+        """Labels, and on top of a baseline relations too, start as they came in."""
+        for name in ("node_out", "pair_out") if self.on_baseline else ("node_out",):
+            layer = getattr(self, name, None)
+            if isinstance(layer, nn.Linear):
+                nn.init.zeros_(layer.weight)
+                nn.init.zeros_(layer.bias)
+
+    def forward(self, batch: SceneBatch) -> SceneLogits:
+        """(N, C) and (E, 1 + P) logits; with a baseline below, its own stand first."""
+        reading = self.reader(batch)
+        answer = self.answer(reading)
+        nodes, pairs = reading.node_logits + answer.nodes, answer.pairs
+        if reading.pair_logits is None:
+            return SceneLogits([nodes], [pairs], answer.extra)
+        edges = [reading.pair_logits, reading.pair_logits + pairs]
+        return SceneLogits([reading.node_logits, nodes], edges, answer.extra)
+
+    @abstractmethod
+    def answer(self, reading: Reading) -> Answer:
+        """Logits from what the reader has read."""
+
+    def set_counts(self, counts: Tensor) -> None:
+        """Training counts of predicates by labels, (C, C, 1 + P)."""
+        self.bias.set_counts(counts)
+
+    def biased(self, reading: Reading, labels: Tensor, rows: slice, logits: Tensor) -> Tensor:
+        """logits (E, 1 + P) of the pairs in `rows` with the bias of their labels (N,)."""
+        bias = self.bias(reading, labels, rows)
+        return logits if bias is None else logits + bias
+
+    def unless_given(self, reading: Reading, decode: Callable[[], Tensor]) -> Tensor:
+        """What `decode` says of labels, (N, C); 0 where all labels of the batch are given."""
+        return torch.zeros_like(reading.node_logits) if bool(reading.certain.all()) else decode()
+
+    def chosen(self, reading: Reading, nodes: Tensor) -> Tensor:
+        """Labels (N,) for a hard look-up: true ones in training, else those given, or the best by nodes (N, C)."""
+        if self.training:
+            return reading.batch.labels
+        return torch.where(reading.certain, reading.labels, (reading.node_logits + nodes).argmax(1))

@@ -1,0 +1,155 @@
+r"""VCTree (Tang et al. 2019): context along a tree that the boxes of an image span, chosen by learned scores.
+
+.. math::
+    S_{ij} &= \sigma(\text{MLP}([a_i \odot b_j, a_i, b_j, q_{ij}]))\; q_{ij}, \qquad
+    c = \text{TreeLSTM}(x), \qquad d = \text{TreeLSTM}([c, W_2 o]) \\
+    y_{ij} &= W_r\, (W_h d_i \odot W_t d_j \odot f(u_{ij})) + w_{o_i o_j}
+
+q is how often two such labels are related in training. No gradient goes through the choice of the tree; S learns by
+"related in either direction". Labels o are decoded from the root down, each box reading its parent's label. The
+original's second training, by the recall itself, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, dropout
+
+from scenegpi.features.batch import SceneBatch
+from scenegpi.gpi.networks import MLP
+from scenegpi.models.config import MAX_WIDTH, ModelConfig
+from scenegpi.models.network import SceneLogits
+from scenegpi.models.sgp import reverse_edges
+from scenegpi.options import bounded
+from scenegpi.paper.systems.reader import Reading
+from scenegpi.paper.systems.recurrence import State
+from scenegpi.paper.systems.system import Answer, Bias, System, SystemConfig
+from scenegpi.paper.systems.trees import Forest, TreeLSTM, grow, through, with_none
+
+LABEL_WIDTH = 64
+SCORE_WIDTH = 64
+"""Of the network that scores links."""
+_SPREAD = 10.0
+
+
+@dataclass(frozen=True)
+class VctreeConfig(SystemConfig):
+    """A tree over the boxes of an image.
+
+    Args:
+        hidden, pool: widths of the tree LSTMs, and of the product of subject, object and pair.
+        bias: as in `MotifsConfig`.
+    """
+
+    kind: Literal["vctree"] = "vctree"
+    hidden: int = bounded(128, 1, MAX_WIDTH)
+    pool: int = bounded(256, 1, MAX_WIDTH)
+    bias: Bias = "counts"
+    dropout: float = bounded(0.2, 0.0, 0.95)
+
+    def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
+        return Vctree(model, self, labels, predicates)
+
+    @property
+    def fits_baseline(self) -> bool:
+        return True
+
+
+PRESETS = {"vctree": VctreeConfig()}
+
+
+class Vctree(System):
+    """Tree context for labels and for relations."""
+
+    in_turn = True
+
+    def __init__(self, model: ModelConfig, config: VctreeConfig, labels: int, predicates: int) -> None:
+        super().__init__(model, labels, predicates, config.bias)
+        self.config = config
+        h, pool, node = config.hidden, config.pool, self.reader.node_width
+        self.first, self.second = nn.Linear(node, SCORE_WIDTH), nn.Linear(node, SCORE_WIDTH)
+        self.link = MLP([3 * SCORE_WIDTH + 1], [SCORE_WIDTH], 1)
+        self.objects = TreeLSTM(node, h)
+        self.decoder = nn.LSTMCell(2 * h + LABEL_WIDTH, h)
+        self.fed_back, self.label = nn.Embedding(1 + labels, LABEL_WIDTH), nn.Embedding(labels, LABEL_WIDTH)
+        self.relations = TreeLSTM(2 * h + LABEL_WIDTH, h)
+        self.subject, self.object = nn.Linear(2 * h, pool), nn.Linear(2 * h, pool)
+        for layer in (self.subject, self.object):
+            nn.init.normal_(layer.weight, 0, _SPREAD / (2 * h) ** 0.5)
+        self.union = MLP([self.reader.pair_width], [min(pool, h)], pool, config.dropout)
+        self.node_out, self.pair_out = nn.Linear(h, labels), nn.Linear(pool, 1 + predicates)
+
+    def answer(self, reading: Reading) -> Answer:
+        links, related = self.links(reading)
+        trees = grow(links.sigmoid() * related, reading.batch)
+        c = self.objects(reading.nodes, trees)
+        nodes = self.unless_given(reading, lambda: self.decode(reading, c, trees))
+        labels = self.chosen(reading, nodes)
+        d = self.relations(torch.cat([c, self.label(labels)], 1), trees)
+        d = dropout(d, self.config.dropout, self.training)
+        subject, object_ = self.subject(d), self.object(d)
+
+        def logits(rows: slice) -> Tensor:
+            i, j = reading.batch.edge_index[:, rows]
+            g = subject.index_select(0, i) * object_.index_select(0, j) * self.union(reading.pairs(rows))
+            out = self.pair_out(dropout(g, self.config.dropout, self.training))
+            return self.biased(reading, labels, rows, out)
+
+        return Answer(nodes, reading.over_pairs(logits), {"links": links})
+
+    def links(self, reading: Reading) -> tuple[Tensor, Tensor]:
+        """Logits of S (E,), and q (E,), 1 where nothing is known beforehand."""
+        a, b = self.first(reading.nodes), self.second(reading.nodes)
+
+        def scores(rows: slice) -> Tensor:
+            i, j = reading.batch.edge_index[:, rows]
+            prior = reading.prior(rows)
+            q = a.new_ones(i.shape[0], 1) if prior is None else prior.related[:, :1].sigmoid().to(a.dtype)
+            found = self.link(torch.cat([a[i] * b[j], a[i], b[j], q], 1))
+            return torch.cat([found, q], 1)
+
+        both = reading.over_pairs(scores)
+        return both[:, 0], both[:, 1]
+
+    def decode(self, reading: Reading, c: Tensor, trees: Forest) -> Tensor:
+        """Label logits (N, C), from the root down; each box reads its parent's label, in training the true one."""
+        rows = c.shape[0] + 2
+        said = trees.parent.new_full((rows,), self.num_labels)
+        if self.training:
+            said = torch.cat([reading.batch.labels, said[-2:]])
+        logits, known = (with_none(each) for each in (reading.node_logits, reading.labels))
+        certain, c = with_none(reading.certain), with_none(c)
+
+        def step(state: State, boxes: Tensor) -> State:
+            h, cell, said, out = state
+            parent = trees.parent[boxes]
+            read = torch.cat([c[boxes], self.fed_back(said[parent])], 1)
+            new, after = self.decoder(read, (h[parent], cell[parent]))
+            mine = self.node_out(new)
+            if not self.training:
+                best = torch.where(certain[boxes], known[boxes], (logits[boxes] + mine).argmax(1))
+                said = said.index_copy(0, boxes, best)
+            h, cell = h.index_copy(0, boxes, new), cell.index_copy(0, boxes, after)
+            return h, cell, said, out.index_copy(0, boxes, mine)
+
+        zero = c.new_zeros(rows, self.config.hidden)
+        return through(step, (zero, zero.clone(), said, torch.zeros_like(logits)), trees.down)[3][:-2]
+
+    def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
+        """The common loss, and whether two boxes are related in either direction."""
+        if out.extra is None or not batch.num_edges:
+            return common
+        links = out.extra["links"]
+        target = torch.zeros_like(links)
+        target[batch.relation_edge] = 1
+        target = torch.maximum(target, target[reverse_edges(batch)])
+        image = batch.batch[batch.edge_index[0]]
+        loss = binary_cross_entropy_with_logits(links, target, reduction="none")
+        total = torch.zeros_like(common).index_add(0, image, loss)
+        pairs = (batch.edge_ptr[1:] - batch.edge_ptr[:-1]).clamp_min(1)
+        return common + total / pairs / batch.num_graphs

@@ -1,0 +1,137 @@
+r"""Which relations of an image are shown: small rules, each of which says which candidates stay.
+
+A candidate is one predicate for an ordered pair of boxes; it scores P(subject) P(object) P(predicate). `chosen` takes
+the candidates above the floor, best first, and applies the rules in their order. Where no candidate is left the graph
+has no relation: nothing is sure enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenegpi.models.relation_counts import RelationCounts
+from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION, PredictOptions
+
+ONE_THING = 0.3
+CONSIDERED = 512
+"""Relations of an image, the best ones, among which repeats are looked for."""
+NEARLY = 0.7
+"""A rarer predicate is shown instead of the most probable one from this share of its probability on."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """R candidates of an image with N boxes.
+
+    `pairs` (R, 2) subject and object; `predicates` (R,); `chances` (R,) P(predicate) and `none` (R,) P(no relation);
+    `scores` (R,); `labels` (N,) and `boxes` (N, 4) of the image.
+    """
+
+    pairs: NDArray[np.int32]
+    predicates: NDArray[np.int32]
+    chances: NDArray[np.float32]
+    none: NDArray[np.float32]
+    scores: NDArray[np.floating]
+    labels: NDArray[np.integer]
+    boxes: NDArray[np.float64]
+
+    def at(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Candidates:
+        """Those of some rows (indices or a mask), in that order."""
+        return Candidates(
+            self.pairs[rows],
+            self.predicates[rows],
+            self.chances[rows],
+            self.none[rows],
+            self.scores[rows],
+            self.labels,
+            self.boxes,
+        )
+
+
+Rule = Callable[[Candidates], NDArray[np.bool_]]
+"""(R,) which candidates stay; they are listed best first."""
+
+
+def chosen(every: Candidates, options: PredictOptions, counts: RelationCounts | None, found: bool) -> Candidates:
+    """The candidates that are shown, best first; `found` says that the boxes were found, not given."""
+    some = every.at(likely(every) if options.top is None else every.scores >= floor(options, found))
+    some = some.at(np.argsort(-some.scores, kind="stable"))
+    for rule in rules(options, counts, found):
+        some = some.at(rule(some))
+    return some
+
+
+def rules(options: PredictOptions, counts: RelationCounts | None, found: bool) -> list[Rule]:
+    """In their order."""
+    listed: list[Rule] = []
+    if options.tidy:
+        listed += [] if counts is None else [lambda some: plausible(some, counts)]
+        listed += [one_direction, *([told_once] if found else [])]
+    if options.top is not None:
+        most = options.top
+        listed.append(lambda some: np.arange(len(some.pairs)) < most)
+    return listed
+
+
+def floor(options: PredictOptions, found: bool) -> float:
+    """The least score of a relation that is shown."""
+    if options.min_relation is not None:
+        return options.min_relation
+    return FOUND_RELATION if found else GIVEN_RELATION
+
+
+def likely(some: Candidates) -> NDArray[np.bool_]:
+    """Those whose predicate is likelier than no relation."""
+    return np.asarray(some.chances > some.none)
+
+
+def plausible(some: Candidates, counts: RelationCounts) -> NDArray[np.bool_]:
+    """Those whose labels had their roles in training: an umbrella never wore anything."""
+    ends = some.labels[some.pairs]
+    return ~counts.absurd(ends[:, 0], ends[:, 1], some.predicates)
+
+
+def one_direction(some: Candidates) -> NDArray[np.bool_]:
+    """Without those from i to j after a better one from j to i: what they say is mostly the same."""
+    seen: set[tuple[int, int]] = set()
+    out = np.ones(len(some.pairs), dtype=bool)
+    for k, (i, j) in enumerate(some.pairs.tolist()):
+        out[k] = (j, i) not in seen
+        seen.add((i, j))
+    return out
+
+
+def told_once(some: Candidates) -> NDArray[np.bool_]:
+    """Without those that say again what a better one says, of boxes that show one thing twice.
+
+    Two boxes are taken for one thing if they have a label and more than `ONE_THING` of the smaller one in common, and
+    if they are related to the same box by the same predicate: of a person's two shirts that overlap, one is meant.
+    """
+    subject, other = some.pairs[:CONSIDERED].T
+    predicate, boxes = some.predicates[:CONSIDERED], some.boxes
+    size = np.minimum(boxes[:, None, 2:], boxes[:, 2:]) - np.maximum(boxes[:, None, :2], boxes[:, :2])
+    area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
+    common = size.clip(min=0).prod(axis=2) > ONE_THING * np.minimum(area[:, None], area)
+    same = common & (some.labels[:, None] == some.labels)
+    again = (subject[:, None] == subject) & same[np.ix_(other, other)]
+    again |= (other[:, None] == other) & same[np.ix_(subject, subject)]
+    again &= predicate[:, None] == predicate
+    out = np.ones(len(some.pairs), dtype=bool)
+    out[:CONSIDERED] = ~np.tril(again, -1).any(axis=1)
+    return out
+
+
+def most_specific(edges: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.int32]:
+    """(E,) of each pair the rarest predicate that is nearly as probable as the best: "riding" rather than "on".
+
+    Args:
+        edges: (E, 1 + P), column 0 "no relation".
+        shares: (P,) of the predicates in training.
+    """
+    some = edges[:, 1:]
+    near = some >= NEARLY * some.max(axis=1, keepdims=True)
+    return np.where(near, shares, np.inf).argmin(axis=1).astype(np.int32)

@@ -1,0 +1,130 @@
+"""A server for language-model clients (Model Context Protocol, over stdin and stdout): tools over a set of pictures.
+
+Clients name pictures by number or by name, never by path: what they can reach is what the server was started with,
+within the studio's bounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp.server.mcpserver import Image, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+from scenegpi import __version__
+from scenegpi.data.photo_files import photo_size
+from scenegpi.errors import DataError, SceneGPIError
+from scenegpi.graph import SceneGraph
+from scenegpi.graph_text import Style
+from scenegpi.prediction import Predictor
+from scenegpi.prediction.defaults import PHOTO
+from scenegpi.serve.library import SIZES, Library, small_jpeg
+from scenegpi.serve.settings import Bounds
+
+MOST_HITS, MOST_TEXT = 50, 20_000
+ABOUT = """Scene graphs of a collection of pictures: objects with boxes, and relations such as 'man riding horse'.
+Use `search` with short lines ('man on horse', 'red car', 'at least 3 person and no dog') to find pictures, `describe`
+to read one in words, `predict` for its graph as JSON, `open_picture` to look at it. Pictures are named by number or by
+file name."""
+
+
+class Tools:
+    """What clients may call.
+
+    Args:
+        library: the pictures.
+        model: that reads photos; None is the shipped one.
+        bounds: of one call.
+    """
+
+    def __init__(self, library: Library, model: str | None = None, bounds: Bounds | None = None) -> None:
+        self.library, self.model, self.bounds = library, model or PHOTO, bounds or Bounds()
+        self._predictor: Predictor | None = None
+
+    def predict(self, picture: str, limit: int = 4000) -> str:
+        """The scene graph of a picture as short JSON: objects (id, label, box, where) and relations [subject,
+        predicate, object]. `picture` is a number or a file name of this collection."""
+        return self._graph(picture, photo=True).to_text("json", _bounded(limit))
+
+    def describe(self, picture: str, style: Style = "sentences", limit: int = 2000) -> str:
+        """A picture in words: what is where, and how things are related. `style` is sentences, triples or json."""
+        return self._graph(picture).to_text(style, _bounded(limit))
+
+    def search(self, query: str, limit: int = 10) -> dict[str, Any]:
+        """Pictures that show what a line asks for, best first: 'man riding horse', 'red car', '2 person and no dog'."""
+        store = self.library.store
+        if store is None:
+            raise DataError(self.library.name, "is not indexed: start the server with a store (`scenegpi index`)")
+        answer = store.search(query, min(max(limit, 1), MOST_HITS))
+        graphs = store.graphs([hit.image for hit in answer.hits])
+        found = [
+            {
+                "picture": hit.image,
+                "name": hit.key,
+                "score": round(hit.score, 4),
+                "text": graphs[hit.image].to_text(limit=300),
+            }
+            for hit in answer.hits
+        ]
+        return {"understood": str(answer.query), "pictures": answer.images, "found": found, "notes": list(answer.notes)}
+
+    def open_picture(self, picture: str) -> Image:
+        """The picture itself, as a JPEG of at most 1,600 pixels."""
+        photo = self.library.photo(self._number(picture))
+        if photo is None:
+            raise DataError(picture, "the photo is not there")
+        self._check(photo)
+        return Image(data=small_jpeg(photo, SIZES["full"]), format="jpeg")
+
+    def _number(self, picture: str) -> int:
+        text = str(picture).strip()
+        listed = self.library.images(len(self.library), 0)
+        for each in listed:
+            if text in (each.key, each.file):
+                return each.image
+        if text.isascii() and text.isdigit() and any(each.image == int(text) for each in listed):
+            return int(text)
+        raise DataError(f"{text!r:.60}", f"no such picture; there are {len(listed):,}")
+
+    def _graph(self, picture: str, photo: bool = False) -> SceneGraph:
+        """What is known of a picture, or with `photo` what the model reads in it, where there is a photo."""
+        number = self._number(picture)
+        known, path = self.library.graph(number), self.library.photo(number)
+        if path is None or (known is not None and not photo):
+            if known is None:
+                raise DataError(picture, "the photo is not there")
+            return known
+        self._check(path)
+        if self._predictor is None:
+            self._predictor = Predictor(self.model)
+        return self._predictor(path)
+
+    def _check(self, photo: Any) -> None:
+        width, height = photo_size(photo)
+        if width * height > self.bounds.pixels:
+            raise DataError(photo.name, f"{width:,} x {height:,} pixels, at most {self.bounds.pixels:,}")
+
+
+def _bounded(limit: int) -> int:
+    return min(max(limit, 100), MOST_TEXT)
+
+
+def create_server(tools: Tools) -> MCPServer:
+    """The server; an error of a tool is one line without a path of this machine."""
+    server: MCPServer = MCPServer("scenegpi", instructions=ABOUT, version=__version__, log_level="WARNING")
+    for name in ("predict", "describe", "search", "open_picture"):
+        server.tool(name)(_one_line(getattr(tools, name)))
+    return server
+
+
+def _one_line(tool: Any) -> Any:
+    from functools import wraps
+
+    @wraps(tool)
+    def call(*args: Any, **named: Any) -> Any:
+        try:
+            return tool(*args, **named)
+        except SceneGPIError as error:
+            raise ToolError(error.message if isinstance(error, DataError) else str(error)) from None
+
+    return call

@@ -1,0 +1,54 @@
+"""Errors of the interface: one line each, and declared as such."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+
+from scenegpi.errors import DataError
+from scenegpi.serve import schemas
+
+SAID = {
+    400: "The body is not JSON.",
+    401: "The token is missing or wrong.",
+    403: "A request of another site.",
+    404: "There is no such thing.",
+    405: "Not this method.",
+    408: "The request did not arrive in time.",
+    409: "Changed elsewhere in the meantime; nothing was saved.",
+    413: "The body is too large.",
+    421: "Host is not a name of this server.",
+    422: "Input that cannot be used; `detail` says why in one line.",
+    429: "Too many requests wait.",
+    503: "Not answered in time.",
+    507: "The disk did not take it; nothing was saved.",
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route declares that it may answer."""
+    return {status: {"description": SAID[status], "model": schemas.Problem} for status in statuses}
+
+
+EVERYWHERE = problems(400, 401, 403, 408, 413, 421, 422)
+"""What any route may answer."""
+
+
+def invalid(_: Request, error: Any) -> JSONResponse:
+    """A request that is not as it should be: the first two faults, in one line."""
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if any(each["type"] == "json_invalid" for each in found):
+        return JSONResponse({"detail": "the body is not JSON"}, status_code=422)
+    said = [f"{'.'.join(map(str, each['loc'][1:])) or 'body'}: {each['msg']}" for each in found[:2]]
+    more = f"; and {len(found) - 2} more" if len(found) > 2 else ""
+    return JSONResponse({"detail": "; ".join(said) + more}, status_code=422)
+
+
+def unusable(_: Request, error: Any) -> JSONResponse:
+    """One line; where this server keeps its files is nobody's business."""
+    text = error.message if isinstance(error, DataError) else str(error)
+    return JSONResponse({"detail": text}, status_code=422)

@@ -1,0 +1,92 @@
+r"""A second look at every box: where exactly does the thing end, and how sure is it that there is one?
+
+A box b = (c_x, c_y, w, h), in fractions of the photo, is read from the maps with a margin around it, bin by bin. The
+network says by how much to move it and, for each of two kinds of things, how well the moved box will fit one:
+
+.. math:: b' = (c_x + d_x w,\; c_y + d_y h,\; w e^{d_w},\; h e^{d_h}), \qquad q_k = \sigma(t_k)
+
+As the second stage of Faster R-CNN (Ren et al. 2015), without labels: what a box shows is the label head's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from scenegpi.vision.backbone import FeatureMap
+from scenegpi.vision.finder import KINDS, PRIOR
+
+MARGIN = 0.25
+"""What is read around a box, as a share of its sides: a box that is too small must be seen to be."""
+BINS = 6
+"""Points per side that are read of a box; the maps are smooth."""
+NARROW = 32
+HIDDEN = 256
+LARGEST = 0.8
+"""Largest change of the logarithm of a side."""
+
+
+class Looked(NamedTuple):
+    """moves ``(B, R, 4)``: d_x, d_y, d_w, d_h; logits ``(B, R, KINDS)`` of how well the moved box fits a thing."""
+
+    moves: Tensor
+    logits: Tensor
+
+
+class SecondLook(nn.Module):
+    """Maps and boxes -> moves and logits.
+
+    Args:
+        width: of the maps.
+        levels: number of maps.
+    """
+
+    def __init__(self, width: int, levels: int) -> None:
+        super().__init__()
+        self.narrow = nn.ModuleList(nn.Conv2d(width, NARROW, 1) for _ in range(levels))
+        self.hidden = nn.ModuleList([nn.Linear(levels * NARROW * BINS**2 + 4, HIDDEN), nn.Linear(HIDDEN, HIDDEN)])
+        self.move, self.fit = nn.Linear(HIDDEN, 4), nn.Linear(HIDDEN, KINDS)
+        for layer in (self.move, self.fit):
+            nn.init.normal_(layer.weight, std=0.001)
+            nn.init.zeros_(layer.bias)
+        nn.init.constant_(self.fit.bias, -float(torch.log(torch.tensor(1 / PRIOR - 1))) / 2)
+
+    def narrowed(self, maps: Sequence[FeatureMap]) -> list[FeatureMap]:
+        """What is read of the maps; computed once for several looks."""
+        layers = zip(self.narrow, maps, strict=True)
+        return [FeatureMap(F.relu(f(each.values)), each.stride, each.first) for f, each in layers]
+
+    def forward(self, maps: Sequence[FeatureMap], boxes: Tensor, side: int) -> Looked:
+        """Maps of `narrowed`, boxes ``(B, R, 4)`` centre and size in fractions of the square photos, `side` pixels."""
+        grown = torch.cat([boxes[..., :2], boxes[..., 2:] * (1 + 2 * MARGIN)], -1) * side
+        read = [bins(each, grown).flatten(2) for each in maps]
+        place = torch.cat([boxes[..., :2], boxes[..., 2:].clamp_min(1e-3).log() / 4], -1)
+        x = torch.cat([*read, place], -1)
+        for layer in self.hidden:
+            x = F.relu(layer(x))
+        return Looked(self.move(x), self.fit(x))
+
+
+def bins(features: FeatureMap, boxes: Tensor) -> Tensor:
+    """RoIAlign of the same number of boxes in every picture: ``(B, R, 4)`` centre and size in pixels ->
+    ``(B, R, c, BINS, BINS)``."""
+    values = features.values
+    step = (torch.arange(BINS, dtype=boxes.dtype, device=boxes.device) + 0.5) / BINS - 0.5
+    cells = (boxes[..., None, :2] + boxes[..., None, 2:] * step[:, None] - features.first) / features.stride
+    extent = cells.new_tensor([values.shape[3], values.shape[2]])
+    x, y = ((2 * cells + 1) / extent - 1).unbind(-1)  # (B, R, BINS) each
+    batch, rois = boxes.shape[:2]
+    shape = (batch, rois, BINS, BINS)
+    grid = torch.stack([x[:, :, None].expand(shape), y[:, :, :, None].expand(shape)], -1)
+    read = F.grid_sample(values, grid.flatten(1, 2), padding_mode="border", align_corners=False)
+    return read.view(batch, -1, rois, BINS, BINS).transpose(1, 2)
+
+
+def moved(boxes: Tensor, moves: Tensor) -> Tensor:
+    """Boxes ``(..., 4)``, centre and size, after their moves ``(..., 4)``."""
+    centre = boxes[..., :2] + moves[..., :2] * boxes[..., 2:]
+    return torch.cat([centre, boxes[..., 2:] * moves[..., 2:].clamp(-LARGEST, LARGEST).exp()], -1)

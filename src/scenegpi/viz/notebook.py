@@ -1,0 +1,58 @@
+"""A graph in a notebook: the photo with its boxes, each with its relations on hover, and the relations beside it."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+from scenegpi.graph import SceneGraph
+from scenegpi.graph_text import object_names
+from scenegpi.viz.report.markup import Html, h
+
+WIDTH, HEIGHT, SIDE, ROWS = 560, 420, 800, 15
+BOX = "fill:#D04A02;fill-opacity:0.06;stroke:#D04A02;stroke-width:2;vector-effect:non-scaling-stroke"
+
+
+def notebook_html(graph: SceneGraph) -> str:
+    """HTML that needs no script and no style sheet: tooltips are SVG titles."""
+    names = object_names(graph)
+    width = graph.width or float(graph.boxes[:, 2].max(initial=1))
+    height = graph.height or float(graph.boxes[:, 3].max(initial=1))
+    triplets = graph.triplets()
+    about: list[list[str]] = [[] for _ in names]
+    for t in triplets:
+        line = f"{names[t.subject_index]} {t.predicate} {names[t.object_index]}"
+        for end in {t.subject_index, t.object_index}:
+            about[end].append(line)
+    shapes: list[Any] = [_photo(graph, width, height)]
+    areas = (graph.boxes[:, 2:] - graph.boxes[:, :2]).prod(axis=1)
+    for i in (-areas).argsort(kind="stable").tolist():  # small boxes on top, where the mouse finds them
+        x1, y1, x2, y2 = graph.boxes[i].tolist()
+        said = "\n".join([names[i], *about[i][:ROWS]])
+        shapes.append(h("rect", h("title", said), x=x1, y=y1, width=x2 - x1, height=y2 - y1, style=BOX))
+    scale = min(WIDTH / width, HEIGHT / height)
+    box = f"0 0 {width:g} {height:g}"
+    picture = h("svg", shapes, viewBox=box, width=round(width * scale), height=round(height * scale))
+    rows = [
+        h("tr", h("td", names[t.subject_index]), h("td", t.predicate), h("td", names[t.object_index]), h("td", t.score))
+        for t in triplets[:ROWS]
+    ]
+    more = h("div", f"and {len(triplets) - ROWS:,} more") if len(triplets) > ROWS else None
+    side = h("div", h("table", rows), more)
+    return h("div", picture, side, style="display:flex;gap:16px;align-items:flex-start")
+
+
+def _photo(graph: SceneGraph, width: float, height: float) -> Html:
+    if graph.photo is None:
+        return h("rect", x=0, y=0, width=width, height=height, style="fill:#EEEEEE")
+    from PIL import Image
+
+    from scenegpi.vision.photos import as_photo
+
+    image = Image.fromarray(as_photo(graph.photo))
+    image.thumbnail((SIDE, SIDE))
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=85)
+    data = f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"
+    return h("image", href=data, x=0, y=0, width=width, height=height, preserveAspectRatio="none")

@@ -1,0 +1,57 @@
+"""Two runs, image by image."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from scenegpi.cli import app
+from scenegpi.data import DataError, write_jsonl
+from scenegpi.evaluation.changes import changes, compared
+from strategies import VOCABULARY, small
+
+
+def other(**fields):
+    """`small` in another order of its boxes, without its first relation and with a new one."""
+    graph = small(**fields)
+    return graph.replace(relations=[*graph.relations[1:].tolist(), [2, 1, 0]]).permute([2, 0, 1])
+
+
+def test_a_graph_is_the_same_in_any_order():
+    assert compared("7", small(), small().permute([2, 0, 1])).size == 0
+    change = compared("7", small(), other())
+    assert change.same == 2
+    assert change.only_a == (("man", "wearing", "hat"),)
+    assert change.only_b == (("man", "on", "hat"),)
+    moved = small(boxes=[[0, 0, 10, 20], [200, 300, 400, 500], [1, 1, 1, 9]])
+    assert compared("7", small(), moved).same == 0
+
+
+def test_runs_are_matched_by_their_images(tmp_path):
+    write_jsonl(tmp_path / "a.jsonl", [small(image_id=k) for k in (1, 2, 3)])
+    (tmp_path / "run").mkdir()
+    write_jsonl(tmp_path / "run" / "predictions.jsonl", [other(image_id=2), small(image_id=3), small(image_id=4)])
+    found = changes(tmp_path / "a.jsonl", tmp_path / "run")
+    assert (found.images, found.alone, found.same) == (2, (1, 1), 5)
+    assert [change.key for change in found.most] == ["2"]
+    write_jsonl(tmp_path / "b.jsonl", [small(image_id=9)])
+    with pytest.raises(DataError, match="has no image"):
+        changes(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+
+
+def test_the_command_prints_paired_figures_and_writes_a_page(tmp_path):
+    worse = small().replace(relations=[[1, 0, 2]], relation_scores=[0.5], scores=[1, 1, 1])
+    truth = [small(image_id=k) for k in range(4)]
+    write_jsonl(tmp_path / "truth.jsonl", truth)
+    write_jsonl(tmp_path / "a.jsonl", [worse.replace(image_id=k) for k in range(4)])
+    write_jsonl(
+        tmp_path / "b.jsonl", [small(image_id=k, scores=[1, 1, 1], relation_scores=[1, 1, 1]) for k in range(4)]
+    )
+    words = ["a.jsonl", "b.jsonl", "--data", "truth.jsonl", "--out", "page.html"]
+    done = CliRunner().invoke(app, ["compare", *(w if w.startswith("-") else str(tmp_path / w) for w in words)])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "only in b.jsonl, by predicate: wearing 8, on 4" in done.output
+    assert "+100.00" in done.output
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<section>") == 4
+    assert VOCABULARY.objects[0] in page

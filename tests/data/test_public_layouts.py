@@ -1,0 +1,151 @@
+"""Public layouts hold the same scene; damaged files are one line or a defect; large ones are not held in memory."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import tracemalloc
+
+import pytest
+from PIL import Image
+
+from data.layouts import BOXES, LAYOUTS, dump, label_studio, raw_vg, sgb, vg_object
+from scenegpi.data import DataError, convert, open_dataset, statistics, validate
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_scene_is_read_and_converted(layout, tmp_path):
+    data = open_dataset(LAYOUTS[layout](tmp_path / "in"))
+    assert data.format == layout.split()[0]
+    assert len(data) == 2
+    assert not data.report.errors
+    graph = data[0]
+    people = {"person": "man"}
+    assert [people.get(name, name) for name in graph.names] == ["man", "horse"]
+    assert graph.boxes.tolist() == [list(map(float, box)) for box in BOXES.values()]
+    ((subject, predicate, other, _, s, o),) = graph.triplets()
+    assert (people.get(subject, subject), predicate.removesuffix("s"), other, s, o) == ("man", "ride", "horse", 0, 1)
+    described = {"visual-genome-raw": "old", "gqa": "old", "label-studio": "old", "hoi": "walk"}.get(data.format)
+    assert graph.attributes == (((((described, 1.0),), ())) if described else None)
+    assert str(graph.image_id) in ("7", "7.jpg")
+    if layout not in ("hoi", "sgb-predictions"):
+        assert (graph.width, graph.height) == (120, 130)
+    convert(data, tmp_path / "x.jsonl")
+    again = open_dataset(tmp_path / "x.jsonl")
+    assert list(again) == list(data)
+    assert again.split_codes().tolist() == data.split_codes().tolist()
+    assert statistics(data).to_dict()["images"] == 2
+    assert not validate(data.path).errors
+
+
+def test_splits_come_from_names_and_lists(tmp_path):
+    codes = {
+        name: open_dataset(LAYOUTS[name](tmp_path / name)).split_codes().tolist()
+        for name in ("gqa", "psg", "coco-splits", "hoi", "parquet")
+    }
+    assert codes == {"gqa": [0, 0], "psg": [0, 2], "coco-splits": [0, 1], "hoi": [2, 2], "parquet": [0, 0]}
+
+
+def test_boxes_of_a_resized_photo_are_scaled_back(tmp_path):
+    path = sgb(tmp_path)
+    (tmp_path / "images").mkdir()
+    Image.new("RGB", (240, 120)).save(tmp_path / "images" / "7.jpg")  # shorter side 120, read at 500 x 1000
+    graph = open_dataset(path)[0]
+    assert (graph.width, graph.height) == (240, 120)
+    assert graph.boxes[0].tolist() == pytest.approx([v * 120 / 500 for v in BOXES["man"]])
+    assert graph.pair_dist.tolist() == [[0.1, 0.5, 0.4]]
+
+
+DAMAGES = (None, [], {}, "x", -1, 1e308, True, [[[]]], {"a": 1}, 2**70, "\x00", [None])
+
+
+def damaged(value, rng):
+    """The value with one part of it replaced, removed or doubled."""
+    if isinstance(value, dict) and value and rng.random() < 0.9:
+        key = rng.choice(sorted(value))
+        if rng.random() < 0.15:
+            return {k: v for k, v in value.items() if k != key}
+        return {**value, key: damaged(value[key], rng)}
+    if isinstance(value, list) and value and rng.random() < 0.9:
+        at = rng.randrange(len(value))
+        if rng.random() < 0.15:
+            return value + value[at : at + 1]
+        return [*value[:at], damaged(value[at], rng), *value[at + 1 :]]
+    return rng.choice(DAMAGES)
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "parquet"])
+def test_damage_is_a_defect_or_one_line(layout, tmp_path):
+    rng = random.Random(1)
+    good = LAYOUTS[layout](tmp_path / "good")
+    seen = set()
+    for k in range(60):
+        shutil.copytree(tmp_path / "good", tmp_path / str(k))
+        path = tmp_path / str(k) / good.relative_to(tmp_path / "good")
+        victim = rng.choice(sorted(path.parent.rglob("*.json") if path.is_file() else path.rglob("*.json")))
+        victim.write_text(json.dumps(damaged(json.loads(victim.read_text()), rng)))
+        try:
+            data = open_dataset(path, format=layout.split()[0])
+            seen.add("defects" if data.report.errors else "read")
+            list(data)
+        except DataError as error:
+            seen.add("refused" if "\n" not in str(error) else "several lines")
+    assert len(seen) >= 2
+    assert seen <= {"defects", "read", "refused"}
+
+
+def test_memory_does_not_grow_with_raw_visual_genome(tmp_path):
+    """The files are several times as large as what reading them takes."""
+    junk = ["entity.n.01"] * 2000
+    rows = [
+        {"image_id": i, "objects": [vg_object(1, "man") | {"synsets": junk}], "relationships": []} for i in range(800)
+    ]
+    path = dump(tmp_path / "scene_graphs.json", rows)
+    size = path.stat().st_size
+    del rows
+    tracemalloc.start()
+    data = open_dataset(tmp_path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(data) == 800
+    assert peak < size / 2, (peak, size)
+
+
+def test_one_file_of_raw_visual_genome(tmp_path):
+    folder = raw_vg(tmp_path, separate=True)
+    assert len(open_dataset(folder / "relationships.json")[0].relations) == 1
+    assert len(open_dataset(folder / "objects.json")[0]) == 1
+
+
+def test_label_studio_both_ways(tmp_path):
+    first = open_dataset(raw_vg(tmp_path / "vg"))
+    convert(first, tmp_path / "tasks.json", "label-studio", prefix="/data/local-files/?d=photos/")
+    (task, _) = json.loads((tmp_path / "tasks.json").read_text())
+    assert task["data"]["image"] == "/data/local-files/?d=photos/7.jpg"
+    again = open_dataset(tmp_path / "tasks.json")
+    assert again.format == "label-studio"
+    assert list(again) == list(first)
+    scored = first[0].replace(scores=[0.5, 0.25])
+    from scenegpi.data import write_jsonl
+
+    write_jsonl(tmp_path / "scored.jsonl", [scored])
+    convert(open_dataset(tmp_path / "scored.jsonl"), tmp_path / "pre.json", "label-studio")
+    (task,) = json.loads((tmp_path / "pre.json").read_text())
+    assert "annotations" not in task
+    assert task["predictions"][0]["score"] == pytest.approx(0.375)
+    assert open_dataset(tmp_path / "pre.json")[0] == scored
+
+
+def test_label_studios_own_tools_take_ours(tmp_path):
+    interface = pytest.importorskip("label_studio_sdk.label_interface")
+    convert(open_dataset(label_studio(tmp_path / "in")), tmp_path / "tasks.json", "label-studio")
+    config = interface.LabelInterface((tmp_path / "tasks.xml").read_text())
+    config.validate()
+    task = json.loads((tmp_path / "tasks.json").read_text())[0]
+    assert config.validate_annotation(task["annotations"][0])
+    from label_studio_sdk.converter import Converter
+
+    converter = Converter((tmp_path / "tasks.xml").read_text(), str(tmp_path), download_resources=False)
+    converter.convert_to_json(str(tmp_path / "tasks.json"), str(tmp_path / "out"), is_dir=False)
+    assert list((tmp_path / "out").iterdir())

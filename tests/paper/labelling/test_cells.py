@@ -1,0 +1,164 @@
+"""Cells: resumed runs give what uninterrupted ones give; files are whole or absent."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scenegpi.data import DataError
+from scenegpi.paper.labelling import experiment
+from scenegpi.paper.labelling.cells import Cell, CellStore, run_cell, same_degree, write_rows
+from scenegpi.paper.labelling.graphs import Task
+from scenegpi.paper.labelling.training import Recipe
+
+TINY = Task(nodes=4, sets=2)
+RECIPE = Recipe(steps=4, check_every=2, batch=4)
+CELLS = [
+    Cell("gpi", 10, 0, TINY, RECIPE, test=10, sizes=(3, 6), size_test=5),
+    Cell("lstm", 10, 0, TINY, RECIPE, test=10, sizes=(3,), size_test=5),
+    Cell("fc", 10, 0, TINY, RECIPE, test=10),
+]
+TIMES = ("wall_seconds", "cpu_seconds", "checks")
+
+
+def _timeless(result: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in result.items() if key not in TIMES}
+
+
+def test_a_cell_says_what_it_measured() -> None:
+    result = run_cell(CELLS[0])
+    assert result["order_gap"] < 1e-5
+    assert [size["nodes"] for size in result["other_sizes"]] == [3, 6]
+    assert result["steps"] == result["checks"][-1][0] == 4
+    assert run_cell(CELLS[2])["order_gap"] > 1e-5
+
+
+def test_resuming_skips_what_is_finished_and_ends_with_the_same_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = experiment.run(CELLS, tmp_path / "whole")
+    first = experiment.run(CELLS[:2], tmp_path / "resumed")
+    ran: list[Cell] = []
+
+    def counted(cell: Cell, on_check: object = None) -> dict[str, object]:
+        ran.append(cell)
+        return run_cell(cell)
+
+    monkeypatch.setattr(experiment, "run_cell", counted)
+    resumed = experiment.run(CELLS, tmp_path / "resumed")
+    assert ran == CELLS[2:]
+    assert resumed[:2] == first
+    assert [_timeless(result) for result in resumed] == [_timeless(result) for result in whole]
+
+
+def test_an_exception_keeps_the_cells_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails_at_fc(cell: Cell, on_check: object = None) -> dict[str, object]:
+        if cell.model == "fc":
+            raise KeyboardInterrupt
+        return run_cell(cell)
+
+    monkeypatch.setattr(experiment, "run_cell", fails_at_fc)
+    with pytest.raises(KeyboardInterrupt):
+        experiment.run(CELLS, tmp_path)
+    store = CellStore(tmp_path)
+    assert [store.load(cell) is not None for cell in CELLS] == [True, True, False]
+
+
+KILLED = """
+import sys
+from pathlib import Path
+import torch
+from scenegpi.paper.labelling import experiment
+from test_cells import CELLS
+torch.set_num_threads(1)
+
+def done(cell, result):
+    print(cell.key, flush=True)
+    if cell == CELLS[1]:
+        sys.stdin.read()
+
+experiment.run(CELLS, Path(sys.argv[1]), on_done=done)
+"""
+
+
+def test_kill_9_loses_only_the_current_cell(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert [process.stdout.readline().strip() for _ in range(2)] == [cell.key for cell in CELLS[:2]]
+        process.send_signal(signal.SIGKILL)
+    finished = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert sorted(finished) == sorted(f"{cell.key}.json" for cell in CELLS[:2])
+    started: list[Cell] = []
+    results = experiment.run(CELLS, tmp_path, on_start=started.append)
+    assert started == CELLS[2:]
+    assert len(results) == 3
+    assert all((tmp_path / name).stat().st_mtime_ns == written for name, written in finished.items())
+
+
+@pytest.mark.parametrize("content", ["", '{"accuracy": 0.', "[]", "{}"])
+def test_damaged_files_are_run_again(tmp_path: Path, content: str) -> None:
+    store = CellStore(tmp_path)
+    (tmp_path / f"{CELLS[2].key}.json").write_text(content)
+    assert store.load(CELLS[2]) is None
+    experiment.run(CELLS[2:], tmp_path)
+    assert store.load(CELLS[2]) is not None
+
+
+def test_a_change_of_any_setting_is_another_cell() -> None:
+    cell = CELLS[0]
+    others = [
+        replace(cell, model="fc"), replace(cell, samples=11), replace(cell, seed=1), replace(cell, test=11),
+        replace(cell, sizes=()), replace(cell, size_test=6), replace(cell, task=replace(TINY, sets=3)),
+        replace(cell, task=replace(TINY, edge_probability=0.4)), replace(cell, recipe=replace(RECIPE, batch=5)),
+    ]  # fmt: skip
+    assert len({cell.key, *(other.key for other in others)}) == len(others) + 1
+
+
+def test_json_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "new folder" / "value.json"
+    write_rows(path, {"a": 1})
+
+    def full_disk(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(DataError, match="No space"):
+        write_rows(path, {"a": 2})
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_json_reads_back_as_it_was(tmp_path: Path) -> None:
+    value = {"text": "a [b]  {c}", "rows": [[1, 2.5], []], "cells": [{"x": [1]}, {}], "none": None, "empty": []}
+    write_rows(tmp_path / "value.json", value)
+    assert json.loads((tmp_path / "value.json").read_text()) == value
+
+
+def test_numbers_that_json_has_no_word_for_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        write_rows(tmp_path / "value.json", {"a": [{"b": float("nan")}]})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("nodes", "probability"), [(10, 0.5), (19, 0.25), (40, 4.5 / 39), (5, 1.0), (1, 1.0)])
+def test_same_degree_keeps_the_mean_number_of_neighbours(nodes: int, probability: float) -> None:
+    task = same_degree(Task(), nodes)
+    assert (task.nodes, task.sets) == (nodes, 5)
+    assert task.edge_probability == pytest.approx(probability)
+
+
+def test_plans_have_no_cell_twice_and_more_seeds_only_add_cells() -> None:
+    for plan in (experiment.quick_plan, experiment.full_plan):
+        one, three = plan(1).cells, plan(3).cells
+        assert len(set(three)) == len(three)
+        assert set(one) < set(three)
+        assert {cell.seed for cell in three} == {0, 1, 2}

@@ -1,0 +1,91 @@
+"""The rules by which relations are shown, each against a plain loop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scenegpi import PredictOptions
+from scenegpi.models.relation_counts import RelationCounts
+from scenegpi.prediction import rules
+from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION
+from scenegpi.prediction.rules import NEARLY, ONE_THING, Candidates
+
+
+@pytest.fixture(params=range(3))
+def some(request) -> Candidates:
+    """Candidates of 8 boxes that overlap, with 2 labels and 2 predicates; best first."""
+    rng = np.random.default_rng(request.param)
+    low = rng.uniform(0, 40, (8, 2))
+    boxes = np.concatenate([low, low + rng.uniform(10, 40, (8, 2))], axis=1)
+    rows = np.unique(rng.integers(0, [8, 8, 2], (60, 3)), axis=0).astype(np.int32)
+    rows = rng.permutation(rows[rows[:, 0] != rows[:, 1]])
+    chances, none = rng.uniform(0, 1, (2, len(rows))).astype(np.float32)
+    scores = np.sort(rng.uniform(0, 0.3, len(rows)))[::-1]
+    return Candidates(rows[:, :2], rows[:, 2], chances, none, scores, rng.integers(0, 2, 8), boxes)
+
+
+def listed(some: Candidates) -> list[tuple[int, int, int]]:
+    return [(i, j, p) for (i, j), p in zip(some.pairs.tolist(), some.predicates.tolist(), strict=True)]
+
+
+def test_one_direction(some):
+    kept = rules.one_direction(some)
+    for k, (i, j) in enumerate(some.pairs.tolist()):
+        assert kept[k] == ((j, i) not in map(tuple, some.pairs[:k].tolist()))
+    assert 0 < kept.sum() < len(kept)
+
+
+def test_told_once(some):
+    kept, boxes, rows = rules.told_once(some), some.boxes, listed(some)
+
+    def one_thing(i, j):
+        width, height = np.minimum(boxes[i, 2:], boxes[j, 2:]) - np.maximum(boxes[i, :2], boxes[j, :2])
+        smaller = min((box[2] - box[0]) * (box[3] - box[1]) for box in boxes[[i, j]])
+        return some.labels[i] == some.labels[j] and max(width, 0) * max(height, 0) > ONE_THING * smaller
+
+    for k, (i, j, p) in enumerate(rows):
+        before = [(a, b) for a, b, q in rows[:k] if q == p]
+        assert kept[k] != any((a == i and one_thing(b, j)) or (b == j and one_thing(a, i)) for a, b in before)
+    assert 0 < kept.sum() < len(kept)
+
+
+def test_told_once_looks_at_the_best_ones_only(some, monkeypatch):
+    monkeypatch.setattr(rules, "CONSIDERED", 5)
+    kept = rules.told_once(some)
+    assert kept[5:].all()
+    np.testing.assert_array_equal(kept[:5], rules.told_once(some.at(np.arange(5))))
+
+
+def test_plausible(some):
+    counts = RelationCounts(np.array([0.5, 0.5]), np.array([[1, 0], [1, 1]], bool), np.array([[1, 1], [0, 1]], bool))
+    for (i, j, p), kept in zip(listed(some), rules.plausible(some, counts), strict=True):
+        assert kept == (counts.as_subject[some.labels[i], p] and counts.as_object[some.labels[j], p])
+
+
+def test_the_most_specific_of_those_that_are_nearly_as_probable():
+    rng = np.random.default_rng(0)
+    edges, shares = rng.dirichlet(np.ones(6), 200).astype(np.float32), rng.dirichlet(np.ones(5))
+    found = rules.most_specific(edges, shares)
+    for row, chosen in zip(edges[:, 1:].tolist(), found.tolist(), strict=True):
+        near = [p for p in range(5) if row[p] >= np.float32(NEARLY * max(row))]
+        assert shares[chosen] == min(shares[near])
+    assert (found != edges[:, 1:].argmax(1)).any()
+    alone = np.array([[0.1, 0.5, 0.5 * NEARLY - 0.01, 0.05, 0, 0]], dtype=np.float32)
+    assert rules.most_specific(alone, np.array([0.9, 0.04, 0.03, 0.02, 0.01])).tolist() == [0]
+
+
+def test_what_is_shown_is_above_the_floor_best_first_and_bounded(some):
+    plain = PredictOptions(tidy=False, top=4)
+    for found, floor in ((True, FOUND_RELATION), (False, GIVEN_RELATION)):
+        assert rules.floor(plain, found) == floor
+        assert rules.floor(replace(plain, min_relation=0.2), found) == 0.2
+        mixed = some.at(np.random.default_rng(1).permutation(len(some.pairs)))
+        shown = rules.chosen(mixed, plain, None, found)
+        wanted = sorted((score for score in some.scores.tolist() if score >= floor), reverse=True)
+        assert shown.scores.tolist() == wanted[:4]
+    assert not len(rules.chosen(some, replace(plain, min_relation=1.0), None, True).pairs)
+    every = rules.chosen(some, replace(plain, top=None), None, True)
+    assert len(every.pairs) == (some.chances > some.none).sum()
