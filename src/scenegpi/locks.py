@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from scenegpi.errors import DataError
@@ -43,7 +43,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
                 pass
             os.close(handle)
     try:
-        with writing(path):
+        with suppress(OSError):  # on a full disk it is locked without saying by whom
             os.ftruncate(handle, 0)
             os.write(handle, f"{os.getpid()}\n".encode())
         yield

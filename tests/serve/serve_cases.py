@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import resource
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import uvicorn
 
+from scenegpi.errors import DataError
 from scenegpi.paper.rendered import render_folder
 from scenegpi.serve.app import Studio, create_app
 from scenegpi.serve.protocol import server_config
@@ -63,6 +65,22 @@ def call(url: str, body=None, method: str | None = None, headers: dict | None = 
         status, content, said = error.code, error.read(), error.headers
     plain = json.loads(content) if said.get("content-type") == "application/json" else content
     return status, plain, {key.lower(): value for key, value in said.items()}
+
+
+@contextmanager
+def small_files(size: int):
+    """Writes beyond `size` bytes of a file fail, as they do on a full disk."""
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+def no_space(journal, _):
+    """In place of `Journal.append`."""
+    raise DataError(journal.path, "cannot be written (No space left on device)")
 
 
 def encoded(path: Path) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
-
 import pytest
 from PIL import Image
 
+from scenegpi.bulk.journal import Journal
 from serve.page_cases import ActionChains, By, Keys, centre, drag, names, press, some, touch, until
-from serve.serve_cases import call, running
+from serve.serve_cases import call, no_space, running
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -183,11 +181,8 @@ def test_a_server_that_is_killed_a_full_disk_and_a_broken_photo(browser, data, t
         until(lambda: boxes(browser) == found)
         assert call(f"{url}/api/annotations")[1]["images"] == 0
 
-        def full(*_):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
         with monkeypatch.context() as patch:
-            patch.setattr(os, "pwrite", full)
+            patch.setattr(Journal, "append", no_space)
             control(browser, Keys.ENTER)
             until(lambda: "No space left" in said(browser))
         until(lambda: call(f"{url}/api/annotations/0")[1]["status"] == "done")

@@ -12,8 +12,10 @@ from PIL import Image
 
 from scenegpi import Predictor, SceneGraph
 from scenegpi.prediction import Item, PredictOptions
-from scenegpi.serve.batching import FullError, Predictions
+from scenegpi.serve import batching
+from scenegpi.serve.batching import EncodedPhotos, FullError, Predictions
 from scenegpi.serve.settings import Bounds
+from scenegpi.vision import photos
 from serve.serve_cases import BOXES, NAMES, call, encoded
 
 
@@ -54,6 +56,31 @@ def test_a_photo_with_boxes_is_read(server, data):
     one = predict(server, photo=photo, boxes=box, labels=["hat", None], model="vg150-photo")[1]
     assert one["graph"]["objects"][0]["label"] == "hat"
     assert one["graph"]["objects"][1]["label"] == own.names[1]
+
+
+def test_a_photo_is_read_once_for_many_boxes_and_again_when_it_changes(tmp_path, monkeypatch):
+    read = []
+    whole = photos._opened
+    monkeypatch.setattr(photos, "_opened", lambda path: read.append(path) or whole(path))
+    kept = EncodedPhotos()
+    path = tmp_path / "a.png"
+    Image.new("RGB", (20, 10)).save(path)
+    first = kept.of(path)
+    assert kept.of(path) is first
+    assert len(read) == 1
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "a.png").write_bytes(path.read_bytes())
+    assert kept.of(tmp_path / "b" / "a.png") is first  # by content, as uploads are
+    Image.new("RGB", (30, 10)).save(path)
+    assert kept.of(path).size == (30, 10)
+    path.write_bytes(b"no photo")
+    assert kept.of(path) == path  # whoever predicts says what is wrong
+    assert kept.of(None) is None
+    monkeypatch.setattr(batching, "KEPT_BYTES", 1000)
+    for wide in range(1, 40):
+        Image.new("RGB", (wide, 10)).save(path)
+        kept.of(path)
+        assert kept.bytes <= 1000 + 30 * wide
 
 
 def test_attention_belongs_to_the_same_boxes(server):

@@ -1,17 +1,16 @@
 """What people say of images: kept in a journal to which each change is added, on the disk before it is called saved.
 
-A line is an image's whole state, names that were added to the vocabulary, or the data that all of it is about. A line
-that a crash cut short is the last one, was never called saved, and is written over. The newest states of each image are
-kept as its history; older ones are dropped when the journal is opened and has grown long.
+The journal is that of predictions, too (`scenegpi.bulk.journal`). A row is an image's whole state, names that were
+added to the vocabulary, or the data that all of it is about. The newest states of each image are its history; older
+ones are dropped when the journal is opened and has grown long. Nothing is made before the first change.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import threading
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from scenegpi.bulk.journal import Journal, read_rows
 from scenegpi.errors import DataError, GraphError
-from scenegpi.files import MAX_BYTES, no_link, open_file, parse_json, reason, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
 from scenegpi.locks import folder_lock
@@ -30,7 +29,7 @@ JOURNAL = "journal.jsonl"
 KEPT = 20
 """States of an image that its history goes back."""
 LONG = 1000
-"""A journal with this many lines more than it needs is written anew when it is opened."""
+"""A journal with more lines than this beyond the histories is written anew when it is opened."""
 CONFIRMED = ("done", "reviewed")
 STATUSES = ("begun", *CONFIRMED, "rejected")
 
@@ -73,7 +72,7 @@ class Annotations:
     """The states of images by their key; a context manager that holds the folder for itself.
 
     Args:
-        folder: where the journal is; made where there is none.
+        folder: where the journal is; made with the first change.
         source: the data that is annotated; a journal about other data is refused.
         moved: the data of the journal is now at `source`.
     """
@@ -83,36 +82,31 @@ class Annotations:
         self.states: dict[str, State] = {}
         self.objects: dict[str, None] = {}
         self.predicates: dict[str, None] = {}
-        self._places: dict[str, list[tuple[int, int]]] = {}
-        self._sources: list[str] = []
-        self._handle: int | None = None
-        self._end, self._lines, self._broken = 0, 0, False
+        self._known_source: str | None = None
+        self._journal: Journal | None = None
+        self._held = False
         self._lock = threading.Lock()
         self._open = ExitStack()
 
     def __enter__(self) -> Annotations:
-        if not self.folder.exists():
-            self._open.callback(self._leave)
-        self._open.enter_context(folder_lock(self.folder))
-        try:
+        with ExitStack() as stack:
+            if self.folder.exists():
+                stack.enter_context(folder_lock(self.folder))
+                self._held = True
             if self.path.exists():
-                self._read()
-                self._shorten()
-            known = self._sources[-1] if self._sources else self.source
-            if known != self.source and not self.moved:
+                self._journal = stack.enter_context(closing(Journal(self.path)))
+                self._read(self._journal)
+            known = self._known_source
+            if known not in (None, self.source) and not self.moved:
                 said = f"holds annotations of {known}, not of {self.source}"
                 raise DataError(self.folder, f"{said}; choose another --annotations, or say --moved if it moved")
-        except BaseException:
-            self._open.close()
-            raise
+            self._open = stack.pop_all()
         return self
 
     def __exit__(self, *_: Any) -> None:
         with self._lock:
-            if self._handle is not None:
-                os.close(self._handle)
-            self._handle = None
-        self._open.close()
+            self._journal = None
+            self._open.close()
 
     def save(
         self,
@@ -139,9 +133,8 @@ class Annotations:
                 raise ConflictError
             at = datetime.now(UTC).isoformat(timespec="seconds")
             state = State(graph, status, based_on + 1, tuple(sorted(set(machine))), by, comment, change, at)
-            place = self._append(_line(key, state))
+            self._append(_row(key, state))
             self.states[key] = state
-            self._places.setdefault(key, []).append(place)
             return state
 
     def add_names(self, objects: Iterable[str], predicates: Iterable[str]) -> None:
@@ -150,7 +143,7 @@ class Annotations:
             new = [name for name in dict.fromkeys(objects) if name not in self.objects]
             more = [name for name in dict.fromkeys(predicates) if name not in self.predicates]
             if new or more:
-                self._append(_dumps({"names": {"objects": new, "predicates": more}}))
+                self._append({"names": {"objects": new, "predicates": more}})
                 self.objects |= dict.fromkeys(new)
                 self.predicates |= dict.fromkeys(more)
 
@@ -164,10 +157,10 @@ class Annotations:
 
     def history(self, key: str) -> list[State]:
         """The states of an image, newest first."""
-        with self._lock:
-            some = self._places.get(key, [])[-KEPT:]
-            lines = [os.pread(self._descriptor(), length, start) for start, length in some]
-        return [_state(parse_json(line)) for line in reversed(lines)]
+        if key not in self.states:
+            return []
+        rows = deque((row for _, row in read_rows(self.path) if row.get("key") == key), KEPT)
+        return [_state(row) for row in reversed(rows)]
 
     def counts(self) -> tuple[int, int, int]:
         """Images with a state, images done, and relations in all."""
@@ -182,103 +175,59 @@ class Annotations:
                 graph = state.confirmed()
                 yield graph if graph.image_id is not None else graph.replace(image_id=key)
 
-    def _read(self) -> None:
-        newest: dict[str, tuple[int, Any]] = {}
-        torn: tuple[int, Exception] | None = None
-        with open_file(self.path, MAX_BYTES, empty=True) as handle:
-            for number, line in enumerate(handle, 1):
-                if torn is not None:
-                    raise DataError(self.path, f"line {torn[0]}: {torn[1]}")
-                try:
-                    data = parse_json(line)
-                    self._take(number, data, len(line), newest)
-                except (GraphError, AttributeError, KeyError, TypeError, ValueError) as error:
-                    torn = number, error  # cut short by a crash if nothing follows it
-                else:
-                    self._end += len(line)
-                    self._lines += 1
-                    self._broken = not line.endswith(b"\n")
-        for key, (number, data) in newest.items():
+    def _read(self, journal: Journal) -> None:
+        newest: dict[str, tuple[int, dict[str, Any]]] = {}
+        lines: Counter[str] = Counter()
+        for number, row in journal.rows():
             try:
-                self.states[key] = _state(data)
+                if "source" in row:
+                    self._known_source = str(row["source"])
+                elif "names" in row:
+                    self.objects |= dict.fromkeys(map(str, row["names"]["objects"]))
+                    self.predicates |= dict.fromkeys(map(str, row["names"]["predicates"]))
+                else:
+                    newest[str(row["key"])] = number, row
+                    lines[str(row["key"])] += 1
+            except (KeyError, TypeError) as error:
+                raise journal.damage(number, str(error)) from None
+        for key, (number, row) in newest.items():
+            try:
+                self.states[key] = _state(row)
             except (GraphError, KeyError, TypeError, ValueError) as error:
-                raise DataError(self.path, f"line {number}: {error}") from None
+                raise journal.damage(number, str(error)) from None
+        if sum(max(0, count - KEPT) for count in lines.values()) > LONG:
+            with suppress(DataError):  # where the disk does not take it, the journal stays as it is
+                journal.replace(self._shortened(journal, lines))
 
-    def _take(self, number: int, data: Any, length: int, newest: dict[str, tuple[int, Any]]) -> None:
-        if "source" in data:
-            self._sources.append(str(data["source"]))
-        elif "names" in data:
-            self.objects |= dict.fromkeys(map(str, data["names"]["objects"]))
-            self.predicates |= dict.fromkeys(map(str, data["names"]["predicates"]))
-        else:
-            key = str(data["key"])
-            int(data["revision"]), data["graph"]
-            newest[key] = number, data
-            self._places.setdefault(key, []).append((self._end, length))
+    def _shortened(self, journal: Journal, lines: Counter[str]) -> Iterator[dict[str, Any]]:
+        """The rows without states beyond the history."""
+        seen: Counter[str] = Counter()
+        for _, row in journal.rows():
+            key = row.get("key")
+            seen[str(key)] += key is not None
+            if key is None or seen[str(key)] > lines[str(key)] - KEPT:
+                yield row
 
-    def _shorten(self) -> None:
-        """Without states beyond the history. What is there stays as it is where the disk does not take it."""
-        needed = sum(min(KEPT, len(some)) for some in self._places.values())
-        if self._lines <= needed + LONG:
-            return
-        places: dict[str, list[tuple[int, int]]] = {}
-        head: list[dict[str, Any]] = [{"source": source} for source in self._sources[-1:]]
-        head.append({"names": {"objects": list(self.objects), "predicates": list(self.predicates)}})
-        old = self._descriptor()
-        with suppress(DataError):
-            with whole_file(self.path) as part, part.open("wb") as handle:
-                for data in head:
-                    handle.write(_dumps(data))
-                for key, some in self._places.items():
-                    for start, length in some[-KEPT:]:
-                        line = os.pread(old, length, start).rstrip() + b"\n"
-                        places.setdefault(key, []).append((handle.tell(), len(line)))
-                        handle.write(line)
-                end = handle.tell()
-            self._places, self._end, self._broken = places, end, False
-        os.close(old)
-        self._handle = None  # it is opened anew when it is needed: the file may be another one now
-
-    def _descriptor(self) -> int:
-        if self._handle is None:
-            self._handle = no_link(str(self.path), os.O_RDWR | os.O_CREAT)
-        return self._handle
-
-    def _append(self, data: bytes) -> tuple[int, int]:
-        """Where the line is: after the last whole one, whatever a failed write has left there."""
-        start = self._end
-        known = self._sources[-1:] == [self.source]
-        head = (b"\n" if self._broken else b"") + (b"" if known else _dumps({"source": self.source}))
+    def _append(self, row: dict[str, Any]) -> None:
         try:
-            handle = self._descriptor()
-            os.ftruncate(handle, start)
-            left, at = head + data, start
-            while left:
-                written = os.pwrite(handle, left, at)
-                left, at = left[written:], at + written
-            os.fsync(handle)
-        except OSError as error:
-            with suppress(OSError):
-                os.ftruncate(self._descriptor(), start)
-            raise NotWrittenError(self.path, f"cannot be written ({reason(error)})") from None
-        if not known:
-            self._sources.append(self.source)
-        self._end, self._broken = at, False
-        return start + len(head), len(data)
-
-    def _leave(self) -> None:
-        with suppress(OSError):  # not empty: there is a journal
-            self.folder.rmdir()
+            if self._journal is None:
+                if self.path.exists():
+                    raise DataError(self.path, "another studio has begun it since this one was started; start again")
+                if not self._held:
+                    self._open.enter_context(folder_lock(self.folder))
+                    self._held = True
+                self._journal = self._open.enter_context(closing(Journal(self.path)))
+            head = [] if self._known_source == self.source else [{"source": self.source}]
+            self._journal.append([*head, row])
+        except DataError as error:
+            raise NotWrittenError(error.file, error.message) from None
+        self._known_source = self.source
 
 
-def _line(key: str, state: State) -> bytes:
+def _row(key: str, state: State) -> dict[str, Any]:
     said = {each.name: getattr(state, each.name) for each in fields(state) if each.name != "graph"}
     said = {name: value for name, value in said.items() if value not in ("", ())}
-    return _dumps({"key": key, **said, "graph": to_dict(state.graph)})
-
-
-def _dumps(data: dict[str, Any]) -> bytes:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    return {"key": key, **said, "graph": to_dict(state.graph)}
 
 
 def _state(data: dict[str, Any]) -> State:

@@ -1,7 +1,8 @@
 """Predictions for many clients at once: one thread, the project's one `Predictor`, requests that wait go together.
 
 While a batch is being predicted, further requests wait; the next batch takes all of them (at most `batch`). So a lone
-request is answered at once, and fifty cost little more than their pixels.
+request is answered at once, and fifty cost little more than their pixels. The last photos are kept as the networks have
+read them: for a box that is moved, nothing of the photo is read again.
 """
 
 from __future__ import annotations
@@ -13,14 +14,20 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import file_digest
+from pathlib import Path
 from typing import Any
 
+from scenegpi.errors import DataError
 from scenegpi.prediction import Item, Prediction, Predictor
 from scenegpi.prediction.finding import FinderSpec
 from scenegpi.serve.settings import Bounds
+from scenegpi.vision.photos import EncodedPhoto
 
 KEPT_MODELS = 4
+KEPT_PHOTOS, KEPT_BYTES = 16, 128 * 2**20
+"""Photos that are kept, and the bytes of their pixels."""
 log = logging.getLogger("scenegpi")
 
 
@@ -51,6 +58,7 @@ class Predictions:
         self._waiting: queue.Queue[_Job | None] = queue.Queue(bounds.queue)
         self._predictors: OrderedDict[str, Predictor] = OrderedDict()
         self._thread = threading.Thread(target=self._run, name="predictions", daemon=True)
+        self._photos = EncodedPhotos()
         self.batches = 0
 
     def start(self) -> None:
@@ -99,7 +107,7 @@ class Predictions:
         try:
             predictor = self._predictor(model)
             streamed = [job for job in jobs if job.own is None]
-            predictions = predictor.stream(job.item for job in streamed)
+            predictions = predictor.stream(self._encoded(job.item) for job in streamed)
             for job, prediction in zip(streamed, predictions, strict=True):
                 job.future.set_result(prediction)
         except Exception as error:
@@ -107,9 +115,12 @@ class Predictions:
         for job in jobs:
             if job.own is not None and not job.future.done():
                 try:
-                    job.future.set_result(job.own(predictor, job.item))
+                    job.future.set_result(job.own(predictor, self._encoded(job.item)))
                 except Exception as error:
                     self._fail([job], error)
+
+    def _encoded(self, item: Item) -> Item:
+        return replace(item, photo=self._photos.of(item.photo))
 
     def _fail(self, jobs: list[_Job], error: Exception) -> None:
         for job in jobs:
@@ -124,6 +135,44 @@ class Predictions:
         while len(self._predictors) > KEPT_MODELS:
             self._predictors.popitem(last=False)
         return self._predictors[model]
+
+
+class EncodedPhotos:
+    """The last photos, by content and name; for one thread."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], EncodedPhoto] = OrderedDict()
+        self._digests: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+
+    def of(self, photo: Any) -> Any:
+        """The photo of a file, read before or now; as it is where it cannot be read, which is told later."""
+        if not isinstance(photo, Path):
+            return photo
+        try:
+            key = self._digest(photo), photo.name
+            found = self._kept.pop(key, None) or EncodedPhoto.of(photo)
+        except (OSError, DataError):
+            return photo
+        self._kept[key] = found
+        while len(self._kept) > 1 and (len(self._kept) > KEPT_PHOTOS or self.bytes > KEPT_BYTES):
+            self._kept.popitem(last=False)
+        return found
+
+    @property
+    def bytes(self) -> int:
+        """Of the pixels of all."""
+        return sum(each.pixels.nbytes for each in self._kept.values())
+
+    def _digest(self, path: Path) -> str:
+        """Of the content; a file that has not changed is not read for it again."""
+        info = path.stat()
+        seen = path, info.st_mtime_ns, info.st_size, info.st_ino
+        if seen not in self._digests:
+            with path.open("rb") as file:
+                self._digests[seen] = file_digest(file, "sha256").hexdigest()
+            while len(self._digests) > 4 * KEPT_PHOTOS:
+                self._digests.popitem(last=False)
+        return self._digests[seen]
 
 
 __all__ = ["FullError", "Prediction", "Predictions"]
