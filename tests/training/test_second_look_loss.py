@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from scenegpi.training.photo_sets import LabelSets
 from scenegpi.training.second_look_loss import ROIS, look_loss, looked_at
 from scenegpi.vision.finder import KINDS, Candidates
 from scenegpi.vision.second_look import Looked
@@ -12,9 +13,24 @@ TRUTH = torch.tensor([[0.3, 0.3, 0.2, 0.2], [0.7, 0.6, 0.3, 0.5]])
 IMAGE = torch.tensor([0, 0])
 
 
-def judged(rois: torch.Tensor, moves: torch.Tensor, logits: torch.Tensor, kinds=(0, 1), listed=(True, True)):
-    looked = Looked(moves[None], logits[None])
-    return look_loss(looked, rois[None], TRUTH, torch.tensor(kinds), IMAGE, torch.tensor([listed]))
+SETS = LabelSets(("man", "woman", "car"), ("man", "woman", "car"), ("person",))
+PERSON = 3
+"""The row of what may be a man or a woman."""
+
+
+def judged(rois, moves, logits, kinds=(0, 1), listed=(True, True), names=None, rows=(PERSON, 2)):
+    looked = Looked(moves[None], logits[None], torch.zeros(1, len(rois), 3) if names is None else names[None])
+    where = torch.tensor(kinds), IMAGE, torch.tensor([listed]), torch.tensor(rows)
+    return look_loss(looked, rois[None], TRUTH, *where, SETS)
+
+
+def test_names_are_those_that_the_box_may_have():
+    moves, logits = torch.zeros(2, 4), torch.zeros(2, KINDS)
+    right = torch.tensor([[9.0, 9.0, -9.0], [-9.0, -9.0, 9.0]])
+    assert float(judged(TRUTH, moves, logits, names=right).name) < 1e-3
+    assert float(judged(TRUTH, moves, logits, names=right.flip(0)).name) > 5
+    away = torch.tensor([[0.1, 0.9, 0.1, 0.1]]).repeat(2, 1)
+    assert float(judged(away, moves, logits, names=right.flip(0)).name) == 0
 
 
 def test_moves_onto_the_annotated_boxes_cost_nothing():

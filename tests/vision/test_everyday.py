@@ -1,4 +1,4 @@
-"""Everyday names beyond the labels: they take a share of what stands for them, and are summed back exactly."""
+"""Everyday names beyond the labels: two opinions make one name, and names are summed back to labels."""
 
 from __future__ import annotations
 
@@ -23,17 +23,13 @@ EYES = replace(PHOTO, everyday=True, features=replace(PHOTO.features, photo_size
 @pytest.fixture(scope="module")
 def vision() -> VisionModel:
     torch.manual_seed(0)
-    vision = VisionModel(EYES, LABELS).eval()
-    torch.nn.init.normal_(vision.head.everyday.weight)
-    torch.nn.init.normal_(vision.head.network[-1].weight)
-    return vision
+    return VisionModel(EYES, LABELS).eval()
 
 
-def said(vision: VisionModel) -> tuple[torch.Tensor, torch.Tensor]:
+def opinions(vision: VisionModel) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logarithms of what head and second look say of five boxes."""
     rng = torch.Generator().manual_seed(1)
-    width = vision.head.mean.shape[0]
-    features, geometry = torch.randn(5, width, generator=rng), torch.rand(5, 16, generator=rng)
-    return vision.head.distribution(features, geometry), vision.head.said(features, geometry)[0]
+    return tuple(torch.randn(5, n, generator=rng).log_softmax(1) for n in (4, len(vision.names)))
 
 
 def test_names_beyond_the_labels_are_known(vision):
@@ -42,22 +38,32 @@ def test_names_beyond_the_labels_are_known(vision):
     assert [LABELS.objects[k] for k in vision.stands[4:]].count("food") == 4
 
 
-def test_folded_they_are_the_labels_as_probable_as_ever(vision):
-    dist, labels = said(vision)
+def test_two_opinions_are_multiplied_and_may_count_more_or_less(vision):
+    head, look = opinions(vision)
+    dist = vision.agreed(head, look, (1.0, 0.5))
     torch.testing.assert_close(dist.sum(1), torch.ones(5))
-    torch.testing.assert_close(vision.folded(dist), labels.softmax(1))
+    wanted = head.exp()[:, vision.stands] * look.exp().sqrt()
+    torch.testing.assert_close(dist, wanted / wanted.sum(1, keepdim=True))
+    torch.testing.assert_close(vision.agreed(head, look, (0.0, 1.0)), look.exp())
     assert bool((dist[:, 4:] > 0).all())
 
 
-def test_logits_of_names_have_the_same_softmax(vision):
-    rng = torch.Generator().manual_seed(1)
-    width = vision.head.mean.shape[0]
-    features, geometry = torch.randn(5, width, generator=rng), torch.rand(5, 16, generator=rng)
-    torch.testing.assert_close(vision.head(features, geometry).softmax(1), said(vision)[0])
+def test_a_second_look_names_boxes_in_any_order(vision):
+    rng = np.random.default_rng(0)
+    photo = rng.integers(0, 256, (48, 80, 3), dtype=np.uint8)
+    low = rng.uniform(0, 40, (6, 2))
+    graph = SceneGraph(np.hstack([low, low + 8]), np.zeros(6, int), LABELS, width=80, height=48)
+    wide = VisionModel(replace(EYES, opinions=(0.7, 0.6)), LABELS).eval()
+    wide.load_state_dict(vision.state_dict())
+    torch.nn.init.normal_(wide.backbone.look.name.weight)
+    dist, turned = wide.label_dist(photo, graph), wide.label_dist(photo, graph.permute(np.arange(6)[::-1]))
+    np.testing.assert_allclose(dist[::-1], turned, atol=1e-5)
+    assert dist.shape == (6, len(wide.names))
+    assert not np.allclose(dist, vision.label_dist(photo, graph), atol=1e-3)
 
 
 def test_a_model_shares_out_what_its_network_says_of_a_label(vision):
-    dist = said(vision)[0].detach().numpy()
+    dist = vision.agreed(*opinions(vision), (1.0, 1.0)).numpy()
     stands = vision.stands.numpy()
     graph = SceneGraph(
         np.tile([0.0, 0, 9, 9], (5, 1)), dist.argmax(1), vision.vocabulary, label_dist=dist, width=9, height=9

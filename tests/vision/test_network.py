@@ -100,7 +100,7 @@ def test_a_photo_and_its_mirror_image_are_named_alike(vision):
 
 def test_boxes_are_found_alike_in_a_photo_and_its_mirror_image(vision):
     photo, _ = colour_scene(3, width=64, height=64)
-    finder = Finder(vision, FinderConfig(floor=0.0, most=8))
+    finder = Finder(vision, FinderConfig(floor=0.0, most=8, same_label=1.0))
     found, turned = finder.detect(photo), finder.detect(photo[:, ::-1].copy())
     boxes = turned.boxes.copy()
     boxes[:, [0, 2]] = 64 - turned.boxes[:, [2, 0]]

@@ -30,13 +30,14 @@ def test_all_photos_at_once_are_read_as_each_by_roi_align():
 
 def test_permuted_boxes_are_looked_at_alike():
     torch.manual_seed(1)
-    look = SecondLook(3, 2)
-    for layer in (look.move, look.fit):
+    look = SecondLook(3, 2, 7)
+    for layer in (look.move, look.fit, look.name):
         torch.nn.init.normal_(layer.weight)
     maps, boxes = some()
     levels, order = look.narrowed([maps, maps]), torch.tensor([3, 0, 4, 1, 2])
     seen, permuted = look(levels, boxes / 64, 64), look(levels, boxes[:, order] / 64, 64)
     assert seen.logits.shape == (2, 5, KINDS)
+    assert seen.names.shape == (2, 5, 7)
     for a, b in zip(seen, permuted, strict=True):
         torch.testing.assert_close(a[:, order], b, rtol=1e-4, atol=1e-5)
 

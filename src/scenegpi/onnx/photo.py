@@ -40,7 +40,8 @@ class VisionModule(nn.Module):
         if extractor.by_roi:
             maps = extractor.maps_of(stretched(image, config.photo_size).float())
             parts.append(extractor.roi_features(maps, inside * (config.photo_size / size).repeat(2)))
-        return self.vision.distribution(torch.cat(parts, 1), boxes, size)
+        looked = self.vision.look_again(maps, boxes, config.photo_size / size) if extractor.by_roi else None
+        return self.vision.distribution(torch.cat(parts, 1), boxes, size, looked)
 
 
 class PhotoModule(nn.Module):

@@ -3,8 +3,8 @@
     RUN/vision/whole/       the training (scenegpi.training.photo_fit); it goes on after a kill
     RUN/model/              the model that the run starts from, graph and all, with the new eyes
 
-The chance that a box shows something is calibrated on the validation photos; so are, where the naming of boxes is
-trained, the temperature of the labels and the probabilities of the graph, which reads what the eyes say.
+On the validation photos are fitted: the chance that a box shows something, what label head and second look count in its
+name, and the probabilities of the graph, which reads what the eyes say.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.nn.functional import nll_loss
 
 from scenegpi.errors import DataError, OptionError
 from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
-from scenegpi.metrics.calibration import fit_temperature
 from scenegpi.models.build import SceneModel, build_model
 from scenegpi.models.calibration import fit_calibrations
 from scenegpi.models.checkpoint import load_model, round_to_half, save_model
@@ -30,6 +31,7 @@ from scenegpi.training.folder import FINISHED, MODEL
 from scenegpi.training.photo_stage import box_logits, fit_whole, open_photos
 from scenegpi.vision.fit import label_figures
 from scenegpi.vision.model import VisionModel
+from scenegpi.vision.photos import EncodedPhoto, photo_boxes
 
 NAMING, FINDING = "backbone.naming.", "backbone.finding."
 Photos = Sequence[tuple[Path, SceneGraph]]
@@ -54,16 +56,13 @@ def train_eyes(config: TrainConfig, images: Images, folder: Path, progress: bool
         vision, data, config.photo, folder / "vision" / "whole", seed=config.seed, shown=progress, device=config.device
     )
     vision.eval().config = replace(vision.config, finder=fit_finder(vision, validation, data.aside))
+    figures = fit_opinions(vision, validation)
     made = build_model(replace(model.config, vision=vision.config), images.vocabulary)
     made.network.load_state_dict(model.network.state_dict())
     made.vision, made.calibration, made.trained_on = vision, model.calibration, model.trained_on
-    figures: dict[str, float] = {}
-    if config.photo.names and not config.photo.everyday_only:
-        figures = calibrate_names(vision, validation)
     if config.half:
         round_to_half(made)
-    if figures:
-        calibrate_graph(made, validation, config)
+    calibrate_graph(made, validation, config)
     record = {
         "preset": config.preset,
         "task": config.task,
@@ -71,14 +70,14 @@ def train_eyes(config: TrainConfig, images: Images, folder: Path, progress: bool
         "graph": f"of {config.start}",
         **figures,
     }
-    save_model(made, folder / MODEL, {}, record | figures, overwrite=True, half=config.half)
+    save_model(made, folder / MODEL, {}, record, overwrite=True, half=config.half)
     write_json(folder / FINISHED, {"photos": len(photos), **figures})
     return folder / MODEL
 
 
 def take_over(vision: VisionModel, other: VisionModel) -> None:
-    """The weights of other eyes (in place). Everyday names that they don't know start as rare; a second look that they
-    don't have starts anew, in the maps that names are read from.
+    """The weights of other eyes (in place). A second look that they don't have starts anew, in maps like those that
+    names are read from.
     """
     found, wanted = other.state_dict(), vision.state_dict()
     if not any(name.startswith(FINDING) for name in found):
@@ -91,15 +90,41 @@ def take_over(vision: VisionModel, other: VisionModel) -> None:
     vision.load_state_dict(wanted)
 
 
-def calibrate_names(vision: VisionModel, photos: Photos) -> dict[str, float]:
-    """Sets the temperature of the labels (in place); gives figures of them."""
-    rows = torch.cat([box_logits(vision, path, graph) for path, graph in photos])
+@torch.no_grad()
+def fit_opinions(vision: VisionModel, photos: Photos) -> dict[str, float]:
+    """Sets what label head and second look count in a name (in place), by the likelihood of the labels of these photos;
+    gives figures of both together, and of the head alone."""
+    heads, looks = [], []
+    for path, graph in photos:
+        encoded = EncodedPhoto.of(path)
+        heads.append((box_logits(vision, encoded, graph) / vision.head.temperature).log_softmax(1))
+        boxes = torch.from_numpy(photo_boxes(graph, encoded.pixels, encoded.size))
+        maps, scale = vision.photo_maps(encoded)
+        looked = vision.look_again(maps, boxes, scale)
+        looks.append(None if looked is None else looked.log_softmax(1))
     labels = torch.from_numpy(np.concatenate([graph.labels for _, graph in photos]).astype(np.int64))
-    image = torch.arange(len(photos)).repeat_interleave(torch.tensor([len(graph) for _, graph in photos]))
-    logits = vision.folded_logits(rows)
-    temperature = fit_temperature(logits, labels, image)
-    vision.head.temperature.fill_(temperature)
-    return label_figures(logits, labels, temperature)
+    said = torch.cat(heads)
+    figures = {f"{name}, label head alone": value for name, value in label_figures(said, labels, 1.0).items()}
+    if any(each is None for each in looks):
+        return figures
+    looked = torch.cat([each for each in looks if each is not None])
+    weights = torch.tensor([1.0, 0.5], requires_grad=True)
+    optimiser = torch.optim.LBFGS([weights], max_iter=60, line_search_fn="strong_wolfe")
+
+    def agreed() -> Tensor:
+        return vision.folded(vision.agreed(said, looked, weights.unbind())).clamp_min(1e-30).log()
+
+    def loss() -> Tensor:
+        optimiser.zero_grad()
+        value = nll_loss(agreed(), labels)
+        value.backward()
+        return value
+
+    with torch.enable_grad():
+        optimiser.step(loss)
+    first, second = (round(float(each), 4) for each in weights.detach())
+    vision.config = replace(vision.config, opinions=(first, second))
+    return figures | label_figures(agreed(), labels, 1.0)
 
 
 def calibrate_graph(model: SceneModel, photos: Photos, config: TrainConfig) -> None:

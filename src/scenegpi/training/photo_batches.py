@@ -24,11 +24,25 @@ VISIBLE = 0.5
 """A box stays in a zoomed photo if at least this share of its area does."""
 LIGHT = 0.25
 log = logging.getLogger("scenegpi")
+Seen = tuple[NDArray[np.float64], NDArray[np.int64]]
+"""Boxes in fractions of what a photo shows, and their numbers."""
+NOTHING: Seen = (np.zeros((0, 4)), np.zeros(0, np.int64))
+
+
+class View(NamedTuple):
+    """What is done to a photo: the part that is shown, (4,), what each of 256 values becomes, and whether mirrored."""
+
+    window: NDArray[np.float64]
+    light: NDArray[np.uint8]
+    mirrored: bool
 
 
 class PhotoBatch(NamedTuple):
     """photos ``(B, 3, S, S)`` bytes; boxes ``(N, 4)`` x1, y1, x2, y2 in fractions; row of label sets, kind and photo of
-    each ``(N,)``; listed ``(B, KINDS)``, which kinds of things are annotated in a photo."""
+    each ``(N,)``; listed ``(B, KINDS)``, which kinds of things are annotated in a photo; side S.
+
+    `trunk`, if any, are the backbone's maps of the photos, which are left out then.
+    """
 
     photos: Tensor
     boxes: Tensor
@@ -36,6 +50,8 @@ class PhotoBatch(NamedTuple):
     kinds: Tensor
     image: Tensor
     listed: Tensor
+    side: int
+    trunk: tuple[Tensor, ...] = ()
 
 
 class TrainingPhotos(Dataset[PhotoBatch]):
@@ -57,7 +73,14 @@ class TrainingPhotos(Dataset[PhotoBatch]):
 
     def __getitem__(self, keys: list[Key]) -> PhotoBatch:
         side = int(np.random.default_rng((self.seed, *keys[0])).choice(self.sides))
-        pixels, boxes, kept = zip(*(self.photo(side, *key) for key in keys), strict=True)
+        pixels = [self.pixels(side, *key) for key in keys]
+        seen = [self.boxes(*key) if some is not None else NOTHING for key, some in zip(keys, pixels, strict=True)]
+        shown = [np.zeros((side, side, 3), np.uint8) if some is None else some for some in pixels]
+        return self.batch(keys, seen, torch.from_numpy(np.stack(shown)).permute(0, 3, 1, 2), side)
+
+    def batch(self, keys: list[Key], seen: Sequence[Seen], pixels: Tensor, side: int) -> PhotoBatch:
+        """Photos ``(B, 3, S, S)`` and the boxes that can be seen in each."""
+        boxes, kept = zip(*seen, strict=True)
         photos = [self.photos[i] for _, i in keys]
         rows, kinds = (
             np.concatenate([getattr(photo, name)[some] for photo, some in zip(photos, kept, strict=True)])
@@ -65,31 +88,40 @@ class TrainingPhotos(Dataset[PhotoBatch]):
         )
         image = np.repeat(np.arange(len(keys)), [len(some) for some in kept])
         return PhotoBatch(
-            torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2),
+            pixels,
             torch.from_numpy(np.concatenate(boxes)).float(),
             torch.from_numpy(rows),
             torch.from_numpy(kinds),
             torch.from_numpy(image),
             torch.tensor([photo.listed for photo in photos]),
+            side,
         )
 
-    def photo(self, side: int, epoch: int, i: int) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int64]]:
-        """The pixels of a photo in an epoch, the boxes that can be seen, in fractions, and their numbers."""
-        rng = np.random.default_rng((self.seed, epoch, i))
-        photo = self.photos[i]
+    def pixels(self, side: int, epoch: int, i: int) -> NDArray[np.uint8] | None:
+        """A photo as it is in an epoch, (side, side, 3); None if it can't be read."""
         try:
-            image = Image.fromarray(open_photo(photo.path))
+            image = Image.fromarray(open_photo(self.photos[i].path))
         except DataError as error:
             log.warning("%s; left out", error)
-            return np.zeros((side, side, 3), np.uint8), np.zeros((0, 4)), np.zeros(0, np.int64)
-        window = _window(rng)
-        boxes, kept = _seen_through(photo.boxes.astype(np.float64), window)
-        frame = np.array(image.size * 2) * window
+            return None
+        view = self.view(epoch, i)
+        frame = np.array(image.size * 2) * view.window
         small = image.resize((side, side), Image.Resampling.BILINEAR, box=tuple(frame.tolist()), reducing_gap=3.0)
-        pixels = _relit(np.asarray(small), rng)
-        if rng.random() < 0.5:
-            pixels, boxes = pixels[:, ::-1], np.stack([1 - boxes[:, 2], boxes[:, 1], 1 - boxes[:, 0], boxes[:, 3]], 1)
-        return pixels, boxes, kept
+        pixels = view.light[np.asarray(small)]
+        return pixels[:, ::-1] if view.mirrored else pixels
+
+    def boxes(self, epoch: int, i: int) -> Seen:
+        """The boxes that can be seen of a photo in an epoch, in fractions, and their numbers."""
+        view = self.view(epoch, i)
+        boxes, kept = _seen_through(self.photos[i].boxes.astype(np.float64), view.window)
+        if view.mirrored:
+            boxes = np.stack([1 - boxes[:, 2], boxes[:, 1], 1 - boxes[:, 0], boxes[:, 3]], 1)
+        return boxes, kept
+
+    def view(self, epoch: int, i: int) -> View:
+        """What is done to a photo in an epoch."""
+        rng = np.random.default_rng((self.seed, epoch, i))
+        return View(_window(rng), _light(rng), bool(rng.random() < 0.5))
 
 
 def jittered(boxes: Tensor, amount: float) -> Tensor:
@@ -119,8 +151,7 @@ def _seen_through(
     return cut[kept], kept
 
 
-def _relit(pixels: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Brighter or darker, more or less contrast."""
+def _light(rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Brighter or darker, more or less contrast: what each of 256 values becomes."""
     gain, shift = rng.uniform(1 - LIGHT, 1 + LIGHT), rng.uniform(-LIGHT, LIGHT) * 64
-    table = np.clip((np.arange(256) - 128) * gain + 128 + shift, 0, 255).astype(np.uint8)
-    return table[pixels]
+    return np.clip((np.arange(256) - 128) * gain + 128 + shift, 0, 255).astype(np.uint8)

@@ -35,7 +35,6 @@ class PhotoFitConfig:
 
     Args:
         other: more photos, in every batch.
-        everyday_only: of the label head only the shares of everyday names are trained, and nothing that it reads.
         only: only the eyes of the model that the run starts from are trained, from where they are; its graph stays.
         epochs: of each half.
         whole_epochs: over all photos, after that.
@@ -46,6 +45,8 @@ class PhotoFitConfig:
         weight_decay: of the weights.
         finder, look, names: weights of the losses of finder, second look and label head; what has none is not trained.
         frozen: of the backbone's seven stages, how many stay as they are.
+        keep: where all of them do, its maps of the photos are computed once and kept beside the training's state (half
+            precision; 0.3 MB for a photo of 320 pixels): each photo is then the same in every pass.
         average: decay of the running mean of the weights, which is what is kept.
     """
 
@@ -62,6 +63,10 @@ class PhotoFitConfig:
     finder: float = bounded(1.0, 0.0, 100.0)
     look: float = bounded(1.0, 0.0, 100.0)
     names: float = bounded(1.0, 0.0, 100.0)
-    everyday_only: bool = False
     frozen: int = bounded(3, 0, 7)
+    keep: bool = False
     average: float = bounded(0.998, 0.0, 0.999999)
+
+    def __post_init__(self) -> None:
+        if self.keep and (self.frozen < 7 or len(set(self.sizes)) > 1):
+            raise ValueError("keep: needs a frozen backbone (frozen = 7) and one size")

@@ -22,6 +22,7 @@ from scenegpi.models.checkpoint import read_tensors
 from scenegpi.training.batches import Key, as_they_are
 from scenegpi.training.callbacks import Bar, RunningMean
 from scenegpi.training.folder import STATE
+from scenegpi.training.kept_maps import KeptMaps, drop_maps
 from scenegpi.training.photo_batches import TrainingPhotos
 from scenegpi.training.photo_config import PhotoFitConfig
 from scenegpi.training.photo_module import FIRST, PhotoModule, measure_head
@@ -69,16 +70,32 @@ def fit_network(
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
     L.seed_everything(seed, workers=True, verbose=False)
+    network = vision.backbone
     data = TrainingPhotos(photos, options.sizes, seed)
+    if options.keep and isinstance(network, PhotoNetwork):
+        data = KeptMaps(photos, options.sizes[0], seed, network, folder)
     parts = max(-(-len(data) // PART), 1)
     order = _Parts(len(data), options.batch, parts, seed)
     own = torch.Generator()  # a new iterator draws a number, at another moment after a resume
-    loader = DataLoader(data, batch_size=None, sampler=order, collate_fn=as_they_are, generator=own)
+    # Maps are computed by a process of its own, beside the training.
+    loader = DataLoader(
+        data,
+        batch_size=None,
+        sampler=order,
+        collate_fn=as_they_are,
+        generator=own,
+        num_workers=int(options.keep),
+        prefetch_factor=8 if options.keep else None,
+        persistent_workers=options.keep,
+    )
     module = PhotoModule(vision, sets, options, epochs * order.whole)
     vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = folder / STATE
     if measure and not state.exists():
         measure_head(vision, [data[keys] for keys in order.batches(0)[:FIRST]], module)
+    file = StateFile(module.state_dict(), averaged=True, logged=False)
+    if state.exists():  # a process that reads ahead asks for batches before Lightning says which part comes next
+        order.set_epoch(int(file.load_checkpoint(state)["epoch"]) + 1)
     mean = RunningMean(options.average)
     callbacks: list[L.Callback] = [mean, *([Bar(name)] if progress else []), _KeepState(folder, order, name)]
     trainer = L.Trainer(
@@ -88,7 +105,7 @@ def fit_network(
         gradient_clip_val=CLIP,
         callbacks=callbacks,
         logger=False,
-        plugins=[StateFile(module.state_dict(), averaged=True, logged=False)],
+        plugins=[file],
         enable_checkpointing=False,
         enable_model_summary=False,
         enable_progress_bar=False,
@@ -105,6 +122,7 @@ def fit_network(
     vision.load_state_dict(averaged.vision.state_dict())
     save_weights(vision, done)
     state.unlink(missing_ok=True)
+    drop_maps(folder)
     return vision.eval()
 
 

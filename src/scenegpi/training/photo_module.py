@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,12 +10,13 @@ import lightning as L
 import torch
 from torch import Tensor, nn
 
-from scenegpi.training.finder_loss import finder_loss
+from scenegpi.training.finder_loss import STRIDES, finder_loss
 from scenegpi.training.photo_batches import PhotoBatch, jittered
 from scenegpi.training.photo_config import PhotoFitConfig
 from scenegpi.training.photo_sets import LabelSets
 from scenegpi.training.second_look_loss import look_loss, looked_at
 from scenegpi.vision.backbone import FeatureMap
+from scenegpi.vision.config import Layer
 from scenegpi.vision.finder import FIND, LEVELS
 from scenegpi.vision.labels import box_geometry
 from scenegpi.vision.model import VisionModel
@@ -45,7 +47,8 @@ class PhotoModule(L.LightningModule):
         network, head = self.network, vision.head
         network.freeze(options.frozen)
         finds = options.finder + options.look > 0
-        names = options.names > 0 and not options.everyday_only
+        names = options.names > 0
+        self.labels = sets.folded(vision.stands)
         for part, trained in (
             (network.finding, finds),
             (network.finder, finds),
@@ -64,14 +67,14 @@ class PhotoModule(L.LightningModule):
         return network
 
     def training_step(self, batch: PhotoBatch, number: int) -> Tensor:
-        options, photos = self.options, len(batch.photos)
+        options, photos = self.options, len(batch.listed)
         named, found = options.names > 0 and len(batch.rows) > 0, options.finder + options.look > 0
         layers = (*(LEVELS if named else ()), *(FIND if found else ()))
-        maps = self.network.features(batch.photos, layers) if layers else []
+        maps = self.maps(batch, layers) if layers else []
         parts: dict[str, Tensor] = {}
         if named:
             logits = self.vision.head(*self.label_inputs(maps[: len(LEVELS)], batch))
-            parts["names"] = options.names * self.sets.nll(logits, batch.rows).sum() / (BOXES * photos)
+            parts["names"] = options.names * self.labels.nll(logits, batch.rows).sum() / (BOXES * photos)
         if found:
             parts |= self.finding_losses(maps[-len(FIND) :], batch)
         loss = (
@@ -82,9 +85,19 @@ class PhotoModule(L.LightningModule):
         self.log_dict({**parts, "loss": loss}, batch_size=photos, on_step=False, on_epoch=True)
         return loss
 
+    def maps(self, batch: PhotoBatch, layers: Sequence[Layer]) -> list[FeatureMap]:
+        """Maps of the necks; what the backbone says of the photos may have been kept."""
+        if not batch.trunk:
+            return self.network.features(batch.photos, layers)
+        trunk = [
+            FeatureMap(values.float(), stride, stride - 0.5)
+            for values, stride in zip(batch.trunk, STRIDES.values(), strict=True)
+        ]
+        return self.network.necks(trunk, layers)
+
     def finding_losses(self, maps: list[FeatureMap], batch: PhotoBatch) -> dict[str, Tensor]:
         """The losses of finder and second look, weighted."""
-        side, look, found = batch.photos.shape[-1], self.network.look, self.network.finder(maps)
+        side, look, found = batch.side, self.network.look, self.network.finder(maps)
         low, high = batch.boxes.split(2, 1)
         boxes = torch.cat([(low + high) / 2, high - low], 1)
         where = (batch.kinds, batch.image, batch.listed)
@@ -92,17 +105,17 @@ class PhotoModule(L.LightningModule):
         if look is not None:
             rois = looked_at(found, boxes, batch.image)
             looked = look(look.narrowed(maps), rois, side)
-            losses.append((self.options.look, look_loss(looked, rois, boxes, *where)._asdict()))
+            losses.append((self.options.look, look_loss(looked, rois, boxes, *where, batch.rows, self.sets)._asdict()))
         return {name: weight * value for weight, some in losses for name, value in some.items()}
 
     def label_inputs(self, maps: list[FeatureMap], batch: PhotoBatch) -> tuple[Tensor, Tensor]:
         """What the label head reads of a batch's boxes, in training with their edges moved: features and geometry."""
         boxes = jittered(batch.boxes, JITTER) if self.training else batch.boxes
-        side = batch.photos.shape[-1]
+        side = batch.side
         extractor, rows = self.vision.extractor, []
         # Split at once: the gradient of a slice would be a batch of zeros for every photo.
         parts = [each.values.split(1) for each in maps]
-        for k in range(len(batch.photos)):
+        for k in range(len(batch.listed)):
             mine = [replace(each, values=values[k]) for each, values in zip(maps, parts, strict=True)]
             rows.append(extractor.roi_features(mine, boxes[batch.image == k] * side))
         return torch.cat(rows), box_geometry(boxes, torch.ones(len(boxes), 2, dtype=torch.float64))

@@ -10,6 +10,7 @@ or a woman. And it has a kind, 0 where its thing is of the other annotation's li
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,6 +77,13 @@ class LabelSets:
         if len(self._labels) <= row < len(self._names):
             return row if BROADER.get(self._names[row]) == self._labels[label] else None
         return label if bool(self.members[row, label]) else None
+
+    def folded(self, stands: Tensor) -> LabelSets:
+        """The same rows of labels alone: a name is the label that stands for it, ``(names,)``."""
+        made = copy(self)
+        counts = torch.zeros(len(self.members), len(self._labels)).index_add_(1, stands.cpu(), self.members.float())
+        made.members = counts > 0
+        return made
 
     def nll(self, logits: Tensor, rows: Tensor) -> Tensor:
         """-log P(one of the names of its row): logits ``(N, names)``, rows ``(N,)`` -> ``(N,)``."""

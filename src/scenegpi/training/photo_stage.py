@@ -139,7 +139,7 @@ def fit_photo_network(
         )
     whole.load_state_dict(mean_weights(list(halves)))
     fit_whole(whole, data, options, folder / "whole", seed=seed + HALVES, shown=shown, device=device)
-    return _calibrated(whole, data.sets, graphs, logits)
+    return _calibrated(whole, graphs, logits)
 
 
 def fit_whole(
@@ -178,7 +178,7 @@ def held_out_logits(
     """Number of a photo -> logits ``(N, C)`` of its boxes, by a network that has not seen it; kept in `file`."""
     from safetensors.torch import save_file
 
-    counts, names = [len(graphs[i]) for i in others], len(vision.names)
+    counts, names = [len(graphs[i]) for i in others], len(vision.labels.objects)
     if not file.is_file():
         rows = [torch.full((count, names), torch.nan) for count in counts]  # of a photo that can't be read
         for done, i in enumerate(others):
@@ -203,17 +203,15 @@ def box_logits(vision: VisionModel, photo: Any, graph: SceneGraph) -> Tensor:
     return vision.head(vision.extractor(*pixels_and_boxes(photo, graph)), graph_geometry(graph))
 
 
-def _calibrated(
-    whole: VisionModel, sets: LabelSets, graphs: Sequence[SceneGraph], logits: dict[int, Tensor]
-) -> FittedVision:
+def _calibrated(whole: VisionModel, graphs: Sequence[SceneGraph], logits: dict[int, Tensor]) -> FittedVision:
     """The model with the temperature that suits what the halves said of the photos they had not seen."""
     places = sorted(logits)
     rows = torch.cat([logits[i] for i in places])
     labels = torch.from_numpy(np.concatenate([graphs[i].labels for i in places]).astype(np.int64))
     image = torch.arange(len(places)).repeat_interleave(torch.tensor([len(logits[i]) for i in places]))
-    temperature = fit_temperature(whole.folded_logits(rows), labels, image)
+    temperature = fit_temperature(rows, labels, image)
     whole.head.temperature.fill_(temperature)
     held_out: list[NDArray[np.float32] | None] = [None] * len(graphs)
     for i in places:
-        held_out[i] = whole.folded((logits[i] / temperature).softmax(1)).numpy()
-    return FittedVision(whole.eval(), held_out, label_figures(whole.folded_logits(rows), labels, temperature))
+        held_out[i] = (logits[i] / temperature).softmax(1).numpy()
+    return FittedVision(whole.eval(), held_out, label_figures(rows, labels, temperature))

@@ -1,8 +1,9 @@
 r"""What the second look learns from: candidates of the finder itself, and annotated boxes that were shaken.
 
 A box that overlaps an annotated one by at least `LEAST` is to be moved onto it (smooth L1 of the move, and 1 - GIoU);
-how well it then fits is to be known beforehand, for the annotated box's kind (binary cross-entropy). Boxes that overlap
-nothing are nothing: as in `finder_loss`, hardly so for things of which only some are listed.
+how well it then fits is to be known beforehand, for the annotated box's kind (binary cross-entropy), and from `NAMED`
+on what it shows (-log P of the names that it may have). Boxes that overlap nothing are nothing: as in `finder_loss`,
+hardly so for things of which only some are listed.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from scenegpi.training.finder_loss import giou, unlisted
+from scenegpi.training.photo_sets import LabelSets
 from scenegpi.vision.finder import KINDS, Candidates, corners
 from scenegpi.vision.second_look import LARGEST, Looked, moved
 
-ROIS = 32
+ROIS = 48
 """Boxes per photo, half of them shaken ones where there are annotated ones."""
 BEST = 120
 """Of the finder's best candidates some are drawn."""
 SHAKEN = 0.17
 """Standard deviation of an edge's place, as a share of the box's sides."""
-LEAST, FITS = 0.35, 0.4
+LEAST, FITS, NAMED = 0.35, 0.4, 0.5
 SCALE = (10.0, 10.0, 5.0, 5.0)
 """Moves are about this much smaller than 1."""
 
@@ -33,6 +35,7 @@ class LookLoss(NamedTuple):
 
     move: Tensor
     fit: Tensor
+    name: Tensor
 
 
 @torch.no_grad()
@@ -59,12 +62,25 @@ def looked_at(found: Candidates, boxes: Tensor, image: Tensor) -> Tensor:
     return torch.cat([(low + high) / 2, (high - low).clamp_min(0.005)], 2)
 
 
-def look_loss(looked: Looked, rois: Tensor, boxes: Tensor, kinds: Tensor, image: Tensor, listed: Tensor) -> LookLoss:
-    """The loss of a batch: rois ``(B, R, 4)``, annotated boxes ``(N, 4)``, both centre and size."""
+def look_loss(
+    looked: Looked,
+    rois: Tensor,
+    boxes: Tensor,
+    kinds: Tensor,
+    image: Tensor,
+    listed: Tensor,
+    rows: Tensor,
+    sets: LabelSets,
+) -> LookLoss:
+    """The loss of a batch: rois ``(B, R, 4)``, annotated boxes ``(N, 4)``, both centre and size; `rows` ``(N,)`` of the
+    names that each of these may have."""
     photos, number = rois.shape[:2]
     there = moved(rois, looked.moves)
-    target, overlap, kind = _matched(rois, boxes, kinds, image)
-    fits = overlap >= LEAST
+    which, overlap = _matched(rois, boxes, image)
+    target = torch.cat([boxes, boxes.new_zeros(1, 4)])[which]
+    kind = torch.cat([kinds, kinds.new_zeros(1)])[which]
+    target = torch.where((overlap > 0)[..., None], target, rois)
+    fits, named = overlap >= LEAST, overlap >= NAMED
     scale = rois.new_tensor(SCALE)
     wanted = torch.cat(
         [(target[..., :2] - rois[..., :2]) / rois[..., 2:], (target[..., 2:] / rois[..., 2:]).clamp_min(1e-3).log()], -1
@@ -79,12 +95,14 @@ def look_loss(looked: Looked, rois: Tensor, boxes: Tensor, kinds: Tensor, image:
         F.binary_cross_entropy_with_logits(looked.logits, hit * reached[..., None], reduction="none"),
         unlisted(looked.logits),
     )
-    return LookLoss(move.mean(), (fit * listed[:, None]).sum(-1).mean())
+    name = sets.nll(looked.names[named], rows[which[named]]).sum() / (number * photos)
+    return LookLoss(move.mean(), (fit * listed[:, None]).sum(-1).mean(), name)
 
 
-def _matched(rois: Tensor, boxes: Tensor, kinds: Tensor, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """For every box that is looked at the annotated box that it overlaps most, by how much, and its kind."""
-    target, overlap, kind = rois.clone(), rois.new_zeros(rois.shape[:2]), kinds.new_zeros(rois.shape[:2])
+def _matched(rois: Tensor, boxes: Tensor, image: Tensor) -> tuple[Tensor, Tensor]:
+    """For every box that is looked at the annotated box that it overlaps most (the last one if none), by how much."""
+    which = image.new_full(rois.shape[:2], len(boxes))
+    overlap = rois.new_zeros(rois.shape[:2])
     for k in range(len(rois)):
         mine = (image == k).nonzero().flatten()
         if len(mine):
@@ -94,5 +112,5 @@ def _matched(rois: Tensor, boxes: Tensor, kinds: Tensor, image: Tensor) -> tuple
             )
             areas = rois[k, :, 2:].prod(1)[:, None] + boxes[mine, 2:].prod(1) - common
             best = (common / areas.clamp_min(1e-9)).max(1)
-            target[k], overlap[k], kind[k] = boxes[mine[best.indices]], best.values, kinds[mine[best.indices]]
-    return target, overlap, kind
+            which[k], overlap[k] = mine[best.indices], best.values
+    return which, overlap

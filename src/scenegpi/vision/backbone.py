@@ -102,14 +102,14 @@ def padded(image: Tensor, multiple: int = 32) -> Tensor:
     return F.pad(image[None].float(), (0, right, 0, below), mode="replicate")[0].to(image.dtype)
 
 
-def load_backbone(name: str, second_look: bool = False) -> Backbone:
-    """A new backbone by its name in `BoxFeatureConfig`."""
+def load_backbone(name: str, looked: int = 0) -> Backbone:
+    """A new backbone by its name in `BoxFeatureConfig`; `looked` is the number of names of a second look."""
     if name == "small":
         return SmallCNN()
     if name == "photo":
         from scenegpi.vision.network import PhotoNetwork
 
-        return PhotoNetwork(second_look)
+        return PhotoNetwork(looked)
     if name == "vg150-photo":
         from scenegpi.vision.shared import SharedPhotoNetwork
 

@@ -101,20 +101,24 @@ class VisionConfig:
 
     Args:
         features, head: how it names a box.
-        everyday: it knows everyday names beyond its labels (`scenegpi.words.everyday`).
         second_look: its photo network looks at every box a second time (`scenegpi.vision.second_look`).
+        everyday: this knows everyday names beyond the labels (`scenegpi.words.everyday`).
+        opinions: what the label head's and the second look's count in the name of a box (`scenegpi.vision.model`).
         finder: which boxes it finds, where it has a photo network.
     """
 
     features: BoxFeatureConfig = BoxFeatureConfig()
     head: HeadConfig = HeadConfig()
-    everyday: bool = False
     second_look: bool = False
+    everyday: bool = False
+    opinions: tuple[float, float] = (1.0, 0.0)
     finder: FinderConfig | None = None
 
     def __post_init__(self) -> None:
         if self.finder is not None and self.features.backbone != "photo":
             raise ValueError("finder: only the photo network finds boxes")
+        if self.everyday and not self.second_look:
+            raise ValueError("everyday: needs a second look")
 
 
 SMALL = VisionConfig(

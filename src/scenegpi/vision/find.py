@@ -22,7 +22,7 @@ from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.crops import clipped
 from scenegpi.vision.detect import Detections
-from scenegpi.vision.finder import FIND, corners
+from scenegpi.vision.finder import FIND, corners, mirrored
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vision.photos import EncodedPhoto, Photo
@@ -103,16 +103,9 @@ class Finder:
         """
         maps = maps[-len(FIND) :]
         boxes, logits = self.candidates(maps)
-        look, mirror = self.network.look, maps[0].values.shape[0] > 1
-        if look is None:
-            return corners(boxes), logits
-        side, narrowed = maps[0].values.shape[-1] * maps[0].stride, look.narrowed(maps)
-        for _ in range(LOOKS):
-            views = torch.stack([boxes, mirrored(boxes)]) if mirror else boxes[None]
-            moves, fits = look(narrowed, views, side)
-            if mirror:
-                moves = torch.stack([moves[0], moves[1] * moves.new_tensor([-1.0, 1.0, 1.0, 1.0])])
-            boxes, logits = inside(moved(boxes, moves.mean(0))), fits.mean(0)
+        for _ in range(LOOKS if self.network.look is not None else 0):
+            moves, logits, _ = self.network.looked(maps, boxes)
+            boxes = inside(moved(boxes, moves))
         return corners(boxes), logits
 
     def chosen(self, boxes: Tensor, chance: Tensor) -> Tensor:
@@ -150,7 +143,8 @@ class Finder:
     def label_dist(self, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:
         """P(name) of each box, ``(N, C)``, from the maps of the photo, which show it at this scale (2,)."""
         rois = (boxes * scale.repeat(2)).to(self.vision.head.mean.device)
-        return self.vision.distribution(self.vision.extractor.roi_features(maps, rois), boxes, size)
+        features = self.vision.extractor.roi_features(maps, rois)
+        return self.vision.distribution(features, boxes, size, self.vision.look_again(maps, boxes, scale))
 
 
 def apart(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
@@ -158,11 +152,6 @@ def apart(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
     where = boxes.detach().double().cpu().numpy()
     kept = suppress(where, score.detach().cpu().numpy(), np.zeros(len(where), dtype=np.int64), overlap)
     return torch.from_numpy(kept[:most]).to(boxes.device)
-
-
-def mirrored(boxes: Tensor) -> Tensor:
-    """Boxes ``(..., 4)``, centre and size in fractions, in the mirror image."""
-    return torch.cat([1 - boxes[..., :1], boxes[..., 1:]], -1)
 
 
 def inside(boxes: Tensor) -> Tensor:

@@ -88,5 +88,10 @@ def corners(boxes: Tensor) -> Tensor:
     return torch.cat([boxes[..., :2] - boxes[..., 2:] / 2, boxes[..., :2] + boxes[..., 2:] / 2], -1)
 
 
+def mirrored(boxes: Tensor) -> Tensor:
+    """Boxes ``(..., 4)``, centre and size in fractions, in the mirror image."""
+    return torch.cat([1 - boxes[..., :1], boxes[..., 1:]], -1)
+
+
 def _range(count: int, like: Tensor) -> Tensor:
     return torch.arange(count, dtype=like.dtype, device=like.device)

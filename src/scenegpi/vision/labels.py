@@ -4,17 +4,9 @@ r"""The features of a box -> its label.
 
 m and s are mean and spread over the training boxes; the temperature T is fitted on predictions for boxes that the
 network was not trained on, so that its probabilities mean what they say.
-
-An everyday name n that a label c stands for takes a share of its probability, the label keeps the rest:
-
-.. math:: P(n) = P(c) \frac{e^{t_n}}{1 + \sum_{n'} e^{t_{n'}}}, \qquad t = g(\text{hidden layer of } f),
-
-so without the names, which are summed back, the labels are as probable as ever.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -24,8 +16,6 @@ from scenegpi.features.standardise import measured, standardised
 from scenegpi.vision.config import HeadConfig
 
 GEOMETRY_WIDTH = 16
-RARE, SUREST = -3.0, 15.0
-"""Before training an everyday name is rare beside its label; no logit of one is larger."""
 EDGE = 0.01
 """A box that ends within this share of the image's side touches its edge."""
 LEAST_SPREAD = 0.05
@@ -38,17 +28,15 @@ class LabelHead(nn.Module):
     Args:
         config: its width and dropout.
         width: of the features.
-        stands: the label that stands for each name: the labels themselves first, then everyday names.
+        labels: number of them.
     """
 
     mean: Tensor
     spread: Tensor
     temperature: Tensor
-    stands: Tensor
 
-    def __init__(self, config: HeadConfig, width: int, stands: Sequence[int]) -> None:
+    def __init__(self, config: HeadConfig, width: int, labels: int) -> None:
         super().__init__()
-        labels = len(set(stands))
         self.network = nn.Sequential(
             nn.Dropout(config.input_dropout),
             nn.Linear(width + GEOMETRY_WIDTH, config.hidden),
@@ -56,48 +44,24 @@ class LabelHead(nn.Module):
             nn.Dropout(config.dropout),
             nn.Linear(config.hidden, labels),
         )
-        self.everyday = nn.Linear(config.hidden, len(stands) - labels) if len(stands) > labels else None
-        if self.everyday is not None:
-            nn.init.zeros_(self.everyday.weight)
-            nn.init.constant_(self.everyday.bias, RARE)
-        self.register_buffer("stands", torch.tensor(stands), persistent=False)
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("spread", torch.ones(width))
         self.register_buffer("temperature", torch.ones(()))
 
     def forward(self, features: Tensor, geometry: Tensor) -> Tensor:
-        """features ``(N, d)``, geometry ``(N, GEOMETRY_WIDTH)`` -> logits of the names ``(N, names)``, the temperature
-        not applied.
+        """features ``(N, d)``, geometry ``(N, GEOMETRY_WIDTH)`` -> logits ``(N, C)``, the temperature not applied.
 
         Features ``(N, 2 d)`` are those of a box and of its mirror image; what is said is the mean of both.
         """
-        labels, names = self.said(features, geometry)
-        return labels if names is None else labels[:, self.stands] + self.shares(names)
-
-    def said(self, features: Tensor, geometry: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Logits of the labels ``(N, labels)``, and what everyday names have against them ``(N, names - labels)``."""
         width = self.mean.shape[0]
         if features.shape[1] > width:
-            one, other = self.said(features[:, :width], geometry), self.said(features[:, width:], mirrored(geometry))
-            names = None if one[1] is None or other[1] is None else (one[1] + other[1]) / 2
-            return (one[0] + other[0]) / 2, names
+            return (self(features[:, :width], geometry) + self(features[:, width:], mirrored(geometry))) / 2
         x = standardised(features.float(), self.mean, 1 / self.spread)
-        hidden = self.network[:-1](torch.cat([x, geometry], 1))
-        return self.network[-1](hidden), None if self.everyday is None else self.everyday(hidden)
+        return self.network(torch.cat([x, geometry], 1))
 
-    def shares(self, names: Tensor) -> Tensor:
-        """Logarithm of the share that each name has of the label that stands for it: ``(N, names - labels)`` ->
-        ``(N, names)``."""
-        own = names.new_zeros(names.shape[0], len(self.stands) - names.shape[1])
-        against = torch.cat([own, names.clamp(-SUREST, SUREST)], 1)
-        whole = torch.zeros_like(own).index_add(1, self.stands, against.exp())
-        return against - whole.log()[:, self.stands]
-
-    def distribution(self, features: Tensor, geometry: Tensor) -> Tensor:
-        """Calibrated probabilities ``(N, names)``."""
-        labels, names = self.said(features, geometry)
-        dist = (labels / self.temperature).softmax(1)
-        return dist if names is None else dist[:, self.stands] * self.shares(names).exp()
+    def log_probabilities(self, features: Tensor, geometry: Tensor) -> Tensor:
+        """Calibrated, ``(N, C)``."""
+        return (self(features, geometry) / self.temperature).log_softmax(1)
 
     def measure(self, features: Tensor) -> None:
         """Sets mean and spread from the features ``(N, d)`` of training boxes."""

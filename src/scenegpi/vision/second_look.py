@@ -1,11 +1,14 @@
-r"""A second look at every box: where exactly does the thing end, and how sure is it that there is one?
+r"""A second look at every box: where exactly does the thing end, how sure is it that there is one, and what is it?
 
 A box b = (c_x, c_y, w, h), in fractions of the photo, is read from the maps with a margin around it, bin by bin. The
-network says by how much to move it and, for each of two kinds of things, how well the moved box will fit one:
+network says by how much to move it, for each of two kinds of things how well the moved box will fit one, and what it
+shows:
 
-.. math:: b' = (c_x + d_x w,\; c_y + d_y h,\; w e^{d_w},\; h e^{d_h}), \qquad q_k = \sigma(t_k)
+.. math:: b' = (c_x + d_x w,\; c_y + d_y h,\; w e^{d_w},\; h e^{d_h}), \qquad q_k = \sigma(t_k), \qquad
+    P(n) = softmax(u)_n
 
-As the second stage of Faster R-CNN (Ren et al. 2015), without labels: what a box shows is the label head's business.
+As the second stage of Faster R-CNN (Ren et al. 2015). Its names are a second opinion: the label head has the other
+(`scenegpi.vision.model`).
 """
 
 from __future__ import annotations
@@ -31,26 +34,29 @@ LARGEST = 0.8
 
 
 class Looked(NamedTuple):
-    """moves ``(B, R, 4)``: d_x, d_y, d_w, d_h; logits ``(B, R, KINDS)`` of how well the moved box fits a thing."""
+    """moves ``(B, R, 4)``: d_x, d_y, d_w, d_h; logits ``(B, R, KINDS)`` of how well the moved box fits a thing; names
+    ``(B, R, names)``, logits of what it shows."""
 
     moves: Tensor
     logits: Tensor
+    names: Tensor
 
 
 class SecondLook(nn.Module):
-    """Maps and boxes -> moves and logits.
+    """Maps and boxes -> moves, fits and names.
 
     Args:
         width: of the maps.
         levels: number of maps.
+        names: number of names.
     """
 
-    def __init__(self, width: int, levels: int) -> None:
+    def __init__(self, width: int, levels: int, names: int) -> None:
         super().__init__()
         self.narrow = nn.ModuleList(nn.Conv2d(width, NARROW, 1) for _ in range(levels))
         self.hidden = nn.ModuleList([nn.Linear(levels * NARROW * BINS**2 + 4, HIDDEN), nn.Linear(HIDDEN, HIDDEN)])
-        self.move, self.fit = nn.Linear(HIDDEN, 4), nn.Linear(HIDDEN, KINDS)
-        for layer in (self.move, self.fit):
+        self.move, self.fit, self.name = (nn.Linear(HIDDEN, outputs) for outputs in (4, KINDS, names))
+        for layer in (self.move, self.fit, self.name):
             nn.init.normal_(layer.weight, std=0.001)
             nn.init.zeros_(layer.bias)
         nn.init.constant_(self.fit.bias, -float(torch.log(torch.tensor(1 / PRIOR - 1))) / 2)
@@ -68,7 +74,7 @@ class SecondLook(nn.Module):
         x = torch.cat([*read, place], -1)
         for layer in self.hidden:
             x = F.relu(layer(x))
-        return Looked(self.move(x), self.fit(x))
+        return Looked(self.move(x), self.fit(x), self.name(x))
 
 
 def bins(features: FeatureMap, boxes: Tensor) -> Tensor:
@@ -83,7 +89,7 @@ def bins(features: FeatureMap, boxes: Tensor) -> Tensor:
     shape = (batch, rois, BINS, BINS)
     grid = torch.stack([x[:, :, None].expand(shape), y[:, :, :, None].expand(shape)], -1)
     read = F.grid_sample(values, grid.flatten(1, 2), padding_mode="border", align_corners=False)
-    return read.view(batch, -1, rois, BINS, BINS).transpose(1, 2)
+    return read.view(batch, values.shape[1], rois, BINS, BINS).transpose(1, 2)
 
 
 def moved(boxes: Tensor, moves: Tensor) -> Tensor:
