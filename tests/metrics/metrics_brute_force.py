@@ -81,13 +81,24 @@ def first_match(row, triplets, prediction, target, identity=False):
     return NOWHERE
 
 
+def matching_triplets(rows, triplets, prediction, target, identity):
+    """The ranks of all triplets that match some row."""
+    ranks = range(len(triplets))
+    return [r for r in ranks if any(first_match(w, [triplets[r]], prediction, target, identity) == 0 for w in rows)]
+
+
+def harmonic(a, b):
+    return 0.0 if a + b == 0 else 2 * a * b / (a + b)
+
+
 def mean(values):
     return sum(values) / len(values) if values else float("nan")
 
 
 def brute_force(predictions, targets, task, ks, predicates, zero_shot, empty, per_pair=(), pair_k=5, identity=False):
     """Every figure, `empty` = "zero" or "skip"; `zero_shot` lists (subject class, object class, predicate)."""
-    rows_of = []  # (prediction, target, {ranking name: [rank of each row]}, [place in own pair])
+    rows_of = []  # (target, {ranking name: [rank of each row]}, [place in own pair])
+    hits_of = []  # ranks of the triplets of an image that match
     for prediction, target in zip(predictions, targets, strict=True):
         rows = target["relations"]
         if not rows:
@@ -96,6 +107,7 @@ def brute_force(predictions, targets, task, ks, predicates, zero_shot, empty, pe
             if empty == "zero":
                 names = ["", "ng", "A", *per_pair]
                 rows_of.append((target, {name: [NOWHERE] * len(rows) for name in names}, [NOWHERE] * len(rows)))
+                hits_of.append([])
             continue
         full = complete(prediction, target, task)
         true_pairs = {(s, o) for s, o, _ in rows}
@@ -110,11 +122,13 @@ def brute_force(predictions, targets, task, ks, predicates, zero_shot, empty, pe
             names = [q for _, q in offers]
             places.append(names.index(p) if p in names else NOWHERE)
         rows_of.append((target, ranks, places))
+        hits_of.append(matching_triplets(rows, lists[""], full, target, identity))
 
     figures = {}
-    for k in ks:
+    for k in (*ks, "rows"):
         for x in ("", "ng"):
-            hits = [[rank < k for rank in ranks[x]] for _, ranks, _ in rows_of]
+            bound = [len(target["relations"]) if k == "rows" else k for target, _, _ in rows_of]
+            hits = [[rank < b for rank in ranks[x]] for b, (_, ranks, _) in zip(bound, rows_of, strict=True)]
             figures[f"{x}R@{k}"] = mean([mean(hit) for hit in hits])
             figures[f"pooled-{x}R@{k}"] = mean([h for hit in hits for h in hit])
             by_predicate = {}
@@ -140,10 +154,19 @@ def brute_force(predictions, targets, task, ks, predicates, zero_shot, empty, pe
                     unseen.append(mine)
             figures[f"{x}zR@{k}"] = mean([mean(mine) for mine in unseen])
             figures[f"pooled-{x}zR@{k}"] = mean([h for mine in unseen for h in mine])
+        if k == "rows":
+            continue
+        figures[f"F1@{k}"] = harmonic(figures[f"R@{k}"], figures[f"mR@{k}"])
+        weighted = []
+        for (target, _, _), ranks in zip(rows_of, hits_of, strict=True):
+            wrong_before = [rank - i for i, rank in enumerate(ranks) if rank < k]
+            weighted.append(sum((k - wrong) / k for wrong in wrong_before) / len(target["relations"]))
+        figures[f"weighted-R@{k}"] = mean(weighted)
         if task != "sgdet":
             figures[f"A@{k}"] = mean([rank < k for _, ranks, _ in rows_of for rank in ranks["A"]])
         for per in per_pair:
             figures[f"detection-R@{k},k={per}"] = mean([rank < k for _, ranks, _ in rows_of for rank in ranks[per]])
     if task == "predcls":
         figures[f"pair-R@{pair_k}"] = mean([place < pair_k for _, _, places in rows_of for place in places])
-    return figures
+    figures["relative-R"], figures["relative-mR"] = figures["R@rows"], figures["mR@rows"]
+    return {name: value for name, value in figures.items() if not name.endswith("@rows")}

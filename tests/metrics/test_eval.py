@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from metrics.metrics_brute_force import brute_force
+from metrics.metrics_brute_force import brute_force, harmonic
 from metrics.metrics_cases import PREDICATES, npz_arrays, npz_as_dicts
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.commands.eval import eval_command
@@ -71,6 +71,7 @@ def test_npz_to_json(files):
     case = (*npz_as_dicts(arrays, "sgcls"), "sgcls", (3, 10), PREDICATES, unseen)
     zero, skip = brute_force(*case, "zero"), brute_force(*case, "skip")
     field = {name: (zero if name.removeprefix("pooled-").startswith(("R@", "ngR@")) else skip)[name] for name in zero}
+    field |= {f"F1@{k}": harmonic(field[f"R@{k}"], field[f"mR@{k}"]) for k in (3, 10)}
     assert {name: data["figures"][name] for name in field} == pytest.approx(field, abs=1e-12, nan_ok=True)
     assert 0 < data["figures"]["R@3"] < data["figures"]["ngR@10"] < 1
     assert data["task"] == data["protocol"]["task"] == "sgcls"

@@ -55,7 +55,7 @@ def _family_table(cells: Mapping[str, str], ks: tuple[int, ...], title: str) -> 
     for name, cell in cells.items():
         family, _, rest = name.partition("@")
         number, _, tail = rest.partition(",")
-        if int(number) in ks:
+        if number.isdigit() and int(number) in ks:
             lines.setdefault(f"{family} {tail}".strip(), {})[int(number)] = cell
         else:
             lines.setdefault(name, {})[ks[0]] = cell
@@ -94,7 +94,9 @@ def eval_command(
     ] = "refuse",
     per_pair: Annotated[str, typer.Option(help="Predicates per pair of VRD's predicate detection: 1,70.")] = "",
     iou: Annotated[float, typer.Option(help="IoU from which two boxes match.")] = 0.5,
-    match: Annotated[Match, typer.Option(help="Boxes that overlap, or only the same boxes (by index).")] = "overlap",
+    match: Annotated[
+        Match, typer.Option(help="Boxes that overlap, only the same boxes (by index), or as SGBench matches them.")
+    ] = "overlap",
     allow_missing: Annotated[bool, typer.Option("--allow-missing", help="Images may lack a prediction.")] = False,
     bootstrap: Annotated[int, typer.Option(help="Replicates of the 95% intervals; 0 for none.", min=0)] = 1000,
     seed: Annotated[int, typer.Option(help="Random seed of the bootstrap.")] = 0,

@@ -43,7 +43,7 @@ def matched(found: Dataset, truth: Dataset, allow_missing: bool) -> Pairs:
         )
     for i in missing:
         target = truth[i]
-        yield target.replace(relations=(), relation_scores=None, pairs=None, pair_dist=None), target
+        yield target.subset([]), target
 
 
 def _names(graph: SceneGraph) -> list[str]:

@@ -7,6 +7,7 @@ by addition, and a bootstrap replicate is the same sums with weights. Blocks, G 
     <prefix>zR@K          the same over zero-shot rows            <prefix>zrows@K
     <prefix>predicate@K   (P,) matched / present, each predicate  <prefix>predicate_rows@K  (P,) matched rows
     A@K, k=..@K, pair     matched rows of the other rankings
+    weighted@K, relative, relative_predicate (P,), PR@K, InstR: see `figures`
     images, rows, z_images, z_rows, predicate_images (P,), predicate_rows (P,): what they are divided by;
     the same with _empty: the part of it from images without predictions
 """
@@ -46,6 +47,10 @@ class Layout:
                     sizes[f"{name}predicate@{k}"] = p
                 else:
                     sizes[f"{name}@{k}"] = 1
+        if "" in self.protocol.prefixes:
+            sizes |= {f"weighted@{k}": 1 for k in ks} | {"relative": 1, "relative_predicate": p}
+        if self.protocol.match == "sgbench":
+            sizes |= {f"PR@{k}": 1 for k in ks if "" in self.protocol.prefixes} | {"InstR": 1}
         sizes["pair"] = 1
         for name in TOTALS:
             sizes |= {name: 1, f"{name}_empty": 1}
@@ -98,6 +103,22 @@ def count(matches: Sequence[ImageMatch], layout: Layout, zero_shot: ZeroShot | N
             put(f"{name}zrows@{k}", z_matched)
             put(f"{name}predicate@{k}", matched / cell_total)
             put(f"{name}predicate_rows@{k}", matched)
+    if "" in protocol.prefixes:
+        hit = ranks[0] < sizes[image]
+        matched = np.bincount(cell[hit], minlength=n * p).reshape(n, p)
+        put("relative", matched.sum(axis=1) / row_total)
+        put("relative_predicate", matched / cell_total)
+        owner, place = _flat([match.hits for match in matches])
+        before = np.arange(len(place)) - np.searchsorted(owner, owner)  # matches of this image that are ranked earlier
+        for k in protocol.ks:
+            weight = np.where(place < k, (k - (place - before)) / k, 0.0)
+            put(f"weighted@{k}", np.bincount(owner, weight, minlength=n) / row_total)
+    if protocol.match == "sgbench":
+        put("InstR", np.array([match.instances for match in matches]) * (sizes > 0))
+        owner, place = _flat([match.pair_ranks for match in matches])
+        pairs = np.maximum(np.bincount(owner, minlength=n), 1)
+        for k in protocol.ks if "" in protocol.prefixes else ():
+            put(f"PR@{k}", np.bincount(owner[place < k], minlength=n) / pairs)
     if protocol.task == "predcls":
         in_pair = np.bincount(cell[pair_rank < protocol.pair_k], minlength=n * p).reshape(n, p)
         put("pair", in_pair.sum(axis=1))
@@ -111,3 +132,8 @@ def count(matches: Sequence[ImageMatch], layout: Layout, zero_shot: ZeroShot | N
     put("unrelated", sizes == 0)
     put("only_true_pairs", np.array([match.only_true_pairs for match in matches]))
     return out
+
+
+def _flat(parts: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The values of all images one after the other: whose each is, and what it is."""
+    return np.repeat(np.arange(len(parts)), [len(part) for part in parts]), np.concatenate(parts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from scenegpi.boxes import box_iou
 from scenegpi.metrics.inputs import read_prediction, read_truth
-from scenegpi.metrics.matching import ImageInput
+from scenegpi.metrics.matching import ImageInput, same_object
 from scenegpi.metrics.protocol import Protocol
 from scenegpi.metrics.ranking import candidates
 
@@ -48,14 +48,12 @@ def explain(
             for i, (a, b, q) in enumerate(truth.relations.tolist())
             if (found.labels[s], found.labels[o], p) == (truth.labels[a], truth.labels[b], q)
         ]
-        if protocol.match == "identity":
-            rows = tuple(i for i, _ in alike if (s, o) == tuple(truth.relations[i, :2].tolist()))
-        else:
-            rows = tuple(i for i, least in alike if least >= protocol.iou)
+        ends = np.array([s, o])
+        rows = tuple(i for i, _ in alike if same_object(found, truth, protocol, ends, truth.relations[i, :2]).all())
         reason = ""
         if not alike:
             reason = "no such relation in the ground truth"
-        elif not rows and protocol.match == "identity":
+        elif not rows and protocol.match != "overlap":
             reason = "other boxes"
         elif not rows:
             reason = f"a box overlaps by {np.max([least for _, least in alike]):.2f} only"

@@ -8,6 +8,10 @@
     pooled-R@K        matched rows / rows of the whole data set; pooled-zR@K, and with ng
     detection-R@K,k=1 pooled, with the k best predicates of each pair: predicate detection as on VRD
     pair-R@5          pooled: is the true predicate among the 5 best of its own pair (PredCls)
+    F1@K              harmonic mean of R@K and mR@K
+    weighted-R@K      as R@K, but a match counts less for each wrong triplet before it: (K - their number) / K
+    relative-R, -mR   R and mR where K is the number of the image's own rows, so that recall is precision too
+    PR@K, InstR       as SGBench counts them: pairs found, whatever the predicate; objects found
 
 A figure with nothing to count is NaN. Arrays may have leading axes, as bootstrap replicates do.
 """
@@ -69,17 +73,16 @@ def figures(
     everything = np.arange(layout.predicates)
     cells = [(x, k) for x in protocol.prefixes for k in protocol.ks]
 
-    def mean_recall(x: str, k: int, members: NDArray[np.integer]) -> tuple[Array, float]:
+    def mean_recall(block: str, members: NDArray[np.integer]) -> tuple[Array, float]:
         """Mean over the predicates among `members` that occur, and their share of `members`."""
         there = members[occurring[members]]
         if not len(there):
             return np.full(sums.shape[:-1], np.nan), 0.0
-        block = f"{x}predicate@{k}"
         recall = _ratio(counted[block], images)[..., there]
         of_all = _ratio(whole[block], whole.total("predicate_images"))[there]
         return np.where(np.isnan(recall), of_all, recall).mean(axis=-1), len(there) / len(members)
 
-    mean = {cell: mean_recall(*cell, everything) for cell in cells}
+    mean = {(x, k): mean_recall(f"{x}predicate@{k}", everything) for x, k in cells}
     rows = counted.total("rows", recall=True)
     found = {f"{x}R@{k}": _ratio(counted[f"{x}R@{k}"], counted.total("images", recall=True)) for x, k in cells}
     found |= {f"{x}mR@{k}": value * share for (x, k), (value, share) in mean.items()}
@@ -90,7 +93,7 @@ def figures(
     found |= {f"occurring-{x}mR@{k}": value for (x, k), (value, _) in mean.items()}
     for name, group in (groups or {}).items():
         for x, k in cells:
-            value, share = mean_recall(x, k, np.asarray(group, dtype=np.intp))
+            value, share = mean_recall(f"{x}predicate@{k}", np.asarray(group, dtype=np.intp))
             found[f"{name}-{x}mR@{k}"] = value * share
     found |= {f"pooled-{x}R@{k}": _ratio(counted[f"{x}rows@{k}"], rows) for x, k in cells}
     if zero_shot:
@@ -99,6 +102,16 @@ def figures(
         found |= {f"detection-R@{k},k={per}": _ratio(counted[f"k={per}@{k}"], rows) for k in protocol.ks}
     if protocol.task == "predcls":
         found[f"pair-R@{protocol.pair_k}"] = _ratio(counted["pair"], rows)
+    if "" in protocol.prefixes:
+        found |= {f"F1@{k}": _harmonic(found[f"R@{k}"], found[f"mR@{k}"]) for k in protocol.ks}
+        found |= {f"weighted-R@{k}": _ratio(counted[f"weighted@{k}"], counted.total("images")) for k in protocol.ks}
+        found["relative-R"] = _ratio(counted["relative"], counted.total("images"))
+        value, share = mean_recall("relative_predicate", everything)
+        found["relative-mR"] = value * share
+    if protocol.match == "sgbench":
+        images_all = counted.total("images", recall=True)
+        names = [*(f"PR@{k}" for k in protocol.ks if "" in protocol.prefixes), "InstR"]
+        found |= {name: _ratio(counted[name], images_all) for name in names}
     return found
 
 
@@ -115,6 +128,10 @@ def per_predicate(sums: Array, layout: Layout, empty: Empty) -> dict[str, Array]
         all_rows = counted.total("predicate_rows", recall=True)
         found[f"pair-R@{protocol.pair_k}"] = _ratio(counted["predicate_pair"], all_rows)
     return found
+
+
+def _harmonic(a: Array, b: Array) -> Array:
+    return np.where(a + b == 0, 0.0, 2 * a * b / np.where(a + b == 0, 1.0, a + b))
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:

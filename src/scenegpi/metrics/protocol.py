@@ -16,7 +16,7 @@ Constraint = Literal["both", "graph", "none"]
 Empty = Literal["field", "zero", "skip"]
 Several = Literal["refuse", "best"]
 Ranking = Literal["score", "given"]
-Match = Literal["overlap", "identity"]
+Match = Literal["overlap", "identity", "sgbench"]
 
 TASK_NAMES: dict[str, str] = {"predcls": "PredCls", "sgcls": "SGCls", "sgdet": "SGDet"}
 _CONSTRAINT = {
@@ -24,7 +24,11 @@ _CONSTRAINT = {
     "graph": "graph constraint",
     "none": "no graph constraint (ng)",
 }
-_IDENTITY = "the same boxes (by index)"
+_MATCH = {
+    "overlap": "any boxes that overlap enough",
+    "identity": "the same boxes (by index)",
+    "sgbench": "each box counts as the object of its label that it overlaps most (SGBench)",
+}
 _EMPTY = {
     "field": "an image without predictions counts 0 in R and is left out of mR, zR, A",
     "zero": "an image without predictions counts 0",
@@ -53,6 +57,8 @@ class Protocol:
         data: what was scored, in words.
         match: a triplet finds a ground-truth row when its boxes overlap the row's ("overlap", as is usual: a
             second box around the same object will do), or only for the same boxes, by index ("identity"; boxes given).
+            "sgbench" does as the package of that name: a box counts as one object at most, the one of its label that it
+            overlaps most, without inclusive pixels; repeated rows count once; PR@K and InstR are counted too.
     """
 
     task: Task = "predcls"
@@ -102,12 +108,16 @@ class Protocol:
         """Whether the ground-truth boxes are given to the system (PredCls, SGCls)."""
         return self.task != "sgdet"
 
+    @property
+    def _pixels(self) -> str:
+        return f", {_MATCH['sgbench']}" if self.match == "sgbench" else " with inclusive pixels"
+
     def __str__(self) -> str:
         parts = [
             TASK_NAMES[self.task],
             _CONSTRAINT[self.constraint],
             f"K = {', '.join(map(str, self.ks))}",
-            _IDENTITY if self.match == "identity" else f"IoU >= {self.iou:g} with inclusive pixels",
+            _MATCH["identity"] if self.match == "identity" else f"IoU >= {self.iou:g}{self._pixels}",
             "mean over images with relations",
             _EMPTY[self.empty],
         ]
@@ -143,7 +153,7 @@ class Protocol:
         if self.data != other.data:
             phrases.append(f"on {other.data or 'unnamed data'} instead of {self.data or 'unnamed data'}")
         if self.match != other.match:
-            phrases.append(_IDENTITY if other.match == "identity" else "any boxes that overlap enough")
+            phrases.append(_MATCH[other.match])
         if self.iou != other.iou and "identity" not in (self.match, other.match):
             phrases.append(f"IoU >= {other.iou:g} instead of {self.iou:g}")
         if self.empty != other.empty:
