@@ -7,14 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from scenegpi.data.columns import Columns
-from scenegpi.data.json_stream import JsonStream
-from scenegpi.data.limits import check_images
-from scenegpi.data.named import Image, box, end, entries, named_columns, split_of, word, words
+from scenegpi.data.named import Image, box, end, entries, keyed_rows, named_columns, split_of, word, words
 from scenegpi.errors import DataError, GraphError, Report
 
 PATTERN = "*sceneGraphs*.json"
@@ -25,18 +22,11 @@ def read_gqa(path: Path, report: Report) -> Columns:
     files = sorted(path.glob(PATTERN)) if path.is_dir() else [path]
     if not files:
         raise DataError(path, f"there is no {PATTERN}")
-    return named_columns(path, report, partial(_images, files), _fields, name="gqa")
 
+    def images() -> Iterator[Image]:
+        return (Image(*entry, split_of(file)) for file in files for entry in keyed_rows(file))
 
-def _images(files: list[Path]) -> Iterator[Image]:
-    for path in files:
-        with JsonStream(path) as stream:
-            if stream.peek() != "{":
-                raise DataError(path, "expected a JSON object, image id -> scene graph")
-            for i, key in enumerate(stream.entries(unique=True)):
-                check_images(path, i, stream.size)
-                yield Image(key, stream.value(), split_of(path))
-            stream.end()
+    return named_columns(path, report, images, _fields, name="gqa")
 
 
 def _fields(image: Image) -> dict[str, Any]:

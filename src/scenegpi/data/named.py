@@ -97,6 +97,47 @@ def list_rows(path: Path) -> Iterator[Any]:
         stream.end()
 
 
+def keyed_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """The entries of a file that is one JSON object, key -> image."""
+    with JsonStream(path) as stream:
+        if stream.peek() != "{":
+            raise DataError(path, "expected a JSON object, one entry per image")
+        for i, key in enumerate(stream.entries(unique=True)):
+            check_images(path, i, stream.size)
+            yield key, stream.value()
+        stream.end()
+
+
+def numbered(
+    boxes: Any, labels: Any, links: Any, words: Vocabulary, names: tuple[str, str, str], first: int = 0
+) -> Any:
+    """Fields of a graph from corners, numbers of labels, and rows of subject, object and number of a predicate.
+
+    `names` are those of the three in the file; labels and predicates count from `first`.
+    """
+    for value, name in zip((boxes, labels, links), names, strict=True):
+        if not isinstance(value, list):
+            raise GraphError(f"{name}: expected a list")
+    crowded = too_many(len(boxes), len(links))
+    if crowded:
+        raise GraphError(": ".join(crowded))
+    if len(labels) != len(boxes) or not all(isinstance(row, list) and len(row) == 3 for row in links):
+        raise GraphError(f"{names[2]}: expected rows of three; {names[1]}: one for each box")
+
+    def named(value: Any, known: tuple[str, ...], field: str) -> str:
+        return known[number(value - first if isinstance(value, int) else value, len(known), field)]
+
+    n = len(boxes)
+    return {
+        "boxes": [corners(each, f"{names[0]}[{i}]", False) for i, each in enumerate(boxes)],
+        "labels": [named(each, words.objects, f"{names[1]}[{i}]") for i, each in enumerate(labels)],
+        "relations": [
+            (*(number(end, n, f"{names[2]}[{i}]") for end in (s, o)), named(p, words.predicates, f"{names[2]}[{i}]"))
+            for i, (s, o, p) in enumerate(links)
+        ],
+    }
+
+
 def split_of(path: Path) -> int:
     """The split that a file's name tells: train_sceneGraphs.json, test_hico.json."""
     words = path.stem.lower().replace("-", "_").split("_")

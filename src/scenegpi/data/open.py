@@ -21,6 +21,7 @@ from scenegpi.data.open_images import read_open_images
 from scenegpi.data.parquet import ParquetRows
 from scenegpi.data.psg import read_psg
 from scenegpi.data.sgb_predictions import read_sgb_predictions
+from scenegpi.data.sgbench import read_sgbench
 from scenegpi.data.visual_genome_raw import read_visual_genome_raw
 from scenegpi.data.vrd import read_vrd
 from scenegpi.data.yolo import label_folders, read_yolo
@@ -39,6 +40,7 @@ FORMATS = {
     "psg": "psg.json, its boxes",
     "hoi": "HICO-DET or V-COCO JSON (trainval_hico.json, test_vcoco.json), interactions as relations",
     "sgb-predictions": "custom_prediction.json with custom_data_info.json",
+    "sgbench": "predictions as SGBench reads them, with the psg.json that they are numbered by",
     "label-studio": "Label Studio tasks: regions and relations",
     "open-images": "Open Images relationship CSV",
     "coco-results": "COCO results JSON, boxes only",
@@ -155,6 +157,8 @@ def _published(path: Path, head: bytes) -> str | None:
     if path.name in known:
         return known[path.name]
     if head[:1] != b"[":
+        if b'"version"' in head and b'"images"' in head and (b'"bboxes"' in head or b'"annotation"' in head):
+            return "sgbench"
         return "gqa" if "sceneGraphs" in path.name else "psg" if b'"segments_info"' in head else None
     if b'"hoi_annotation"' in head or (kind_of(path) and b'"file_name"' in head):
         return "hoi"
@@ -216,6 +220,8 @@ def _read(
         return NAMED[format](path, report)
     if format == "sgb-predictions":
         return read_sgb_predictions(path, report, images)
+    if format == "sgbench":
+        return read_sgbench(path, report, vocabulary)
     if format == "open-images":
         return read_open_images(path, report, images, sizes)
     if format == "coco-results":

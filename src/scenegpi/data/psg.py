@@ -16,8 +16,8 @@ from typing import Any
 
 from scenegpi.data.columns import SPLITS, Columns
 from scenegpi.data.json_stream import JsonStream
-from scenegpi.data.limits import check_images, too_many
-from scenegpi.data.named import Image, corners, entries, named_columns, number
+from scenegpi.data.limits import check_images
+from scenegpi.data.named import Image, entries, named_columns, numbered
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.vocabulary import Vocabulary
 
@@ -27,14 +27,23 @@ LISTS = ("thing_classes", "stuff_classes", "predicate_classes", "test_image_ids"
 def read_psg(path: Path, report: Report) -> Columns:
     """One psg.json."""
     short = _short(path)
-    try:
-        vocabulary = Vocabulary(short["thing_classes"] + short["stuff_classes"], short["predicate_classes"], "psg")
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
+    vocabulary = _vocabulary(path, short)
     test = {str(key) for key in short["test_image_ids"]}
     return named_columns(
         path, report, partial(_images, path, test), partial(_fields, vocabulary=vocabulary), vocabulary
     )
+
+
+def psg_vocabulary(path: Path) -> Vocabulary:
+    """The names of a psg.json, things before stuff."""
+    return _vocabulary(path, _short(path))
+
+
+def _vocabulary(path: Path, short: dict[str, list[Any]]) -> Vocabulary:
+    try:
+        return Vocabulary(short["thing_classes"] + short["stuff_classes"], short["predicate_classes"], "psg")
+    except ValueError as error:
+        raise DataError(path, str(error)) from None
 
 
 def _short(path: Path) -> dict[str, list[Any]]:
@@ -74,31 +83,9 @@ def _fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise GraphError("data: expected an object")
     objects = entries(row.get("annotations"), "annotations")
-    links = row.get("relations")
-    if not isinstance(links, list) or not all(isinstance(each, list) and len(each) == 3 for each in links):
-        raise GraphError("relations: expected a list of [subject, object, predicate]")
-    crowded = too_many(len(objects), len(links))
-    if crowded:
-        raise GraphError(": ".join(crowded))
-    n = len(objects)
-    return {
-        "boxes": [corners(each.get("bbox"), f"annotations[{i}].bbox", False) for i, each in enumerate(objects)],
-        "labels": [
-            vocabulary.objects[
-                number(each.get("category_id"), len(vocabulary.objects), f"annotations[{i}].category_id")
-            ]
-            for i, each in enumerate(objects)
-        ],
-        "relations": [
-            (
-                number(s, n, f"relations[{i}]"),
-                number(o, n, f"relations[{i}]"),
-                vocabulary.predicates[number(p, len(vocabulary.predicates), f"relations[{i}]")],
-            )
-            for i, (s, o, p) in enumerate(links)
-        ],
-        "image_id": image.key,
-        "file": row.get("file_name"),
-        "width": row.get("width"),
-        "height": row.get("height"),
-    }
+    boxes, labels = ([each.get(key) for each in objects] for key in ("bbox", "category_id"))
+    found: dict[str, Any] = numbered(
+        boxes, labels, row.get("relations"), vocabulary, ("bbox", "category_id", "relations")
+    )
+    about = {"image_id": image.key, "file": row.get("file_name")}
+    return found | about | {side: row.get(side) for side in ("width", "height")}

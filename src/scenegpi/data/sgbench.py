@@ -1,0 +1,84 @@
+"""Predictions in SGBench's JSON, both ways.
+
+{"version": 1, "images": [{"id", "bboxes": [[x1, y1, x2, y2]], "categories": [...], "triplets": [[s, o, predicate]]}]}
+
+That is what its page says; version 1.0 of the package reads "annotation": [{"bbox", "category"}] instead. Both are read
+and written. All numbers count from 0 in the lists of the ground truth, a psg.json: it must lie beside the file, unless
+the caller knows the vocabulary. Triplets have no scores; the best comes first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scenegpi.data.columns import Columns
+from scenegpi.data.json_stream import JsonStream
+from scenegpi.data.limits import check_images
+from scenegpi.data.named import Image, entries, named_columns, numbered
+from scenegpi.data.psg import psg_vocabulary
+from scenegpi.errors import DataError, GraphError, Report
+from scenegpi.files import whole_file
+from scenegpi.graph import SceneGraph
+from scenegpi.vocabulary import Vocabulary
+
+FIELDS = ("bboxes", "categories", "triplets")
+
+
+def read_sgbench(path: Path, report: Report, vocabulary: Vocabulary | None = None) -> Columns:
+    """One file of predictions, by the numbers of `vocabulary` or of the psg.json beside it."""
+    if vocabulary is None:
+        truth = path.with_name("psg.json")
+        if not truth.is_file():
+            raise DataError(path, "has numbers only: put the psg.json that they count in beside it, or score it (eval)")
+        vocabulary = psg_vocabulary(truth)
+    return named_columns(path, report, partial(_images, path), partial(_fields, vocabulary=vocabulary), vocabulary)
+
+
+def _images(path: Path) -> Iterator[Image]:
+    with JsonStream(path) as stream:
+        for key in stream.entries():
+            if key != "images":
+                stream.skip()
+                continue
+            for i, (_, row) in enumerate(stream.rows()):
+                check_images(path, i, stream.size)
+                given = row.get("id") if isinstance(row, dict) else None
+                yield Image(given if isinstance(given, int | str) and not isinstance(given, bool) else None, row)
+        stream.end()
+
+
+def _fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
+    row = image.row
+    if image.key is None:
+        raise GraphError("id: expected that of an image of the ground truth")
+    boxes, categories, triplets = (row.get(name) for name in FIELDS)
+    if "annotation" in row:
+        objects = entries(row["annotation"], "annotation")
+        boxes, categories = ([each.get(name) for each in objects] for name in ("bbox", "category"))
+    found: dict[str, Any] = numbered(boxes, categories, triplets, vocabulary, FIELDS)
+    return found | {"image_id": image.key, "file": None, "width": None, "height": None}
+
+
+def write_sgbench(target: Path, graphs: Iterable[SceneGraph], vocabulary: Vocabulary, overwrite: bool = False) -> int:
+    """One file, each image's relations best first; returns the number of images."""
+    count = 0
+    with whole_file(target, overwrite) as part, part.open("w", encoding="utf-8") as handle:
+        handle.write('{"version": 1, "images": [')
+        for graph in graphs:
+            if graph.image_id is None or graph.vocabulary != vocabulary:
+                raise DataError(target, f"{graph.file}: SGBench needs an image id, and one vocabulary for all images")
+            boxes, labels = graph.boxes.tolist(), graph.labels.tolist()
+            order = (-graph.triplet_scores()).argsort(kind="stable")
+            row = {
+                "id": graph.image_id,
+                **dict(zip(FIELDS, (boxes, labels, graph.relations[order].tolist()), strict=True)),
+            }
+            row["annotation"] = [{"bbox": box, "category": label} for box, label in zip(boxes, labels, strict=True)]
+            handle.write((",\n" if count else "\n") + json.dumps(row, ensure_ascii=False, allow_nan=False))
+            count += 1
+        handle.write("\n]}\n")
+    return count
