@@ -1,0 +1,128 @@
+"""At home in Hugging Face's libraries (extra `[hf]`).
+
+    from scenegpi.prediction.hub import HubPredictor
+
+    HubPredictor("vg150-photo").save_pretrained("folder")       # weights, settings, a card that the hub understands
+    predictor = HubPredictor.from_pretrained("folder")          # or a name on the hub, which is then fetched
+
+    from transformers import pipeline
+
+    pipe = pipeline("scene-graph", model=SceneGraphModel.from_pretrained("vg150-photo"))
+    pipe("photo.jpg")           # {"objects": [{"label", "score", "box"}], "relations": [{"subject", "predicate", ...}]}
+
+A folder that is given is read from disk; no network is used.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import ModelCardData, ModelHubMixin, snapshot_download
+from transformers import Pipeline, PretrainedConfig, PreTrainedModel
+from transformers.pipelines import PIPELINE_REGISTRY
+
+from scenegpi.errors import DataError
+from scenegpi.models.checkpoint import save_model
+from scenegpi.models.shipped import find_model
+from scenegpi.prediction.model import Backend
+from scenegpi.prediction.options import PredictOptions
+from scenegpi.prediction.predictor import Predictor
+
+TASK = "scene-graph"
+TAGS = [TASK, "scene-graph-generation", "visual-relationship-detection"]
+FILES = ("model.safetensors", "config.json", "vocabulary.json", "metrics.json", "README.md", "trained_on.bin")
+OWN = FILES[:3]
+
+
+class HubPredictor(Predictor, ModelHubMixin):
+    """A Predictor that is saved, loaded and shared as models of the hub are; arguments as of `Predictor`."""
+
+    def __init__(
+        self,
+        model: Any = "vg150-photo",
+        finder: Any = None,
+        options: PredictOptions | None = None,
+        device: Any = "cpu",
+        backend: Backend | None = None,
+    ) -> None:
+        super().__init__(model, finder, options, device, backend)
+        named = isinstance(model, str | Path) and Path(model).suffix != ".onnx"
+        self.folder = find_model(model) if named else None
+
+    def save_pretrained(self, save_directory: str | Path, **options: Any) -> str | None:
+        """Writes the model's folder; one that holds anything but a model is refused."""
+        folder = Path(save_directory)
+        if folder.is_dir() and any(folder.iterdir()) and not all((folder / name).is_file() for name in OWN):
+            raise DataError(folder, "exists already and is not the folder of a model")
+        if self.folder is not None and folder.resolve() == self.folder.resolve():
+            raise DataError(folder, "is where the model was read from")
+        saved: str | None = super().save_pretrained(folder, **options)
+        return saved
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        if self.folder is None:
+            save_model(self.model, save_directory, overwrite=True)  # type: ignore[arg-type]
+        else:
+            for name in FILES:
+                if (self.folder / name).is_file():
+                    shutil.copyfile(self.folder / name, save_directory / name)
+        card = save_directory / "README.md"
+        text = card.read_text(encoding="utf-8")
+        if not text.startswith("---\n"):
+            header = ModelCardData(library_name="scenegpi", tags=TAGS).to_yaml()
+            card.write_text(f"---\n{header}\n---\n\n{text}", encoding="utf-8")
+
+    @classmethod
+    def _from_pretrained(cls, *, model_id: str, **options: Any) -> HubPredictor:
+        fetch = ("revision", "cache_dir", "force_download", "local_files_only", "token")
+        how = {name: options.pop(name, None) for name in fetch}
+        options.pop("model", None)  # of config.json, which `load_model` reads itself
+        known = Path(model_id).is_dir()
+        return cls(model_id if known else snapshot_download(model_id, allow_patterns=list(FILES), **how), **options)
+
+
+class SceneGraphConfig(PretrainedConfig):  # type: ignore[misc]
+    """What transformers asks of a model's settings; ours are in the folder of the predictor."""
+
+    model_type = "scenegpi"
+
+
+class SceneGraphModel(PreTrainedModel):  # type: ignore[misc]
+    """A Predictor where transformers expects a model."""
+
+    config_class = SceneGraphConfig
+
+    def __init__(self, predictor: Predictor) -> None:
+        super().__init__(SceneGraphConfig())
+        self.predictor, self.network = predictor, predictor.model  # so that its weights are those of this model
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, **options: Any) -> SceneGraphModel:
+        """A name that ships, or a folder."""
+        return cls(Predictor(name, **options))
+
+
+class SceneGraphPipeline(Pipeline):  # type: ignore[misc]
+    """Photos in, objects and relations out, best first; options are those of `Predictor.__call__`."""
+
+    def _sanitize_parameters(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        return {}, options, {}
+
+    def preprocess(self, image: Any) -> dict[str, Any]:
+        return {"image": image}
+
+    def _forward(self, inputs: dict[str, Any], **options: Any) -> dict[str, Any]:
+        return {"graph": self.model.predictor(inputs["image"], **options)}
+
+    def postprocess(self, outputs: dict[str, Any]) -> dict[str, Any]:
+        graph = outputs["graph"]
+        sides = ("xmin", "ymin", "xmax", "ymax")
+        objects = [
+            {"label": each.label, "score": each.score, "box": dict(zip(sides, each.box, strict=True))} for each in graph
+        ]
+        return {"objects": objects, "relations": [t._asdict() for t in graph.triplets()]}
+
+
+PIPELINE_REGISTRY.register_pipeline(TASK, pipeline_class=SceneGraphPipeline, pt_model=SceneGraphModel)
