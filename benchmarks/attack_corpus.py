@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from scenegpi.data import Dataset, convert, open_dataset, sample_path, write_jso
 from scenegpi.data.distributions import write_distributions
 from scenegpi.words.vectors import WordVectors
 
+LAYOUTS = Path(__file__).parents[1] / "tests" / "data" / "layouts.py"
+"""One small scene in the layouts of public data sets."""
 Case = tuple[str, Path]  # how it is read, and what one opens: a file, or a folder
 
 
@@ -41,6 +44,8 @@ def corpus(folder: Path, data: Path | None = None, images: int = 12) -> dict[str
         "yolo": _yolo(folder / "yolo", dataset),
         "parquet": _parquet(folder / "parquet" / "x.parquet", dataset),
     }
+    layouts = runpy.run_path(str(LAYOUTS))["LAYOUTS"]
+    sets |= {f"public {name}": write(folder / f"public {name}") for name, write in layouts.items()}
     found: dict[str, Case] = {name: ("data", path) for name, path in sets.items()}
     found |= {"evaluation": ("evaluation", _evaluation(folder / "evaluation" / "x.npz"))}
     found |= {"distributions": ("distributions", folder / "distributions" / "x.npz")}

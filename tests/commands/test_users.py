@@ -9,6 +9,7 @@ import pytest
 import uvicorn
 
 from commands.predict_cases import photo
+from data.layouts import raw_vg_of
 from pages import run_page
 from scenegpi.data import open_dataset, write_jsonl
 from scenegpi.paper.rendered import render_folder
@@ -28,19 +29,27 @@ def test_photos(tmp_path):
     assert (tmp_path / "my.store" / "store.json").is_file()
 
 
-def test_a_data_set_goes_through_label_studio_into_training(tmp_path, monkeypatch):
-    render_folder(tmp_path / "DATA", 16, seed=3)
+def test_raw_visual_genome_goes_through_label_studio_into_training(tmp_path, monkeypatch, caplog):
+    render_folder(tmp_path / "drawn", 16, seed=3)
+    graphs = [
+        graph.replace(attributes=[["old", "red"], *[[]] * (len(graph) - 1)], image_id=7 * number + 1)
+        for number, graph in enumerate(open_dataset("drawn"))
+    ]
+    raw_vg_of(tmp_path / "DATA", graphs)
     photo(tmp_path / "photos" / "a.jpg")
     started = []
     monkeypatch.setattr(uvicorn.Server, "run", lambda server, sockets: started.append(server))
     run_page("data-set.md", None, {"scenegpi train": ["--epochs", "1"], "scenegpi serve": ["--port", "0", "--no-open"]})
-    before, after = open_dataset("DATA"), open_dataset("corrected.jsonl")
+    raw, after = open_dataset("DATA"), open_dataset("corrected.jsonl")
+    assert raw.format == "visual-genome-raw"
     assert len(started) == 1
-    assert before.split_codes().tolist() == after.split_codes().tolist()
-    for a, b in zip(before, after, strict=True):
-        assert (a.image_id, a.file, a.names, a.width) == (b.image_id, b.file, b.names, b.width)
-        assert np.allclose(a.boxes, b.boxes, atol=1e-5)
-        assert [t[:3] for t in a.triplets()] == [t[:3] for t in b.triplets()]
+    assert "cannot hold" not in caplog.text  # nothing is lost on the way
+    for drawn, a, b in zip(graphs, raw, after, strict=True):
+        assert (a.image_id, a.file, a.names, a.width, a.height) == (b.image_id, b.file, b.names, b.width, b.height)
+        assert drawn.names == b.names
+        assert np.allclose(drawn.boxes, b.boxes, atol=1e-5)
+        assert [t[:3] for t in drawn.triplets()] == [t[:3] for t in b.triplets()]
+        assert drawn.attributes == a.attributes == b.attributes
     assert (tmp_path / "RUN" / "model" / "model.safetensors").is_file()
 
 

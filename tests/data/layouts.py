@@ -41,6 +41,26 @@ def raw_vg(folder: Path, separate: bool = False) -> Path:
     ).parent
 
 
+def raw_vg_of(folder: Path, graphs) -> Path:
+    """Any graphs as Visual Genome publishes its own; object ids count through all images."""
+    about, rows, first = [], [], 1
+    for graph in graphs:
+        about.append({"image_id": graph.image_id, "width": graph.width, "height": graph.height})
+        objects = [
+            {"object_id": first + i, "names": [name], "x": x1, "y": y1, "w": x2 - x1, "h": y2 - y1}
+            | ({"attributes": [word for word, _ in graph.attributes[i]]} if graph.attributes else {})
+            for i, (name, (x1, y1, x2, y2)) in enumerate(zip(graph.names, graph.boxes.tolist(), strict=True))
+        ]
+        links = [
+            {"predicate": t.predicate, "subject_id": first + t.subject_index, "object_id": first + t.object_index}
+            for t in graph.triplets()
+        ]
+        rows.append({"image_id": graph.image_id, "objects": objects, "relationships": links})
+        first += len(objects)
+    dump(folder / "image_data.json", about)
+    return dump(folder / "scene_graphs.json", rows).parent
+
+
 def gqa(folder: Path) -> Path:
     man = {"name": "man", **xywh("man"), "attributes": ["old"], "relations": [{"name": "rides", "object": "2"}]}
     horse = {"name": "horse", **xywh("horse"), "attributes": [], "relations": []}
@@ -104,6 +124,16 @@ def sgb(folder: Path) -> Path:
     return dump(folder / "custom_prediction.json", {"0": first, "1": empty})
 
 
+def sgbench(folder: Path, documented: bool = True) -> Path:
+    psg(folder)  # whose numbers these are
+    parts = {"bboxes": list(BOXES.values()), "categories": [0, 1]}
+    if not documented:  # but what the package reads
+        parts = {"annotation": [{"bbox": box, "category": i} for i, box in enumerate(BOXES.values())]}
+    first = {"id": "7", **parts, "triplets": [[0, 1, 0]]}
+    other = {"id": "9", "bboxes": [], "categories": [], "triplets": []}
+    return dump(folder / "predictions.json", {"version": 1, "images": [first, other]})
+
+
 def label_studio(folder: Path) -> Path:
     size = {"original_width": 120, "original_height": 130, "image_rotation": 0}
     regions = []
@@ -153,6 +183,8 @@ LAYOUTS = {
     "coco-splits": coco_splits,
     "hoi": hoi,
     "sgb-predictions": sgb,
+    "sgbench": sgbench,
+    "sgbench package": lambda folder: sgbench(folder, documented=False),
     "label-studio": label_studio,
     "parquet": parquet,
 }

@@ -21,7 +21,7 @@ app = typer.Typer(help="Inspect, check, convert and show data sets; draw synthet
 app.command()(render)
 
 MOST_SHOWN = 200
-SOURCE_HELP = "A data set: a file or a folder of any known format."
+SOURCE_HELP = "A data set: a file or a folder of any known format, or a store."
 Source = Annotated[Path, typer.Argument(help=SOURCE_HELP, show_default=False, readable=False)]
 Format = Annotated[str | None, typer.Option(help="The format, if it is not clear from the path.", show_default=False)]
 Split = Annotated[str | None, typer.Option(help="Only train, val or test.", show_default=False)]
@@ -113,7 +113,10 @@ def convert(
     path: Source,
     target: Annotated[Path, typer.Argument(help="What to write: x.jsonl, x.json (COCO) or a folder (Visual Genome).")],
     to: Annotated[
-        str | None, typer.Option(help="jsonl, coco, visual-genome, label-studio or cypher.", show_default=False)
+        str | None,
+        typer.Option(
+            help="jsonl, coco, visual-genome, label-studio, sgbench, lightrag, graphrag or cypher.", show_default=False
+        ),
     ] = None,
     prefix: Annotated[
         str, typer.Option(help="For Label Studio: what goes before a picture's name, as /data/local-files/?d=photos/.")
@@ -209,8 +212,14 @@ def _fitting(graph: SceneGraph, top: int) -> SceneGraph:
 
 def _open(path: Path, **options: Any) -> Dataset:
     from scenegpi.data import open_dataset
+    from scenegpi.store.folder import is_store
 
-    return open_dataset(path, **options)
+    if not is_store(path):
+        return open_dataset(path, **options)
+    from scenegpi.store import Store
+
+    photos = options.get("images")
+    return Store(path, [photos] if photos else []).dataset()
 
 
 def _say_left_out(report: Report) -> None:

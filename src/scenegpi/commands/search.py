@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from scenegpi.data import Dataset
     from scenegpi.graph import SceneGraph
-    from scenegpi.store import Answer, Hit
+    from scenegpi.store import Answer, Hit, Store
 
 Photos = Annotated[Path | None, typer.Option(help="Folder of the photos.", show_default=False)]
 
@@ -93,6 +93,7 @@ def search(
         Path | None,
         typer.Option(help="Rank images by a whole graph: a JSON lines file, its first.", show_default=False),
     ] = None,
+    duplicates: Annotated[bool, typer.Option(help="Instead: list images that are the same picture.")] = False,
     limit: Annotated[int, typer.Option(help="Show at most this many images.", min=1, max=10_000)] = 20,
     out: Annotated[
         Path | None, typer.Option(help="Also write a contact sheet (.png, .svg) or .json.", show_default=False)
@@ -105,6 +106,9 @@ def search(
     from scenegpi.files import write_json
     from scenegpi.store import Answer, Query, Store
 
+    if duplicates:
+        _say_duplicates(Store(store, [photos] if photos else []), json)
+        return
     if (query is None) == (graph is None):
         raise DataError("search", 'give a query, for example "person riding horse", or a graph with --graph')
     place = Store(store, [photos] if photos else [])
@@ -129,6 +133,19 @@ def search(
         _print(graphs, answer, ranked=graph is not None)
         if out is not None:
             say(f"{out}: written")
+
+
+def _say_duplicates(store: Store, json: bool) -> None:
+    from scenegpi.store.duplicates import duplicates
+
+    groups = [[hit.file or hit.key for hit in group] for group in duplicates(store)]
+    if json:
+        say_json({"duplicates": groups})
+        return
+    extra = sum(map(len, groups)) - len(groups)
+    say(f"{counted(len(groups), 'picture')} stored more than once, {counted(extra, 'image')} too many")
+    for names in groups:
+        say(f"  {', '.join(names)}")
 
 
 def _as_json(graphs: dict[int, SceneGraph], answer: Answer) -> dict[str, Any]:

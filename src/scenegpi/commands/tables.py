@@ -43,6 +43,13 @@ def print_statistics(dataset: Dataset, figures: Statistics, rows: int) -> None:
     _histogram(console, "classes", ranked(vocabulary.objects, figures.object_counts), rows)
     if vocabulary.predicates:
         _histogram(console, "predicates", ranked(vocabulary.predicates, figures.predicate_counts), rows)
+    if figures.attribute_counts:
+        table = Table(title="attributes by label, counted in these data: P(attribute | label)", title_justify="left")
+        table.show_header = False
+        for label, row in list(figures.attribute_priors().items())[: rows or None]:
+            said = ", ".join(f"{name} {share:.1%}" for name, share in list(row.items())[:8])
+            table.add_row(Text(printable(label)), Text(printable(said)))
+        console.print(table)
     _histogram(console, "boxes per image", _bins(figures.boxes_per_image), 0, share=False)
 
 

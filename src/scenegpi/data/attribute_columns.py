@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from itertools import repeat
 
@@ -50,6 +51,14 @@ class AttributeColumns:
                 self.ids.append(number)
                 self.scores.append(score)
             self.ends.append(len(self.ids))
+
+    def by_label(self, labels: NDArray[np.int32], words: Sequence[str]) -> Counter[tuple[str, str]]:
+        """How many boxes of each label, of which `labels` (B,) has the numbers, have each attribute."""
+        box = np.repeat(np.arange(len(labels)), np.diff(np.array(self.ends, dtype=np.int64)))
+        each = np.unique(np.stack([box, np.array(self.ids, dtype=np.int64)]), axis=1)
+        pairs, counts = np.unique(np.stack([labels[each[0]], each[1]]), axis=1, return_counts=True)
+        rows = zip(*pairs.tolist(), counts.tolist(), strict=True)
+        return Counter({(words[label], self.names[name]): count for label, name, count in rows})
 
     def rows(self, start: int, stop: int) -> Attributes | None:
         """Of some boxes; None where none has any."""

@@ -17,11 +17,17 @@ WRITERS = {
     "visual-genome": "VG-SGG.h5 with VG-SGG-dicts.json and image_data.json (a folder)",
     "coco": "COCO JSON with rel_annotations (a file)",
     "label-studio": "Label Studio's JSON, boxes and relations (a file)",
+    "sgbench": "SGBench's JSON, for predictions (a file)",
+    "lightrag": "JSON for LightRAG's insert_custom_kg (a file)",
+    "graphrag": "Parquet tables of a GraphRAG index (a folder)",
     "cypher": "CSV files and load.cypher for a graph database (a folder)",
 }
 CANNOT_HOLD = {
     "visual-genome": ("attributes",),
     "label-studio": ("label_dist", "relation_scores", "pair_dist", "attribute_scores"),
+    "sgbench": ("file", "scores", "relation_scores", "label_dist", "pair_dist", "attributes"),
+    "lightrag": ("boxes", "label_dist", "pair_dist", "relations of an object to itself"),
+    "graphrag": ("boxes", "label_dist", "pair_dist", "relations of an object to itself"),
     "cypher": ("label_dist", "pair_dist", "attributes"),
 }
 """Fields of the record that a target has no place for; `convert` names those that were there."""
@@ -66,6 +72,8 @@ def _noted(graphs: Iterable[SceneGraph], fields: Iterable[str], lost: Counter[st
 def _has(graph: SceneGraph, field: str) -> bool:
     if field == "attribute_scores":
         return any(score != 1 for row in graph.attributes or () for _, score in row)
+    if field == "relations of an object to itself":
+        return bool((graph.relations[:, 0] == graph.relations[:, 1]).any())
     return getattr(graph, field) is not None
 
 
@@ -73,10 +81,16 @@ def _write(dataset: Dataset, graphs: Iterable[SceneGraph], target: Path, to: str
     splits = dataset.split_codes().tolist()
     if to == "jsonl":
         return write_jsonl(target, graphs, splits, overwrite)
-    if to == "cypher":
+    if to in ("cypher", "lightrag", "graphrag"):
         from scenegpi.data.cypher import write_cypher
+        from scenegpi.data.export.rag import write_graphrag, write_lightrag
 
-        return write_cypher(target, graphs, overwrite)
+        write = {"cypher": write_cypher, "lightrag": write_lightrag, "graphrag": write_graphrag}[to]
+        return write(target, graphs, overwrite)
+    if to == "sgbench":
+        from scenegpi.data.sgbench import write_sgbench
+
+        return write_sgbench(target, graphs, dataset.vocabulary, overwrite)
     if to == "label-studio":
         from scenegpi.data.label_studio import write_label_studio
 

@@ -11,10 +11,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
-from xml.sax.saxutils import quoteattr
 
 from scenegpi.data.columns import SPLITS, Columns
 from scenegpi.data.named import Image, entries, is_real, list_rows, named_columns, text
@@ -33,12 +33,16 @@ NAMES = ("label", "image", "attributes")
 def labelling_config(vocabulary: Vocabulary) -> str:
     """The XML of a labelling interface: boxes with these labels, relations with these predicates, text per region."""
     lines = ["<View>", "  <Relations>"]
-    lines += [f"    <Relation value={quoteattr(name)}/>" for name in vocabulary.predicates]
+    lines += [f"    <Relation value={_quoted(name)}/>" for name in vocabulary.predicates]
     lines += ["  </Relations>", '  <Image name="image" value="$image" zoom="true"/>']
     lines += ['  <RectangleLabels name="label" toName="image">']
-    lines += [f"    <Label value={quoteattr(name)}/>" for name in vocabulary.objects]
+    lines += [f"    <Label value={_quoted(name)}/>" for name in vocabulary.objects]
     lines += ["  </RectangleLabels>", '  <TextArea name="attributes" toName="image" perRegion="true"/>', "</View>", ""]
     return "\n".join(lines)
+
+
+def _quoted(name: str) -> str:
+    return '"' + re.sub(r"[\n\r\t]", lambda found: f"&#{ord(found[0])};", escape(name)) + '"'
 
 
 def results(graph: SceneGraph, names: tuple[str, str, str] = NAMES) -> list[dict[str, Any]]:

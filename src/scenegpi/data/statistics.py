@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,18 @@ class Statistics:
     predicate_counts: NDArray[np.int64]
     boxes_per_image: NDArray[np.int64]
     relations_per_image: NDArray[np.int64]
+    attribute_counts: dict[tuple[str, str], int]
+
+    def attribute_priors(self) -> dict[str, dict[str, float]]:
+        """Label -> attribute -> P(attribute | label), the share of the label's boxes that have it, most frequent first.
+
+        It is counted in the data; it says nothing about a box of which nobody saw the attribute.
+        """
+        boxes = dict(zip(self.vocabulary.objects, self.object_counts.tolist(), strict=True))
+        priors: dict[str, dict[str, float]] = {}
+        for (label, attribute), count in sorted(self.attribute_counts.items(), key=lambda row: (-row[1], row[0])):
+            priors.setdefault(label, {})[attribute] = count / boxes[label]
+        return priors
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready figures; histograms by name, most frequent first."""
@@ -48,6 +61,7 @@ class Statistics:
             "relations_per_image": summary(self.relations_per_image),
             "objects": ranked(self.vocabulary.objects, self.object_counts),
             "predicates": ranked(self.vocabulary.predicates, self.predicate_counts),
+            "attribute_priors": self.attribute_priors(),
         }
 
 
@@ -57,6 +71,7 @@ def statistics(dataset: Dataset) -> Statistics:
     objects = np.zeros(len(vocabulary.objects), np.int64)
     predicates = np.zeros(len(vocabulary.predicates), np.int64)
     duplicates = 0
+    attributes: Counter[tuple[str, str]] = Counter()
     codes = dataset.split_codes()
     whole = len(dataset) == len(dataset.source) and not dataset.sampling
     if isinstance(dataset.source, Columns) and whole:
@@ -64,6 +79,8 @@ def statistics(dataset: Dataset) -> Statistics:
         objects += np.bincount(columns.labels, minlength=len(objects))
         predicates += np.bincount(columns.relations[:, 2], minlength=len(predicates))
         duplicates = int((~columns.first_of_duplicates()).sum())
+        if columns.attributes is not None:
+            attributes = columns.attributes.by_label(columns.labels, vocabulary.objects)
     else:
         for graph in dataset:
             if graph.vocabulary != vocabulary:
@@ -71,6 +88,8 @@ def statistics(dataset: Dataset) -> Statistics:
             objects += np.bincount(graph.labels, minlength=len(objects))
             predicates += np.bincount(graph.relations[:, 2], minlength=len(predicates))
             duplicates += len(graph.relations) - len(set(map(tuple, graph.relations.tolist())))
+            rows = zip(graph.names, graph.attributes or (), strict=False)
+            attributes.update((label, name) for label, row in rows for name in {name for name, _ in row})
     boxes, relations = dataset.counts()
     return Statistics(
         vocabulary=vocabulary,
@@ -88,6 +107,7 @@ def statistics(dataset: Dataset) -> Statistics:
         predicate_counts=predicates,
         boxes_per_image=boxes,
         relations_per_image=relations,
+        attribute_counts=dict(attributes),
     )
 
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scenegpi.data.builder import ColumnsBuilder
+from scenegpi.data.dataset import Dataset
 from scenegpi.data.images import ImageFolders
-from scenegpi.errors import DataError, GraphError
+from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import parse_json, reason
 from scenegpi.graph import SceneGraph
 from scenegpi.store.change import add_part
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST_MATCHES = 20
 """Of one image that are given back."""
+CHUNK = 1000
+"""Images that are read at once."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +238,24 @@ class Store:
             except ValueError as error:
                 raise DataError(self.folder, f"image {image}: {error}") from None
         return found
+
+    def dataset(self) -> Dataset:
+        """All its images as a data set, in the order in which they were added; it is held in memory."""
+        words, report = self.vocabulary, Report(str(self.folder))
+        builder = ColumnsBuilder(words, report)
+        with self.snapshot():
+            numbers = [int(image) for (image,) in self._rows("SELECT image FROM images ORDER BY image")]
+            for start in range(0, len(numbers), CHUNK):
+                some = numbers[start : start + CHUNK]
+                found = self.graphs(some)
+                for graph in (found[image] for image in some):
+                    if graph.vocabulary != words:
+                        said = graph.vocabulary.predicates
+                        links = [(s, o, said[p]) for s, o, p in graph.relations.tolist()]
+                        graph = graph.replace(vocabulary=words, labels=graph.names, relations=links)
+                    builder.add_graph(graph)
+            folders = ImageFolders(self._given or self._opened.manifest.photos)
+        return Dataset(builder.build(), self.folder, "store", report, folders)
 
     def key(self, image: int) -> str:
         """What an image is called; DataError where there is none of this number."""

@@ -29,7 +29,8 @@ def notebook_html(graph: SceneGraph) -> str:
     areas = (graph.boxes[:, 2:] - graph.boxes[:, :2]).prod(axis=1)
     for i in (-areas).argsort(kind="stable").tolist():  # small boxes on top, where the mouse finds them
         x1, y1, x2, y2 = graph.boxes[i].tolist()
-        said = "\n".join([names[i], *about[i][:ROWS]])
+        words = ", ".join(word for word, _ in graph.attributes[i]) if graph.attributes else ""
+        said = "\n".join([f"{names[i]} ({words})" if words else names[i], *about[i][:ROWS]])
         shapes.append(h("rect", h("title", said), x=x1, y=y1, width=x2 - x1, height=y2 - y1, style=BOX))
     scale = min(WIDTH / width, HEIGHT / height)
     box = f"0 0 {width:g} {height:g}"

@@ -57,7 +57,12 @@ def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, di
             class_="facts",
         ),
     )
-    lists = (_said(graph, said), _missed(truth, missed, len(said), protocol, k), _attention(shown))
+    lists = (
+        _said(graph, said),
+        _missed(truth, missed, len(said), protocol, k),
+        _attributes(truth, "Attributes in the ground truth"),
+        _attention(shown),
+    )
     article, data = _article(graph, canvas, colours, number, name, head, links, kinds, lists)
     if shown.attention is not None:
         data["rows"] = np.rint(1000 * shown.attention.neighbours).astype(int).tolist()
@@ -80,7 +85,7 @@ def _unscored(shown: Shown, number: int, canvas: Canvas, colours: list[int]) -> 
         for k, (s, o, predicate) in enumerate(links)
     ]
     body = h("ol", *rows) if rows else h("p", "No relation is sure enough.", class_="none")
-    lists = (h("section", h("h4", "Relations, best first"), body, class_="said"),)
+    lists = (h("section", h("h4", "Relations, best first"), body, class_="said"), _attributes(graph, "Attributes"))
     head = h("header", h("h3", name), h("p", facts, class_="facts"))
     article, data = _article(graph, canvas, colours, number, name, head, links, ["plain"] * len(links), lists)
     badge = h("span", str(len(graph.relations)), class_="badge")
@@ -130,6 +135,15 @@ def _missed(truth: SceneGraph, missed: list[int], start: int, protocol: Protocol
         rows.append(_row(link, "missed", "○", "missed", _words(truth, s, p, o), ""))
     body = h("ol", *rows) if rows else h("p", f"None: every relation is among the first {k}.", class_="none")
     return h("section", h("h4", f"Missed by the first {k}"), body, class_="missed")
+
+
+def _attributes(graph: SceneGraph, title: str) -> Html | None:
+    """What the data say of each object, not what a model saw; nothing where they say nothing."""
+    rows = zip(numbered(graph.names), graph.attributes or (), strict=False)
+    said = [
+        _row(None, "plain", "", "", [name, ": ", ", ".join(word for word, _ in row)], "") for name, row in rows if row
+    ]
+    return h("section", h("h4", title), h("ol", *said[:MOST]), class_="said") if said else None
 
 
 def _words(graph: SceneGraph, s: int, p: int, o: int) -> list[object]:
