@@ -54,7 +54,8 @@ class AttributeColumns:
 
     def by_label(self, labels: NDArray[np.int32], words: Sequence[str]) -> Counter[tuple[str, str]]:
         """How many boxes of each label, of which `labels` (B,) has the numbers, have each attribute."""
-        box = np.repeat(np.arange(len(labels)), np.diff(np.array(self.ends, dtype=np.int64)))
+        ends = np.array(self.ends, dtype=np.int64)
+        box = np.repeat(np.arange(len(labels)), ends[1:] - ends[:-1])
         each = np.unique(np.stack([box, np.array(self.ids, dtype=np.int64)]), axis=1)
         pairs, counts = np.unique(np.stack([labels[each[0]], each[1]]), axis=1, return_counts=True)
         rows = zip(*pairs.tolist(), counts.tolist(), strict=True)

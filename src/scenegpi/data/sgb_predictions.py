@@ -68,7 +68,7 @@ class _Reader:
         }
         if row.get("rel_all_scores"):
             found |= {"pairs": pairs, "pair_dist": row["rel_all_scores"]}
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _scale(self, name: str) -> tuple[float, dict[str, int]]:
         photo = self.images.find(name)

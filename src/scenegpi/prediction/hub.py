@@ -83,13 +83,13 @@ class HubPredictor(Predictor, ModelHubMixin):
         return cls(model_id if known else snapshot_download(model_id, allow_patterns=list(FILES), **how), **options)
 
 
-class SceneGraphConfig(PretrainedConfig):  # type: ignore[misc]
+class SceneGraphConfig(PretrainedConfig):
     """What transformers asks of a model's settings; ours are in the folder of the predictor."""
 
     model_type = "scenegpi"
 
 
-class SceneGraphModel(PreTrainedModel):  # type: ignore[misc]
+class SceneGraphModel(PreTrainedModel):
     """A Predictor where transformers expects a model."""
 
     config_class = SceneGraphConfig
@@ -104,7 +104,7 @@ class SceneGraphModel(PreTrainedModel):  # type: ignore[misc]
         return cls(Predictor(name, **options))
 
 
-class SceneGraphPipeline(Pipeline):  # type: ignore[misc]
+class SceneGraphPipeline(Pipeline):
     """Photos in, objects and relations out, best first; options are those of `Predictor.__call__`."""
 
     def _sanitize_parameters(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
