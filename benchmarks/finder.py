@@ -6,7 +6,8 @@ Of the annotated boxes: the share that one of a photo's 5, 10, 20 best boxes ove
 0.7, 0.75, with any label; and by half with its own label (a detector's names mapped to the data set's by the reviewed
 table). Boxes are ranked by the chance that there is something; those that show one label twice all count. Annotations
 are incomplete, so all of these are lower bounds. Times are of `detect` alone, in CPU milliseconds. SGDet is scored by
-`scenegpi eval --task sgdet`.
+`scenegpi eval --task sgdet`. With `--ap`, for data whose labels are complete (COCO), also the mean over the labels of
+the average precision at overlap 0.5; a box counts for every label by its chance times P(the names that it may be).
 """
 
 from __future__ import annotations
@@ -30,10 +31,45 @@ from scenegpi.progress import watched
 from scenegpi.vision.detect import Detector
 from scenegpi.vision.photos import open_photo, photo_boxes
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.everyday import may_be
 from scenegpi.words.label_map import LabelMap
 
 BUDGETS = (5, 10, 20)
 OVERLAPS = (0.5, 0.7, 0.75)
+
+
+def average_precision(detector: Detector, data: Sequence[tuple[Path, SceneGraph]], vocabulary: Vocabulary) -> float:
+    """Mean over the labels that occur, in percent, at overlap 0.5: area under precision (made monotone) by recall."""
+    labels, names = vocabulary.objects, detector.names
+    own = set(labels) <= set(names)
+    meant = [{label} if own else set(may_be(label, names)) for label in labels]
+    sets = np.array([[name in some for some in meant] for name in names], dtype=float)
+    rows: list[list[tuple[float, bool]]] = [[] for _ in labels]
+    total = np.zeros(len(labels))
+    for path, truth in watched(data, "photos"):
+        photo = open_photo(path)
+        found = detector.detect(photo)
+        said = np.eye(len(names))[found.labels] if found.label_dist is None else found.label_dist
+        score = (found.scores if found.sure is None else found.sure)[:, None] * (said @ sets)
+        overlap = box_iou(found.boxes, photo_boxes(truth, photo))
+        total += np.bincount(truth.labels, minlength=len(labels))
+        for k in range(len(labels)):
+            left = truth.labels == k
+            for i in np.argsort(-score[:, k], kind="stable"):
+                if score[i, k] < 0.005:
+                    break
+                best = np.where(left, overlap[i], 0)
+                hit = bool(best.max(initial=0) >= 0.5)
+                if hit:
+                    left[best.argmax()] = False
+                rows[k].append((float(score[i, k]), hit))
+    areas = []
+    for found_k, count in zip(rows, total, strict=True):
+        if count:
+            hits = np.cumsum([hit for _, hit in sorted(found_k, key=lambda each: -each[0])])
+            precision = np.maximum.accumulate((hits / np.arange(1, len(hits) + 1))[::-1])[::-1]
+            areas.append(float((precision * np.diff(hits, prepend=0)).sum() / count) if len(hits) else 0.0)
+    return round(100 * float(np.mean(areas)), 1)
 
 
 def measure(detector: Detector, data: Sequence[tuple[Path, SceneGraph]], vocabulary: Vocabulary) -> dict[str, Any]:
@@ -78,15 +114,19 @@ def main() -> None:
     parser.add_argument("--validation", type=int, default=0, help="number of training images that are validation")
     parser.add_argument("--finder", nargs="*", default=[OWN])
     parser.add_argument("--model", default="vg150-photo")
-    parser.add_argument("--every", type=int, default=1, help="every so many photos only")
+    parser.add_argument("--every", type=int, default=1, help="every n-th photo only")
+    parser.add_argument("--ap", action="store_true", help="average precision, too: all things of its labels are listed")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    model = load_model(options.model).labels_only()
+    wide = load_model(options.model)
+    model = wide.labels_only()
     dataset = open_dataset(options.data, options.split, images=options.photos, validation=options.validation)
     data = photos_of(dataset, options.every)
     report: dict[str, Any] = {"command": "benchmarks/finder.py", "data": options.data.name, "split": options.split}
     for name in options.finder:
         report[name] = measure(every_candidate(load_finder(name, model)), data, dataset.vocabulary)
+        if options.ap:
+            report[name]["AP50"] = average_precision(every_candidate(load_finder(name, wide)), data, dataset.vocabulary)
         print(name, report[name], flush=True)
     if options.json:
         write_json(options.json, report)

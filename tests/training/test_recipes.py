@@ -17,6 +17,7 @@ from scenegpi.options import override
 from scenegpi.paper.rendered import render_folder
 from scenegpi.training import find_recipe, read_config, train
 from scenegpi.training.recipes import recipe_files
+from scenegpi.vision.config import FinderConfig, VisionConfig
 from training.training_cases import SMALL
 from vision.vision_cases import needs_package
 
@@ -32,8 +33,8 @@ def uncalibrated(model: ModelConfig) -> ModelConfig:
     """Without what is fitted to validation photos: how sure a finder is."""
     if model.vision is None or model.vision.finder is None:
         return model
-    finder = replace(model.vision.finder, slopes=(1.0, 1.0), offsets=(0.0, 0.0))
-    return replace(model, vision=replace(model.vision, finder=finder))
+    finder = replace(model.vision.finder, weights=FinderConfig().weights)
+    return replace(model, vision=replace(model.vision, finder=finder, opinions=VisionConfig().opinions))
 
 
 def test_every_shipped_model_has_its_recipe():

@@ -120,11 +120,12 @@ def test_a_high_floor_leaves_nothing(vision):
     assert found.label_dist.shape == (0, 4)
 
 
-def test_the_chance_of_either_kind_is_that_of_one_of_two(vision):
-    finder = Finder(vision, FinderConfig(slopes=(2.0, 0.5), offsets=(0.1, -1.0)))
-    logits = torch.randn(9, KINDS, generator=torch.Generator().manual_seed(1))
-    first, second = torch.sigmoid(2 * logits[:, 0] + 0.1), torch.sigmoid(0.5 * logits[:, 1] - 1)
-    torch.testing.assert_close(finder.chance(logits), first + second - first * second)
+def test_the_chance_weighs_the_evidence_and_takes_what_has_no_weight_for_none(vision):
+    evidence = torch.randn(9, 5, generator=torch.Generator().manual_seed(1))
+    short = Finder(vision, FinderConfig(weights=(0.1, 2.0)))
+    torch.testing.assert_close(short.chance(evidence), torch.sigmoid(2 * evidence[:, 0] + 0.1))
+    whole = Finder(vision, FinderConfig(weights=(0.1, 0.0, 0.0, 0.0, 0.0, 3.0)))
+    torch.testing.assert_close(whole.chance(evidence), torch.sigmoid(3 * evidence[:, 4] + 0.1))
 
 
 def test_only_a_photo_network_finds():

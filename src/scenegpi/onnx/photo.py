@@ -74,8 +74,8 @@ class FinderModule(nn.Module):
         """The same for a photo of this width and height (2,), stretched to (3, side, side)."""
         finder = self.finder
         maps = self.vision.extractor.maps_of(square.float())
-        boxes, logits = finder.looked(maps)
-        sure = finder.chance(logits)
+        boxes, evidence = finder.looked(maps)
+        sure = finder.chance(evidence)
         boxes = clipped(boxes.double() * size.repeat(2), size)
         rows = finder.chosen(boxes, sure)
         boxes, sure = boxes[rows], sure[rows]

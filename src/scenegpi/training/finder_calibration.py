@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from scenegpi.boxes import box_iou
 from scenegpi.graph import SceneGraph
@@ -21,46 +21,44 @@ from scenegpi.vision.photos import EncodedPhoto, open_photo, photo_boxes
 
 FITS = 0.5
 """A box that overlaps an annotated one by this much shows it."""
-HARDLY = 0.2
-"""Below this chance a box is hardly one of kind 0."""
+RIDGE = 1e-3
+TWICE = 2
+"""Which boxes stay depends on their chances: fitted again to those that stay after the first fit."""
 Photos = Sequence[tuple[Path, SceneGraph]]
+Candidates = tuple[Tensor, Tensor, NDArray[np.float64]]
+"""Boxes in pixels, their evidence, and the annotated boxes."""
 
 
 def fit_finder(vision: VisionModel, own: Photos, complete: Photos = ()) -> FinderConfig:
-    """Slopes and offsets by which the chance of a box, after suppression, is that of meeting an annotated one.
+    """Weights by which the chance of a box, after suppression, is that of meeting an annotated one.
 
     Args:
         own: photos with the annotations that the model is for.
-        complete: photos with those of the other annotation, which lists every thing of kind 0. Without them both kinds
-            are fitted to `own`; with them kind 0 is fitted to these, and kind 1 to the own boxes that are hardly of
-            kind 0.
+        complete: photos with those of the other annotation; they count as much as the own ones.
     """
-    finder = Finder(vision, replace(vision.config.finder or FinderConfig(), floor=0.0, named_floor=0.0))
-    x, y = _outcomes(finder, own)
-    if len(complete):
-        seen, met = _outcomes(finder, complete)
-        first = _fitted(seen[:, :1], met)
-        rest = torch.sigmoid(first[0] * x[:, 0] + first[1]) < HARDLY
-        second = _fitted(x[rest, 1:], y[rest])
-        found = [first[0], second[0], first[1], second[1]]
-    else:
-        found = _fitted(x, y)
-    slope, other, offset, last = (round(each, 4) for each in found)
-    return replace(vision.config.finder or FinderConfig(), slopes=(slope, other), offsets=(offset, last))
+    config = replace(vision.config.finder or FinderConfig(), floor=0.0, named_floor=0.0)
+    photos = [[_read(Finder(vision, config), path, graph) for path, graph in some] for some in (own, complete) if some]
+    for _ in range(TWICE):
+        finder = Finder(vision, config)
+        rows = [[_outcomes(finder, *each) for each in some] for some in photos]
+        x, y = (torch.cat([one[k] for some in rows for one in some]) for k in range(2))
+        shares = [len(torch.cat([one[1] for one in some])) for some in rows]
+        weight = torch.cat([torch.full((n,), 1 / n, dtype=torch.float64) for n in shares]) / len(shares)
+        config = replace(config, weights=tuple(round(each, 4) for each in _fitted(x, y, weight)))
+    return replace(vision.config.finder or FinderConfig(), weights=config.weights)
 
 
-def _fitted(x: Tensor, y: Tensor) -> list[float]:
-    """Slopes and offsets of greatest likelihood: logits (n, k) and whether a thing of either kind was there (n,)."""
-    kinds = x.shape[1]
-    weights = torch.tensor([1.0] * kinds + [0.0] * kinds, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
+def _fitted(x: Tensor, y: Tensor, weight: Tensor) -> list[float]:
+    """Logistic regression: evidence (n, F), whether a thing was there (n,), and what each row counts (n,)."""
+    weights = torch.zeros(1 + x.shape[1], dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([weights], max_iter=300, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimiser.zero_grad()
-        # log(1 - chance) is a sum, so the likelihood is computed from it.
-        none = logsigmoid(-(x * weights[:kinds] + weights[kinds:])).sum(1)
-        some = torch.log(-torch.expm1(none.clamp_max(-1e-9)))
-        value = -(y * some + (1 - y) * none).mean()
+        logits = weights[0] + x @ weights[1:]
+        value = (
+            binary_cross_entropy_with_logits(logits, y, weight, reduction="sum") + RIDGE * weights[1:].square().sum()
+        )
         value.backward()
         return value
 
@@ -69,17 +67,15 @@ def _fitted(x: Tensor, y: Tensor) -> list[float]:
 
 
 @torch.inference_mode()
-def _read(finder: Finder, path: Path, graph: SceneGraph) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _read(finder: Finder, path: Path, graph: SceneGraph) -> Candidates:
     photo = open_photo(path)
-    boxes, logits = finder.looked(finder.vision.photo_maps(EncodedPhoto(photo))[0])
+    boxes, evidence = finder.looked(finder.vision.photo_maps(EncodedPhoto(photo))[0])
     boxes = boxes.double().cpu() * torch.tensor([photo.shape[1], photo.shape[0]] * 2)
-    logits = logits.cpu()
-    rows = finder.chosen(boxes, finder.chance(logits))
-    overlap = box_iou(boxes[rows].numpy(), photo_boxes(graph, photo))
-    return logits[rows].double().numpy(), np.asarray((overlap >= FITS).any(axis=1), dtype=np.float64)
+    return boxes, evidence.cpu(), photo_boxes(graph, photo)
 
 
-def _outcomes(finder: Finder, photos: Photos) -> tuple[Tensor, Tensor]:
-    """The second look's logits of the boxes that stay in all photos, (n, KINDS), and which meet an annotated one."""
-    logits, met = zip(*(_read(finder, path, graph) for path, graph in photos), strict=True)
-    return torch.from_numpy(np.concatenate(logits)), torch.from_numpy(np.concatenate(met))
+def _outcomes(finder: Finder, boxes: Tensor, evidence: Tensor, truth: NDArray[np.float64]) -> tuple[Tensor, Tensor]:
+    """The evidence of the boxes that stay, (n, F), and which meet an annotated one, (n,)."""
+    rows = finder.chosen(boxes, finder.chance(evidence))
+    met = (box_iou(boxes[rows].numpy(), truth) >= FITS).any(axis=1)
+    return evidence[rows].double(), torch.from_numpy(np.asarray(met, dtype=np.float64))

@@ -53,7 +53,7 @@ class PhotoFitConfig:
     other: OtherConfig = OtherConfig()
     only: bool = False
     epochs: int = bounded(5, 1, 1000)
-    whole_epochs: int = bounded(3, 1, 1000)
+    whole_epochs: float = bounded(3.0, 0.1, 1000.0)
     sizes: tuple[int, ...] = (256, 320)
     batch: int = bounded(16, 1, 1024)
     rate: float = bounded(1e-3, 1e-7, 1.0)

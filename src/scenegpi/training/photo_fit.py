@@ -44,7 +44,7 @@ def fit_network(
     photos: Sequence[TrainingPhoto],
     sets: LabelSets,
     options: PhotoFitConfig,
-    epochs: int,
+    epochs: float,
     folder: Path,
     *,
     seed: int = 0,
@@ -88,7 +88,8 @@ def fit_network(
         prefetch_factor=8 if options.keep else None,
         persistent_workers=options.keep,
     )
-    module = PhotoModule(vision, sets, options, epochs * order.whole)
+    last = max(round(epochs * parts), 1)
+    module = PhotoModule(vision, sets, options, order.steps(last))
     vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = folder / STATE
     if measure and not state.exists():
@@ -101,7 +102,7 @@ def fit_network(
     trainer = L.Trainer(
         accelerator=device,
         devices=1,
-        max_epochs=epochs * parts,
+        max_epochs=last,
         gradient_clip_val=CLIP,
         callbacks=callbacks,
         logger=False,
@@ -155,11 +156,14 @@ class _Parts(Sampler[list[Key]]):
 
     def __init__(self, photos: int, batch: int, parts: int, seed: int) -> None:
         self.photos, self.batch, self.parts, self.seed, self.epoch = photos, batch, parts, seed, 0
-        self.whole = sum(len(self.batches(k)) for k in range(parts))
 
     def set_epoch(self, epoch: int) -> None:
         """Which part comes next; called by Lightning."""
         self.epoch = epoch
+
+    def steps(self, epochs: int) -> int:
+        """Batches of the first parts."""
+        return sum(len(self.batches(k)) for k in range(epochs))
 
     def batches(self, epoch: int) -> list[list[Key]]:
         rng = torch.Generator().manual_seed(self.seed * 1000 + epoch // self.parts)

@@ -46,14 +46,13 @@ class PhotoModule(L.LightningModule):
         self.vision, self.sets, self.options, self.steps = vision, sets, options, max(steps, 11)
         network, head = self.network, vision.head
         network.freeze(options.frozen)
-        finds = options.finder + options.look > 0
         names = options.names > 0
         self.labels = sets.folded(vision.stands)
         for part, trained in (
-            (network.finding, finds),
-            (network.finder, finds),
-            (network.look, finds),
-            (network.naming, names or (finds and network.finding is None)),
+            (network.finding, options.look > 0),
+            (network.look, options.look > 0),
+            (network.finder, options.finder > 0),
+            (network.naming, names or options.finder > 0),
             (head.network, names),
         ):
             if part is not None:
@@ -68,15 +67,16 @@ class PhotoModule(L.LightningModule):
 
     def training_step(self, batch: PhotoBatch, number: int) -> Tensor:
         options, photos = self.options, len(batch.listed)
-        named, found = options.names > 0 and len(batch.rows) > 0, options.finder + options.look > 0
-        layers = (*(LEVELS if named else ()), *(FIND if found else ()))
+        named, looked = options.names > 0 and len(batch.rows) > 0, options.look > 0 and self.network.look is not None
+        found = looked or options.finder > 0
+        layers = (*(LEVELS if named or found else ()), *(FIND if looked else ()))
         maps = self.maps(batch, layers) if layers else []
         parts: dict[str, Tensor] = {}
         if named:
             logits = self.vision.head(*self.label_inputs(maps[: len(LEVELS)], batch))
             parts["names"] = options.names * self.labels.nll(logits, batch.rows).sum() / (BOXES * photos)
         if found:
-            parts |= self.finding_losses(maps[-len(FIND) :], batch)
+            parts |= self.finding_losses(maps, batch)
         loss = (
             torch.stack(list(parts.values())).sum()
             if parts
@@ -97,15 +97,18 @@ class PhotoModule(L.LightningModule):
 
     def finding_losses(self, maps: list[FeatureMap], batch: PhotoBatch) -> dict[str, Tensor]:
         """The losses of finder and second look, weighted."""
-        side, look, found = batch.side, self.network.look, self.network.finder(maps)
+        options, network, side = self.options, self.network, batch.side
         low, high = batch.boxes.split(2, 1)
         boxes = torch.cat([(low + high) / 2, high - low], 1)
         where = (batch.kinds, batch.image, batch.listed)
-        losses = [(self.options.finder, finder_loss(found, boxes, *where, side)._asdict())]
-        if look is not None:
+        found = network.finder(maps[: len(LEVELS)])
+        losses: list[tuple[float, dict[str, Tensor]]] = []
+        if options.finder > 0:
+            losses.append((options.finder, finder_loss(found, boxes, *where, side)._asdict()))
+        if len(maps) > len(LEVELS) and network.look is not None:
             rois = looked_at(found, boxes, batch.image)
-            looked = look(look.narrowed(maps), rois, side)
-            losses.append((self.options.look, look_loss(looked, rois, boxes, *where, batch.rows, self.sets)._asdict()))
+            looked = network.look(network.look.narrowed(maps[len(LEVELS) :]), rois, side)
+            losses.append((options.look, look_loss(looked, rois, boxes, *where, batch.rows, self.sets)._asdict()))
         return {name: weight * value for weight, some in losses for name, value in some.items()}
 
     def label_inputs(self, maps: list[FeatureMap], batch: PhotoBatch) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,7 @@ from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import Backbone, FeatureMap
 from scenegpi.vision.config import BoxFeatureConfig
 from scenegpi.vision.crops import clipped, cut_crops, shrink, stretch, with_margin
-from scenegpi.vision.finder import FIND
+from scenegpi.vision.finder import FIND, LEVELS
 from scenegpi.vision.photos import Photo
 from scenegpi.vision.roi import roi_align
 
@@ -127,8 +127,8 @@ class BoxFeatureExtractor:
         return self.maps_of(image.to(self.device)), scale
 
     def maps_of(self, image: Tensor) -> list[FeatureMap]:
-        """The maps of a photo that has its size already, ``(3, H, W)``; then those in which boxes are found, if any."""
-        more = FIND if FIND[0] in self.backbone.widths else ()
+        """The maps of a photo that has its size already, ``(3, H, W)``; then those of finder and second look."""
+        more = (*LEVELS, *FIND) if FIND[0] in self.backbone.widths else ()
         return self.backbone.features(self.pictures(image), (*self.config.roi_layers, *more))
 
     def pictures(self, image: Tensor) -> Tensor:

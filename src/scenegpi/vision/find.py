@@ -22,7 +22,7 @@ from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.crops import clipped
 from scenegpi.vision.detect import Detections
-from scenegpi.vision.finder import FIND, corners, mirrored
+from scenegpi.vision.finder import FIND, LEVELS, corners, mirrored
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vision.photos import EncodedPhoto, Photo
@@ -32,6 +32,8 @@ CONSIDERED = 400
 """Candidates that the first suppression looks at."""
 ALIKE = 0.75
 """Candidates that overlap by more than this are not both looked at."""
+LEAST = 1e-4
+"""No box has a smaller share of the photo."""
 LOOKS = 2
 """Times that a box is looked at and moved."""
 FINE = 4096
@@ -81,8 +83,8 @@ class Finder:
             with one_thread():
                 extent = torch.tensor(size, dtype=torch.float64)
                 maps, scale = self.vision.photo_maps(encoded)
-                boxes, logits = self.looked(maps)
-                chance = self.chance(logits)
+                boxes, evidence = self.looked(maps)
+                chance = self.chance(evidence)
                 boxes, chance = clipped(boxes.double().cpu() * extent.repeat(2), extent), chance.cpu()
                 rows = self.chosen(boxes, chance)
                 boxes, chance = boxes[rows], chance[rows]
@@ -95,18 +97,21 @@ class Finder:
         return Detections(found, label, sure * said[np.arange(len(said)), label], self.names, size, said, sure)
 
     def looked(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor]:
-        """The candidates, after the second look if there is one: boxes (K, 4), x1, y1, x2, y2 in fractions of the
-        photo, and logits of how well they fit a thing, (K, KINDS).
+        """The candidates, moved by the second look if there is one: boxes (K, 4), x1, y1, x2, y2 in fractions of the
+        photo, and evidence that they show something, (K, F), for `chance`.
 
-        The last maps are those in which boxes are found. Maps of two pictures are those of the photo and of its mirror
+        The last maps are those of finder and second look. Maps of two pictures are those of the photo and of its mirror
         image; both have candidates, and both are read when these are looked at again.
         """
-        maps = maps[-len(FIND) :]
-        boxes, logits = self.candidates(maps)
-        for _ in range(LOOKS if self.network.look is not None else 0):
-            moves, logits, _ = self.network.looked(maps, boxes)
-            boxes = inside(moved(boxes, moves))
-        return corners(boxes), logits
+        boxes, evidence = self.candidates(maps[-len(LEVELS) - len(FIND) : -len(FIND)])
+        if self.network.look is not None:
+            fits = evidence
+            for _ in range(LOOKS):
+                moves, fits, _ = self.network.looked(maps[-len(FIND) :], boxes)
+                boxes = inside(moved(boxes, moves))
+            share = boxes[:, 2:].prod(1, keepdim=True).clamp_min(LEAST).log()
+            evidence = torch.cat([evidence, fits, share], 1)
+        return corners(boxes), evidence
 
     def chosen(self, boxes: Tensor, chance: Tensor) -> Tensor:
         """Rows of the boxes (K, 4), in pixels of the photo, that are worth naming, best first."""
@@ -135,10 +140,10 @@ class Finder:
         kept = self.suppress(corners(boxes) * FINE, best.values.sigmoid(), ALIKE, self.config.looked)
         return boxes[kept], logits[best.indices[kept]]
 
-    def chance(self, logits: Tensor) -> Tensor:
-        """The chance that there is a thing of either kind, (K,): logits (K, KINDS) of the second look."""
-        slope, offset = (logits.new_tensor(each) for each in (self.config.slopes, self.config.offsets))
-        return 1 - (1 - (slope * logits + offset).sigmoid()).prod(1)
+    def chance(self, evidence: Tensor) -> Tensor:
+        """The chance that there is something, (K,), from the evidence (K, F) of `looked`."""
+        first, *others = (*self.config.weights, *[0.0] * evidence.shape[1])
+        return (first + evidence @ evidence.new_tensor(others[: evidence.shape[1]])).sigmoid()
 
     def label_dist(self, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:
         """P(name) of each box, ``(N, C)``, from the maps of the photo, which show it at this scale (2,)."""

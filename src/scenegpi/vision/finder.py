@@ -24,7 +24,7 @@ from scenegpi.vision.config import Layer
 
 LEVELS: tuple[Layer, ...] = ("early", "middle", "last")
 FIND: tuple[Layer, ...] = ("find early", "find middle", "find last")
-"""The maps that names are read from, and those that boxes are found in."""
+"""The maps that boxes are found in and labels are read from, and those of the second look."""
 # Width and height in fractions of the photo: the nine centres of the training boxes of VG150, in logarithms.
 ANCHORS: dict[Layer, tuple[tuple[float, float], ...]] = {
     "early": ((0.063, 0.061), (0.040, 0.138), (0.099, 0.139)),

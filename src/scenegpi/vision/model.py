@@ -4,9 +4,9 @@ Its weights are those of the label head and, if the backbone is the small one, o
 of them. It can be built on the "meta" device, where shapes are checked before anything is allocated.
 
 With a second look there are two opinions of what a box shows, the label head's h and the second look's q, which knows
-everyday names, too. Of a name n, for which the label c(n) stands, they say together
+everyday names, too. Of a label c, and of a name n that it stands for, they say together
 
-.. math:: P(n) \propto h(c(n))^a q(n)^b
+.. math:: P(c) \propto h(c)^a q(c)^b, \qquad P(n) = P(c) q(n) / q(c), \qquad q(c) = \sum_{n \text{ of } c} q(n)
 
 with a and b fitted on boxes that neither was trained on.
 """
@@ -36,6 +36,8 @@ from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vision.photos import EncodedPhoto, photo_boxes
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.everyday import STANDS_FOR, everyday_names
+
+LEAST = 1e-30
 
 
 class VisionModel(nn.Module):
@@ -153,7 +155,9 @@ class VisionModel(nn.Module):
 
     def agreed(self, said: Tensor, looked: Tensor, opinions: Sequence[float | Tensor]) -> Tensor:
         """P(name) ``(N, names)`` from log P of the labels by the head and log P of the names by the second look."""
-        return (opinions[0] * said[:, self.stands] + opinions[1] * looked).softmax(1)
+        whole = self.folded(looked.exp()).clamp_min(LEAST).log()
+        labels = (opinions[0] * said + opinions[1] * whole).log_softmax(1)
+        return (labels[:, self.stands] + looked - whole[:, self.stands]).exp()
 
 
 def graph_geometry(graph: SceneGraph) -> Tensor:

@@ -1,13 +1,12 @@
 """The photo network: EfficientNet-Lite0 that learns, two necks, and what finds boxes, in one pass over a whole photo.
 
     maps = network.features(photos, (*LEVELS, *FIND))
-    candidates = network.finder(maps[3:])                                  # where boxes are
-    looked = network.looked(maps[3:], boxes)                               # where exactly they end, what they show
-                                                                           # the label head reads maps[:3]
+    candidates = network.finder(maps[:3])                      # where boxes are; the label head reads these maps, too
+    looked = network.looked(maps[3:], boxes)                   # where exactly they end, and what they show
 
 A neck brings the three maps of the backbone (8, 16 and 32 pixels per cell) to one width and adds the coarse ones to
-the finer ones, so that a cell of a fine map knows what it lies in (a feature pyramid, Lin et al. 2017). With a second
-look, naming and finding have a neck each: what tells a cup from a bowl is not what tells where it ends.
+the finer ones, so that a cell of a fine map knows what it lies in (a feature pyramid, Lin et al. 2017). The second look
+has a neck of its own: what tells a cup from a bowl is not what tells where it ends.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ class PhotoNetwork(Backbone):
     """Its weights are part of the model; `start_from_imagenet` gives the backbone those of its package.
 
     Args:
-        names: number of names of the second look, by which boxes are looked at again, and found in maps of their own;
-            0 for none.
+        names: number of names of the second look; 0 for none.
     """
 
     def __init__(self, names: int = 0) -> None:

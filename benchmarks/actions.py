@@ -1,0 +1,90 @@
+"""Does the graph say what people do? Actions of V-COCO, boxes and labels given.
+
+    python benchmarks/actions.py --rows train.npz --actions actions.json [--model vg150-photo] [--every N]
+
+The npz has a row per person, action and object: `image_id`, `person_u16` and `object_u16` (x1, y1, x2, y2 in 65,535ths
+of the frame), `action` (number in the JSON list) and `object` (COCO class 0 to 79). Of the pairs whose action one of
+the model's predicates names: the share where one of the first 1, 2, 3 predicates of the pair is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from scenegpi.data.coco_names import COCO_PLACES
+from scenegpi.features.arrays import SceneArrays
+from scenegpi.files import write_json
+from scenegpi.graph import SceneGraph
+from scenegpi.models import load_model
+from scenegpi.pairs import complete_pairs
+from scenegpi.progress import watched
+from scenegpi.words.everyday import STANDS_FOR, may_be
+
+SIDE = 256
+PREDICATES = {
+    "hold": "holding",
+    "sit": "sitting on",
+    "look": "looking at",
+    "eat": "eating",
+    "lay": "laying on",
+    "carry": "carrying",
+    **dict.fromkeys(("talk_on_phone", "work_on_computer"), "using"),
+    **dict.fromkeys(("ride", "ski", "surf", "skateboard", "snowboard"), "riding"),
+}
+"""Others (hit, throw, catch, ...) have no predicate in Visual Genome."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=Path, required=True)
+    parser.add_argument("--actions", type=Path, required=True)
+    parser.add_argument("--model", default="vg150-photo")
+    parser.add_argument("--every", type=int, default=1, help="every n-th photo only")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    model = load_model(options.model).labels_only()
+    labels, predicates = model.vocabulary.object_index, model.vocabulary.predicates
+    with np.load(options.rows) as file:
+        rows = {name: file[name] for name in ("image_id", "person_u16", "object_u16", "action", "object")}
+    actions = [PREDICATES.get(name.split()[0]) for name in json.loads(options.actions.read_text())]
+    photos = np.unique(rows["image_id"])[:: options.every]
+    met, total = np.zeros(3), 0
+    for photo in watched(photos.tolist(), "photos"):
+        mine = np.flatnonzero(rows["image_id"] == photo)
+        boxes: dict[tuple[int, ...], tuple[int, int]] = {}
+        pairs: dict[tuple[int, int], set[str]] = defaultdict(set)
+        for k in mine:
+            name = COCO_PLACES[int(rows["object"][k])]
+            known = [*may_be(name, tuple(labels)), STANDS_FOR.get(name, "")]
+            label = next((labels[word] for word in known if word in labels), None)
+            wanted = actions[rows["action"][k]]
+            if label is None:
+                continue
+            place = []
+            for key, what in (("person_u16", labels["person"]), ("object_u16", label)):
+                place.append(boxes.setdefault((*rows[key][k].tolist(), what), (len(boxes), what))[0])
+            if wanted in predicates and place[0] != place[1]:
+                pairs[place[0], place[1]].add(wanted)
+        if not pairs:
+            continue
+        where = np.array([box[:4] for box in boxes]) / 65535 * SIDE
+        graph = SceneGraph(where, [what for _, what in boxes.values()], model.vocabulary, width=SIDE, height=SIDE)
+        _, said = model.distributions(SceneArrays.of([graph]), "predcls")
+        order = {(int(i), int(j)): row for i, j, row in zip(*complete_pairs(np.array([len(boxes)])), said, strict=True)}
+        for pair, words in pairs.items():
+            best = [predicates[p] for p in np.argsort(-order[pair][1:], kind="stable")[:3]]
+            met += [bool(words & set(best[:k])) for k in (1, 2, 3)]
+            total += 1
+    figures = {f"first {k}": round(100 * float(each) / max(total, 1), 1) for k, each in enumerate(met, 1)}
+    print({"photos": len(photos), "pairs": total, **figures})
+    if options.json:
+        write_json(options.json, {"command": "benchmarks/actions.py", "pairs": total, **figures})
+
+
+if __name__ == "__main__":
+    main()
