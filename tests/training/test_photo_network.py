@@ -140,7 +140,9 @@ def test_every_step_trains_where_it_is_told_to(data, tmp_path, monkeypatch):
 
 
 def test_new_eyes_for_a_model_leave_its_graph_alone(run, data, tmp_path):
-    config = replace(settings(data, only=True, names=0.0, frozen=7, sizes=(64,), keep=True), start=str(run / "model"))
+    config = replace(
+        settings(data, only=True, names=0.0, finder=0.0, frozen=7, sizes=(64,), keep=True), start=str(run / "model")
+    )
     made = load_model(train(config, tmp_path / "eyes"))
     before = load_model(run / "model")
     for name, value in before.network.state_dict().items():
@@ -254,9 +256,9 @@ def test_a_photo_that_cannot_be_read_is_left_out(data, tmp_path, caplog):
     bad.write_bytes(b"no photo")
     dataset = open_dataset(data / "data.jsonl", images=data / "images")
     photos = TrainingPhotos(own_photos([bad], [dataset[0]]), (64,), seed=0)
-    pixels, boxes, kept = photos.photo(64, 0, 0)
-    assert pixels.shape == (64, 64, 3)
-    assert len(boxes) == len(kept) == 0
+    batch = photos[[(0, 0)]]
+    assert batch.photos.shape == (1, 3, 64, 64)
+    assert len(batch.boxes) == len(batch.rows) == 0
     assert "left out" in caplog.text
 
 

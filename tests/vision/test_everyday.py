@@ -42,9 +42,13 @@ def test_two_opinions_are_multiplied_and_may_count_more_or_less(vision):
     head, look = opinions(vision)
     dist = vision.agreed(head, look, (1.0, 0.5))
     torch.testing.assert_close(dist.sum(1), torch.ones(5))
-    wanted = head.exp()[:, vision.stands] * look.exp().sqrt()
-    torch.testing.assert_close(dist, wanted / wanted.sum(1, keepdim=True))
+    whole = vision.folded(look.exp())
+    wanted = head.exp() * whole.sqrt()
+    torch.testing.assert_close(vision.folded(dist), wanted / wanted.sum(1, keepdim=True))
+    shares = (look.exp() / whole[:, vision.stands], dist / vision.folded(dist)[:, vision.stands])
+    torch.testing.assert_close(*shares)  # who a label is divided among is the second look's business
     torch.testing.assert_close(vision.agreed(head, look, (0.0, 1.0)), look.exp())
+    torch.testing.assert_close(vision.folded(vision.agreed(head, look, (1.0, 0.0))), head.exp())
     assert bool((dist[:, 4:] > 0).all())
 
 
