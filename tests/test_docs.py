@@ -116,7 +116,7 @@ def test_metrics(scenes):
     assert json.loads(Path("figures.json").read_text())["figures"]["R@50"] > 0
 
 
-@pytest.mark.skipif(not all(map(find_spec, ("onnx", "onnxscript", "onnxruntime"))), reason="needs the extra [onnx]")
+@pytest.mark.skipif(not all(map(find_spec, ("onnx", "onnxruntime"))), reason="needs the extra [onnx]")
 def test_onnx():
     """With a narrow model, which is exported in seconds."""
     write_jsonl("boxes.jsonl", open_dataset(sample_path()))

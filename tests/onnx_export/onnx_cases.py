@@ -17,7 +17,7 @@ from scenegpi.models.calibration import Calibration, Calibrations
 from scenegpi.onnx.export import model_bytes
 from scenegpi.onnx.runtime import OnnxModel
 
-for package in ("onnx", "onnxscript", "onnxruntime"):
+for package in ("onnx", "onnxruntime"):
     pytest.importorskip(package, reason=f"the extra [onnx] is not installed ({package})")
 
 CALIBRATED = Calibrations(Calibration(0.8, 0.5, 1.3, 1.0), Calibration(1.2, -0.4, 0.7, 1.6))

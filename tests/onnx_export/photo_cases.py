@@ -1,4 +1,4 @@
-"""Photo models to export: a new one that reads crops and the whole photo, and the shipped network with a small layout."""
+"""Photo models to export: a new one that names boxes, and the shipped network, which finds them, with a small layout."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models import PRESETS, SceneModel, build_model, load_model
 from scenegpi.models.calibration import Calibration, Calibrations
 from scenegpi.onnx.export import model_bytes
-from scenegpi.onnx.format import Form
+from scenegpi.onnx.session import Form
 from scenegpi.vision.config import BoxFeatureConfig, HeadConfig, VisionConfig
 
-SMALL = BoxFeatureConfig(
-    backbone="small", nodes="both", crop_size=32, photo_size=96, square=True, roi_bins=2, surroundings=0.5
-)
+SMALL = BoxFeatureConfig(backbone="small", nodes="roi", photo_size=96, square=True, roi_bins=2, surroundings=0.5)
 
 
 @cache

@@ -31,7 +31,7 @@ def graphs(sizes: list[int], drop: bool, seed: int) -> tuple[torch.Tensor, torch
     return edges, torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
 
 
-SIZES = [([4, 3], False), ([0], False), ([1], False), ([2], True), ([12, 0, 1, 5], True), ([40], False)]
+SIZES = [([4, 3], False), ([0], False), ([1], False), ([2], True), ([12, 0, 1, 5], True), ([30], False)]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Photos in, distributions out: the same as torch, from the resizing of the photo to the relations."""
+"""Photos in, distributions out: the same as torch where Pillow resizes, nearly the same where the file does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 from dataclasses import replace
 
 import numpy as np
-import PIL
 import pytest
 import torch
 from PIL import Image
@@ -18,21 +17,16 @@ from scenegpi import Predictor, SceneGraph
 from scenegpi.errors import DataError
 from scenegpi.models import build_model, save_model
 from scenegpi.onnx.export import model_bytes
-from scenegpi.onnx.operators import cut_out, suppress
-from scenegpi.onnx.photo import FindModule, stretched
-from scenegpi.onnx.program import onnx_bytes
-from scenegpi.onnx.vision import OnnxFinder
-from scenegpi.vision.crops import clipped, cut_crops
+from scenegpi.onnx.program import onnx_program, suppress
+from scenegpi.onnx.runtime import OnnxModel
 from scenegpi.vision.find import Finder
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
-LEVELS = 0 if int(PIL.__version__.partition(".")[0]) >= 13 else 1
-"""By how much a byte may differ: before version 13 Pillow never mixed rows first."""
 
 
-class Steps(torch.nn.Module):
-    def forward(self, image, boxes, scores):
-        return stretched(image, 64), cut_out(image, boxes, 48), suppress(boxes, scores, 0.5, 5)
+class Suppress(torch.nn.Module):
+    def forward(self, boxes, scores):
+        return suppress(boxes, scores, 0.5, 5)
 
 
 def random_boxes(rng, n, width, height):
@@ -40,87 +34,61 @@ def random_boxes(rng, n, width, height):
     return np.concatenate([low, low + rng.uniform(0.01, 0.6, (n, 2)) * [width, height]], 1)
 
 
-def test_bytes_are_those_of_pillow_and_boxes_those_that_stay():
+def test_boxes_that_stay_are_those_of_the_house():
     some = torch.tensor([[1.0, 2, 5, 6], [3, 4, 20, 20]], dtype=torch.float64)
-    session = onnxruntime.InferenceSession(
-        onnx_bytes(
-            Steps(),
-            {
-                "image": (torch.zeros(30, 40, 3, dtype=torch.uint8), {0: "height", 1: "width"}),
-                "boxes": (some, {0: "boxes"}),
-                "scores": (torch.rand(2, 2), {1: "boxes"}),
-            },
-            {"square": (3, 64, 64), "crops": ("boxes", 3, 48, 48), "kept": ("kept",)},
-            {},
-        )
-    )
-    rng, large = np.random.default_rng(3), 0
-    for k in range(60):
-        height, width = np.exp(rng.uniform(0, np.log(700), 2)).astype(int)
-        image = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
-        n = k % 6
-        boxes = clipped(torch.tensor(random_boxes(rng, n, width, height)), torch.tensor([width, height]).double())
-        scores = rng.uniform(-0.3, 1, (2, n)).astype(np.float32)
-        square, crops, kept = session.run(None, {"image": image, "boxes": boxes.numpy(), "scores": scores})
-        photo = Image.fromarray(image)
-        wanted = np.asarray(photo.resize((64, 64), Image.Resampling.BILINEAR, reducing_gap=3.0))
-        assert np.abs(square.transpose(1, 2, 0) - wanted.astype(int)).max() <= LEVELS
-        assert np.abs(crops - cut_crops(photo, boxes, 48).numpy()).max(initial=0) <= LEVELS
-        large += int(((boxes[:, 2:] - boxes[:, :2]).amax(1) >= 6 * 48).sum())
-        assert kept.tolist() == (suppress(boxes, torch.tensor(scores), 0.5, 5).tolist() if n else [])
-    assert large  # Pillow divides such crops by a whole number first
+    given = {"boxes": (some, {0: "boxes"}), "scores": (torch.rand(2), {0: "boxes"})}
+    program = onnx_program(Suppress(), given, {"kept": ("kept",)})
+    session = onnxruntime.InferenceSession(program.SerializeToString())
+    rng = np.random.default_rng(3)
+    for n in range(24):
+        boxes, scores = random_boxes(rng, n, 90, 60), rng.uniform(0, 1, n).astype(np.float32)
+        kept = session.run(None, {"boxes": boxes, "scores": scores})[0]
+        assert kept.tolist() == suppress(torch.tensor(boxes), torch.tensor(scores), 0.5, 5).tolist()
 
 
 def test_a_photo_and_boxes():
-    """By crops and by the maps of the whole photo; boxes may reach out of it."""
-    model = cases.small_photo_model()
-    session = onnxruntime.InferenceSession(cases.photo_bytes("small", "photo"))
+    """Boxes may reach out of the photo. By its parts as torch, by itself nearly so."""
+    model, data = cases.small_photo_model(), cases.photo_bytes("small", "photo")
+    session, parts = onnxruntime.InferenceSession(data), OnnxModel(data)
+    assert parts.finder is None
     rng = np.random.default_rng(1)
-    for n, (height, width) in zip(
-        (0, 1, 2, 12, 200), ((20, 700), (40, 50), (300, 100), (90, 120), (75, 100)), strict=True
-    ):
-        image = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
+    for n, (height, width) in zip((0, 1, 12, 70), ((20, 700), (40, 50), (300, 100), (75, 100)), strict=True):
+        image = np.asarray(Image.fromarray(cases.photo()).resize((width, height)))
         boxes = random_boxes(rng, n, width, height)
         labels, relations, pairs = session.run(None, {"image": image, "boxes": boxes})
         graph = SceneGraph(boxes, np.zeros(n, dtype=int), VOCABULARY, width=width, height=height)
-        for found, wanted in zip((labels, relations), cases.in_torch(model, image, graph), strict=True):
-            assert found.shape == wanted.shape
-            assert np.abs(found - wanted).max(initial=0) <= 1e-4
+        dist = parts.vision.label_dist(image, graph)
+        np.testing.assert_allclose(dist, model.vision.label_dist(image, graph), atol=1e-4)
+        wanted = cases.in_torch(model, image, graph)
+        for found, theirs in zip((labels, relations), wanted, strict=True):
+            assert found.shape == theirs.shape
+            assert np.abs(found - theirs).max(initial=0) <= 0.02
         assert pairs.shape == (2, n * (n - 1))
-        order = rng.permutation(n)
-        moved = session.run(["labels"], {"image": image, "boxes": boxes[order]})[0]
-        np.testing.assert_allclose(moved, labels[order], atol=1e-5)
 
 
-def test_a_photo_alone(tmp_path):
+def test_a_photo_alone():
     model, image = cases.finding_model(), cases.photo()
-    (tmp_path / "finder.onnx").write_bytes(cases.photo_bytes("finding", "finder"))
-    finder = OnnxFinder(lambda: tmp_path / "finder.onnx")
+    data = cases.photo_bytes("finding", "find")
+    session, parts = onnxruntime.InferenceSession(data), OnnxModel(data)
+    assert parts.vision is None
     # One with nothing on it; brighter to the right, as in a photo that is its own mirror image two boxes tie.
     empty = np.broadcast_to(np.arange(0, 100, 2, dtype=np.uint8)[:, None], (30, 50, 3)).copy()
     for shown in (image, image[:, 100:230], empty):
         wanted = Finder(model.vision).detect(shown)
-        found = finder.detect(shown)
+        found = parts.finder.detect(shown)
         assert tuple(found.names) == tuple(wanted.names)
         assert found.labels.tolist() == wanted.labels.tolist()
         np.testing.assert_allclose(found.scores, wanted.scores, atol=1e-4)
         np.testing.assert_allclose(found.label_dist, wanted.label_dist, atol=1e-4)
         np.testing.assert_allclose(found.boxes, wanted.boxes, atol=1e-2)
-
-
-def test_a_photo_alone_with_its_relations():
-    """What is exported by --find, before it is exported: its parts are compared above and in the other tests."""
-    model, image = cases.finding_model(), cases.photo()
+    boxes, sure, _, relations, pairs = session.run(None, {"image": image})
     wanted = Finder(model.vision).detect(image)
-    with torch.no_grad():
-        boxes, sure, labels, relations, pairs = FindModule(model)(torch.from_numpy(image.copy()))
-    np.testing.assert_allclose(boxes, wanted.boxes, atol=1e-2)
-    size = {"width": image.shape[1], "height": image.shape[0]}
-    graph = SceneGraph(wanted.boxes, wanted.labels, model.vocabulary, label_dist=wanted.label_dist, **size)
-    for mine, theirs in zip((labels, relations), cases.in_torch(model, image, graph), strict=True):
-        np.testing.assert_allclose(mine, theirs, atol=1e-4)
-    np.testing.assert_allclose(sure * wanted.label_dist.max(1), wanted.scores, atol=1e-4)
-    assert pairs.shape == (2, len(boxes) * (len(boxes) - 1))
+    np.testing.assert_allclose(boxes, wanted.boxes, atol=6)
+    np.testing.assert_allclose(sure, wanted.sure, atol=0.05)
+    assert pairs.shape == (2, len(boxes) * (len(boxes) - 1)) == (2, len(relations))
+    here, there = Predictor(model)(image), Predictor(parts)(image)
+    np.testing.assert_array_equal(there.relations, here.relations)
+    np.testing.assert_allclose(there.relation_scores, here.relation_scores, atol=1e-4)
 
 
 def test_a_predictor_reads_photos_without_torch(tmp_path, monkeypatch):
@@ -149,7 +117,7 @@ def test_what_cannot_be_exported_is_refused_in_one_line():
     for model, form, message in (
         (small_model("baseline"), "photo", "boxes and labels only"),
         (cases.small_photo_model(), "find", "finds no boxes"),
-        (other, "photo", "square"),
+        (other, "photo", "square = true"),
     ):
         with pytest.raises(DataError, match=message) as error:
             model_bytes(model, form)

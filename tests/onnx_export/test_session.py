@@ -12,8 +12,7 @@ import pytest
 
 import onnx_export.onnx_cases  # noqa: F401 - skips where the extra is missing
 from scenegpi.errors import DataError
-from scenegpi.onnx.format import FORMS
-from scenegpi.onnx.session import Session
+from scenegpi.onnx.session import FORMS, Session
 
 onnx = pytest.importorskip("onnx", reason="the extra [onnx] is not installed")
 helper = onnx.helper

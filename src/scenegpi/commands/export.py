@@ -27,9 +27,10 @@ def export(
     if photo and find:
         raise OptionError("give one of --photo and --find")
     from scenegpi.onnx.export import export_model
-    from scenegpi.onnx.format import Form
     from scenegpi.onnx.program import OPSET
+    from scenegpi.onnx.session import Form
 
     form: Form = "photo" if photo else "find" if find else "layout"
+    say(f"exporting {model}: this takes some seconds")
     export_model(model, out, form, overwrite=force)
     say(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB, opset {OPSET}")

@@ -255,6 +255,6 @@ def _export_once(model: str, console: Console) -> None:
     from scenegpi.onnx.exported import exported_file, forms, is_exported
 
     if not is_exported(model):
-        with console.status(f"exporting {model} for onnxruntime; this is done once"):
-            for form in forms(model):
-                exported_file(model, form)
+        for form in forms(model):
+            console.print(f"exporting {model} ({form}) for onnxruntime; this is done once", style="dim")
+            exported_file(model, form)

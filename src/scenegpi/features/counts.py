@@ -26,9 +26,8 @@ def strict_counts(values: Tensor, batch: Tensor, ptr: Tensor) -> tuple[Tensor, T
     order = by_value[torch.argsort(batch[by_value], stable=True)]
     value, image = flat[order], batch[order]
     place = torch.arange(flat.shape[0], device=values.device)
-    new = torch.ones_like(place, dtype=torch.bool)
-    new[1:] = (value[1:] != value[:-1]) | (image[1:] != image[:-1])
-    group = torch.cumsum(new, 0) - 1
+    new = (value[1:] != value[:-1]) | (image[1:] != image[:-1])
+    group = torch.cat([place[:1], new.long()]).cumsum(0)
     # One place more than there can be groups: the last group ends where the values do.
     first = place.new_full((flat.shape[0] + 1,), flat.shape[0]).scatter_reduce(0, group, place, "amin")
     below, above = torch.empty_like(place), torch.empty_like(place)

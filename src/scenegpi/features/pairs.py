@@ -83,14 +83,10 @@ def pair_geometry(boxes: Tensor, sizes: Tensor, edge_index: Tensor, batch: Tenso
     ``(E, PAIR_WIDTH)`` in single precision; computed in double precision (on mps in single), `chunk` edges at a time.
     """
     boxes, sizes = precise(boxes), precise(sizes)
-    if torch.compiler.is_compiling():  # a traced program has no loop over a number of edges that it does not know
+    if edge_index.shape[1] <= chunk:
         i, j = edge_index
         return _columns(boxes[i], boxes[j], sizes[batch[i]]).float()
-    out = torch.empty(edge_index.shape[1], PAIR_WIDTH, device=boxes.device)
-    for start in range(0, len(out), chunk):
-        i, j = edge_index[:, start : start + chunk]
-        out[start : start + chunk] = _columns(boxes[i], boxes[j], sizes[batch[i]])
-    return out
+    return torch.cat([pair_geometry(boxes, sizes, piece, batch, chunk) for piece in edge_index.split(chunk, 1)])
 
 
 def precise(tensor: Tensor) -> Tensor:

@@ -44,7 +44,8 @@ class EdgeChunks:
         """
         if most is None and not torch.is_grad_enabled():
             most = _CACHE_EDGES if i.device.type == "cpu" else _DEVICE_EDGES
-        if most is None or torch.compiler.is_compiling() or i.shape[0] <= most:
+        traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
+        if most is None or traced or i.shape[0] <= most:
             return cls([(i, j, edges, i, num_nodes)])
         order = None
         if bool((i[1:] < i[:-1]).any()):

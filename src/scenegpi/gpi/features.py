@@ -31,10 +31,8 @@ class TableFeatures:
         if classes is None or table is None:
             raise ValueError(f"{name} and the layer's word table must be given together")
         features = cls(dense, classes, table if table.dtype == dense.dtype else table.to(dense.dtype))
-        # For no more rows than classes the rows themselves are the smaller product. An exported program must serve any
-        # number of rows and always looks up.
-        small = not torch.compiler.is_compiling() and len(dense) <= len(table)
-        return cls(features.full()) if small else features
+        # For no more rows than classes the rows themselves are the smaller product.
+        return cls(features.full()) if len(dense) <= len(table) else features
 
     def full(self) -> Tensor:
         """z itself, ``(M, a + w)``."""

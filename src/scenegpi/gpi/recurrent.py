@@ -69,8 +69,7 @@ class Recurrent(nn.Module):
         graph then never all exist at once where no gradient is wanted.
         """
         layer, nodes, edges = self.layer, [node_logits], [edge_logits]
-        # In this order: a program that is traced must not depend on the number of edges.
-        lazy = not (torch.compiler.is_compiling() or torch.is_grad_enabled()) and len(edge_logits) > _ROWS
+        lazy = not torch.is_grad_enabled() and len(edge_logits) > _ROWS
         if callable(edge_static) and not lazy:
             edge_static = edge_static(None)
         for _ in range(self.steps):

@@ -31,8 +31,8 @@ def segment_mean(values: Tensor, index: Tensor, num_segments: int) -> Tensor:
 
 def segment_max(values: Tensor, index: Tensor, num_segments: int) -> Tensor:
     """Maximum of each segment: values ``(M, ...)``, index ``(M,)`` -> ``(num_segments, ...)``."""
-    out = values.new_zeros((num_segments, *values.shape[1:]))
-    return out.scatter_reduce(0, _expand(index, values), values, "amax", include_self=False)
+    top = _top(values, index, num_segments, -torch.inf)
+    return top.masked_fill(top == -torch.inf, 0)
 
 
 def segment_softmax(scores: Tensor, index: Tensor, num_segments: int) -> Tensor:
@@ -53,9 +53,14 @@ def segment_exp(scores: Tensor, index: Tensor, num_segments: int) -> tuple[Tenso
     limits = torch.finfo(wide.dtype)
     # The result does not depend on what is subtracted, so no gradient goes through it. Where all scores are minus
     # infinity it must be finite.
-    top = segment_max(wide.detach(), index, num_segments).clamp_min(limits.min)
+    top = _top(wide.detach(), index, num_segments, limits.min)
     power = top.neg().index_select(0, index).add_(wide).exp_()
     return power, segment_sum(power, index, num_segments).clamp_min(limits.tiny)
+
+
+def _top(values: Tensor, index: Tensor, num_segments: int, least: float) -> Tensor:
+    out = values.new_full((num_segments, *values.shape[1:]), least)
+    return out.scatter_reduce(0, _expand(index, values), values, "amax")
 
 
 def _wide(values: Tensor) -> Tensor:

@@ -89,7 +89,7 @@ class Baseline(SceneNetwork):
         if self.entity is not None:
             nodes = nodes + self.entity(z)
         counted = self.training if leave_out is None else leave_out
-        if counted or torch.compiler.is_compiling() or torch.is_grad_enabled() or batch.num_edges <= CHUNK:
+        if counted or torch.is_grad_enabled() or batch.num_edges <= CHUNK:
             return FirstStage(nodes, self._pairs(batch, slice(None), dist, z, counted), entity)
         # Into their places at once: a list of pieces would be held twice while it is joined.
         first = self._pairs(batch, slice(CHUNK), dist, z, counted)

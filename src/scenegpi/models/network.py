@@ -38,12 +38,12 @@ class FrontEnd(Protocol):
 class SceneNetwork(nn.Module, ABC):
     """Batch -> logits of boxes and pairs.
 
-    `probabilities` says whether its outputs are meant as such; scores that only rank are not calibrated. `in_turn` says
-    that it works box after box, which an exported file cannot.
+    `probabilities` says whether its outputs are meant as such; scores that only rank are not calibrated. `exportable`:
+    an ONNX file can hold it; one that works box after box it cannot.
     """
 
     probabilities = True
-    in_turn = False
+    exportable = True
 
     @property
     @abstractmethod

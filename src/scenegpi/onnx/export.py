@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,10 +16,10 @@ from scenegpi.files import whole_file
 from scenegpi.gpi import GPILayer, Recurrent, complete_edges
 from scenegpi.models.build import SceneModel
 from scenegpi.models.checkpoint import load_model
-from scenegpi.onnx.format import FORMS, Form
-from scenegpi.onnx.modules import LayerModule, LayoutModule, RecurrentModule
-from scenegpi.onnx.photo import FinderModule, FindModule, PhotoModule, VisionModule, vision_of
-from scenegpi.onnx.program import OPSET, onnx_bytes
+from scenegpi.onnx.modules import FinderModule, LayerModule, LayoutModule, RecurrentModule, VisionModule
+from scenegpi.onnx.parts import joined
+from scenegpi.onnx.program import OPSET, onnx_program
+from scenegpi.onnx.session import FORMS, Form
 from scenegpi.options import plain
 
 Inputs = dict[str, tuple[Tensor, Mapping[int, str]]]
@@ -45,7 +46,7 @@ def export_layer(layer: GPILayer | Recurrent, path: str | Path, overwrite: bool 
     module: nn.Module = RecurrentModule(layer) if isinstance(layer, Recurrent) else LayerModule(layer)
     training = layer.training
     try:
-        data = onnx_bytes(module, inputs, outputs, {"scenegpi_version": __version__, "opset": str(OPSET)})
+        data = _file(onnx_program(module, inputs, outputs), {})
     finally:
         layer.train(training)
     with whole_file(Path(path), overwrite) as part:
@@ -58,33 +59,38 @@ def model_bytes(model: SceneModel, form: Form = "layout") -> bytes:
     model = model.labels_only()
     if model.device.type != "cpu":
         raise DataError("export", "the model must be on the CPU")
-    if model.network.in_turn:
-        raise DataError("export", f"{model.config.system}: a system that works box after box cannot be exported")
+    if not model.network.exportable:
+        raise DataError("export", f"{model.config.system}: this system cannot be exported")
     known = model.relation_counts
     metadata = {
         "scenegpi": FORMS[form],
-        "scenegpi_version": __version__,
-        "opset": str(OPSET),
         "vocabulary": _json(model.vocabulary.to_dict()),
         "calibration": _json(plain(model.calibration)),
         "relation_counts": _json(None if known is None else known.to_dict()),
     }
     training = model.training
     try:
-        module = _module(model, form)
-        return onnx_bytes(module, _inputs(model, form), _outputs(model, form), metadata)
+        if form in ("photo", "find"):
+            eyes = _part(model, "finder" if form == "find" else "vision")
+            return _file(joined(eyes, _part(model, "layout")), metadata)
+        return _file(_part(model, form), metadata)
     finally:
         model.train(training)
 
 
-def _module(model: SceneModel, form: Form) -> nn.Module:
-    if form == "layout":
-        return LayoutModule(model)
-    if form == "vision":
-        return VisionModule(vision_of(model))
-    if form == "finder":
-        return FinderModule(vision_of(model))
-    return {"photo": PhotoModule, "find": FindModule}[form](model)
+def _part(model: SceneModel, form: Form) -> Any:
+    module = {"layout": LayoutModule, "vision": VisionModule, "finder": FinderModule}[form](model)
+    return onnx_program(module, _inputs(model, form), _outputs(model, form))
+
+
+def _file(program: Any, metadata: Mapping[str, str]) -> bytes:
+    import onnx
+
+    onnx.helper.set_model_props(program, {**metadata, "scenegpi_version": __version__, "opset": str(OPSET)})
+    program.producer_name = "scenegpi"
+    onnx.checker.check_model(program, full_check=True)
+    data: bytes = program.SerializeToString()
+    return data
 
 
 def _inputs(model: SceneModel, form: Form) -> Inputs:
@@ -92,8 +98,11 @@ def _inputs(model: SceneModel, form: Form) -> Inputs:
     corner = torch.rand(n, 2, dtype=torch.float64)
     boxes: tuple[Tensor, Mapping[int, str]] = (torch.cat([corner, corner + 1], 1), {0: "boxes"})
     if form != "layout":
-        photo: Inputs = {"image": (torch.zeros(50, 60, 3, dtype=torch.uint8), {0: "height", 1: "width"})}
-        return photo | ({"boxes": boxes} if form in ("photo", "vision") else {})
+        assert model.vision is not None
+        side = model.vision.config.features.photo_size
+        square = torch.randint(256, (3, side, side), dtype=torch.uint8)
+        photo: Inputs = {"square": (square, {}), "size": (torch.tensor([60.0, 50.0], dtype=torch.float64), {})}
+        return photo | ({"boxes": boxes} if form == "vision" else {})
     labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
     inputs: Inputs = {
         "boxes": boxes,
@@ -109,10 +118,10 @@ def _inputs(model: SceneModel, form: Form) -> Inputs:
 
 def _outputs(model: SceneModel, form: Form) -> Shapes:
     labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
-    found: Shapes = {"boxes": ("boxes", 4), "sure": ("boxes",)} if form in ("find", "finder") else {}
-    if form in ("vision", "finder"):
-        return {**found, "label_dist": ("boxes", labels)}
-    return {**found, "labels": ("boxes", labels), "relations": ("pairs", classes), "pairs": (2, "pairs")}
+    if form == "layout":
+        return {"labels": ("boxes", labels), "relations": ("pairs", classes), "pairs": (2, "pairs")}
+    found: Shapes = {"boxes": ("boxes", 4), "sure": ("boxes",)} if form == "finder" else {}
+    return {**found, "label_dist": ("boxes", labels)}
 
 
 def _layer(layer: GPILayer) -> tuple[Inputs, Shapes]:
@@ -140,18 +149,17 @@ def _recurrent(recurrent: Recurrent) -> tuple[Inputs, Shapes]:
     if "edges" not in given:
         raise DataError("export", "a recurrent layer is exported with edge_out: joint node and edge labels")
     node, edge = int(given["nodes"][1]), int(given["edges"][1])
-    # Copies: the strides of a view would become part of the program.
     x, edge_attr = read["x"][0], read["edge_attr"][0]
     inputs: Inputs = {
-        "node_logits": (x[:, :node].clone(), {0: "nodes"}),
+        "node_logits": (x[:, :node], {0: "nodes"}),
         "edge_index": read["edge_index"],
-        "edge_logits": (edge_attr[:, :edge].clone(), {0: "edges"}),
+        "edge_logits": (edge_attr[:, :edge], {0: "edges"}),
         "counts": read["counts"],
     }
     if layer.node_dim > node:
-        inputs["node_static"] = (x[:, node:].clone(), {0: "nodes"})
+        inputs["node_static"] = (x[:, node:], {0: "nodes"})
     if layer.edge_dim > edge:
-        inputs["edge_static"] = (edge_attr[:, edge:].clone(), {0: "edges"})
+        inputs["edge_static"] = (edge_attr[:, edge:], {0: "edges"})
     return inputs, {"nodes": ("nodes", node), "edges": ("edges", edge)}
 
 

@@ -15,7 +15,7 @@ from scenegpi import __version__
 from scenegpi.errors import DataError
 from scenegpi.files import read_bytes, read_object, whole_file, writing
 from scenegpi.models.shipped import find_model, shipped_models
-from scenegpi.onnx.format import FORMS, Form
+from scenegpi.onnx.session import FORMS, Form
 
 PARTS = ("config.json", "vocabulary.json", "model.safetensors")
 MAX_PART = 1 << 30

@@ -1,14 +1,22 @@
-"""What is exported: modules whose inputs and outputs are plain tensors, and that number boxes and pairs themselves."""
+"""What is exported: modules whose inputs and outputs are plain tensors, and that number boxes and pairs themselves.
+
+A photo comes as a square, resized by Pillow, or in a file that reads whole photos by the file (`scenegpi.onnx.parts`).
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
+from scenegpi.errors import DataError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi import GPILayer, Recurrent
 from scenegpi.models.build import SceneModel
-from scenegpi.models.calibration import Calibration, tempered_edges, tempered_nodes
+from scenegpi.models.calibration import tempered_edges, tempered_nodes
+from scenegpi.onnx.program import suppress
+from scenegpi.vision.crops import clipped
+from scenegpi.vision.find import Finder
+from scenegpi.vision.network import PhotoNetwork
 
 _FIELDS = ("related", "offset", "predicates", "labels")
 
@@ -22,7 +30,6 @@ class LayoutModule(nn.Module):
         super().__init__()
         self.network, self.vocabulary = model.network, model.vocabulary
         tasks = (model.calibration.sgcls, model.calibration.predcls)
-        self.calibrated = tasks != (Calibration(), Calibration())
         self.register_buffer("numbers", torch.tensor([[getattr(task, name) for name in _FIELDS] for task in tasks]))
 
     def forward(
@@ -42,8 +49,6 @@ class LayoutModule(nn.Module):
         batch = self._batch(boxes, sizes, label_dist, counts, pair_dist)
         out = self.network(batch)
         nodes, edges = out.nodes[-1], out.edges[-1]
-        if not self.calibrated:
-            return nodes.softmax(1), edges.softmax(1), batch.edge_index
         related, offset, predicates, labels = self.numbers[labels_given.long()].unbind()
         return tempered_nodes(nodes, labels), tempered_edges(edges, related, offset, predicates), batch.edge_index
 
@@ -51,12 +56,9 @@ class LayoutModule(nn.Module):
         self, boxes: Tensor, sizes: Tensor, label_dist: Tensor, counts: Tensor, pair_dist: Tensor | None
     ) -> SceneBatch:
         none = counts.new_zeros(0)
-        ptr, edge_ptr = starts(counts), starts(counts * (counts - 1))
-        edges: int = edge_ptr[-1].item()  # type: ignore[assignment]
-        torch._check(edges >= 2)  # for the tracer only: the program for no pairs at all is the same
-        image = owners(counts, boxes.shape[0])
+        ptr, image = starts(counts), owners(counts)
         degree = counts[image] - 1
-        subject = owners(degree, edges)
+        subject = owners(degree)
         first = ptr[image[subject]]
         place = torch.arange(subject.shape[0]) - starts(degree)[subject]
         other = first + place + (place >= subject - first)
@@ -69,7 +71,7 @@ class LayoutModule(nn.Module):
             batch=image,
             ptr=ptr,
             edge_index=torch.stack([subject, other]),
-            edge_ptr=edge_ptr,
+            edge_ptr=starts(counts * (counts - 1)),
             pair_dist=pair_dist,
             relation_edge=none,
             relation_class=none,
@@ -78,6 +80,42 @@ class LayoutModule(nn.Module):
             ids=(),
             self_relations=0,
         )
+
+
+class VisionModule(nn.Module):
+    """The square of a photo and its boxes -> what the pixels say about the label of each box."""
+
+    def __init__(self, model: SceneModel) -> None:
+        super().__init__()
+        if model.vision is None:
+            raise DataError("export", "this model uses boxes and labels only: export it without --photo and --find")
+        self.vision, features = model.vision, model.vision.config.features
+        if features.nodes != "roi" or not features.square:
+            raise DataError("export", 'a model that reads photos is exported with nodes = "roi" and square = true')
+        with torch.no_grad():  # weights of another package or model are read when first needed: not while it is traced
+            self.vision.backbone.features(torch.zeros(1, 3, 32, 32), ("early",))
+
+    def forward(self, square: Tensor, size: Tensor, boxes: Tensor) -> Tensor:
+        """square (3, side, side) bytes, size (2,) of the photo, boxes (N, 4) in its pixels -> (N, C)."""
+        extractor, scale = self.vision.extractor, square.shape[1] / size
+        maps = extractor.maps_of(square.float())
+        features = extractor.roi_features(maps, clipped(boxes, size) * scale.repeat(2))
+        return self.vision.distribution(features, boxes, size, self.vision.look_again(maps, boxes, scale))
+
+
+class FinderModule(VisionModule):
+    """The square of a photo -> boxes, the chance that there is something, and what the pixels say about each label."""
+
+    def __init__(self, model: SceneModel) -> None:
+        super().__init__(model)
+        if not isinstance(self.vision.backbone, PhotoNetwork):
+            raise DataError("export", "this model finds no boxes: it has no photo network of its own")
+        self.finder = Finder(self.vision, suppress=lambda boxes, *how: suppress(boxes.double(), *how))
+
+    def forward(self, square: Tensor, size: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[override]
+        """square (3, side, side) bytes, size (2,) of the photo -> boxes (N, 4) in its pixels, (N,) and (N, C)."""
+        maps = self.vision.extractor.maps_of(square.float())
+        return self.finder.found(maps, size, square.shape[1] / size)
 
 
 class LayerModule(nn.Module):
@@ -97,7 +135,7 @@ class LayerModule(nn.Module):
         edge_class: Tensor | None = None,
     ) -> tuple[Tensor, ...]:
         """x (N, d), edge_index (2, E), edge_attr (E, e), counts (G,) -> nodes, edges if it labels them, and g."""
-        batch = owners(counts, x.shape[0])
+        batch = owners(counts)
         out = self.layer(
             x, edge_index, edge_attr, batch, x_class=x_class, edge_class=edge_class, num_graphs=counts.shape[0]
         )
@@ -125,7 +163,7 @@ class RecurrentModule(nn.Module):
             node_logits,
             edge_index,
             edge_logits,
-            owners(counts, node_logits.shape[0]),
+            owners(counts),
             node_static=node_static,
             edge_static=edge_static,
             num_graphs=counts.shape[0],
@@ -138,7 +176,7 @@ def starts(counts: Tensor) -> Tensor:
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
-def owners(counts: Tensor, total: int) -> Tensor:
-    """counts (G,) that add up to `total` -> (total,): 0 counts[0] times, 1 counts[1] times, and so on."""
-    marks = counts.new_zeros(total + 1).scatter_add(0, starts(counts)[:-1], torch.ones_like(counts))
-    return marks.cumsum(0)[:-1] - 1
+def owners(counts: Tensor) -> Tensor:
+    """counts (G,) -> (sum of them,): 0 counts[0] times, 1 counts[1] times, and so on."""
+    marks = torch.zeros_like(torch.arange(counts.sum() + 1))  # type: ignore[call-overload]
+    return marks.scatter_add(0, starts(counts)[:-1], torch.ones_like(counts)).cumsum(0)[:-1] - 1

@@ -2,22 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from scenegpi.errors import DataError, GraphError
 from scenegpi.features.arrays import SceneArrays
-from scenegpi.files import parse_json
+from scenegpi.files import parse_json, read_bytes
+from scenegpi.graph import SceneGraph
 from scenegpi.models.relation_counts import RelationCounts
-from scenegpi.onnx.session import Session
-from scenegpi.onnx.vision import OnnxFinder, OnnxVision
+from scenegpi.onnx.parts import EYES, LAYOUT, apart
+from scenegpi.onnx.session import MAX_FILE, Session
+from scenegpi.vision.detect import Detections
+from scenegpi.vision.photos import Photo, as_square, pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
 FEW_PAIRS = 1 << 11
 """Of one call: what is computed of them stays in a CPU's cache, which is faster than more at a time."""
+
+
+class OnnxVision:
+    """Names what is in the boxes of a photo.
+
+    Args:
+        opened: gives the session, when it is first needed.
+    """
+
+    def __init__(self, opened: Callable[[], Session]) -> None:
+        self._opened = opened
+
+    @cached_property
+    def _session(self) -> Session:
+        return self._opened()
+
+    def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
+        """P(label) of each box, calibrated: (N, C)."""
+        image, boxes = pixels_and_boxes(photo, graph)
+        found: NDArray[np.float32] = self._session.run(["label_dist"], {**self._read(image), "boxes": boxes})[0]
+        return found
+
+    def _read(self, photo: Photo) -> dict[str, Any]:
+        size = np.array([photo.shape[1], photo.shape[0]], dtype=np.float64)
+        return {"square": as_square(Image.fromarray(photo), self._session.inputs["square"][1]), "size": size}
+
+
+class OnnxFinder(OnnxVision):
+    """Finds and names the things in a photo.
+
+    Args:
+        names: its labels.
+    """
+
+    def __init__(self, opened: Callable[[], Session], names: Sequence[str]) -> None:
+        super().__init__(opened)
+        self.names = names
+
+    def detect(self, photo: Photo) -> Detections:
+        """Boxes in pixels of the photo, (H, W, 3) bytes, with `label_dist`; best first."""
+        boxes, sure, dist = self._session.run(["boxes", "sure", "label_dist"], self._read(photo))
+        label = dist.argmax(axis=1)
+        sure = sure.astype(np.float64)
+        score = sure * dist[np.arange(len(dist)), label]
+        return Detections(boxes, label, score, self.names, (photo.shape[1], photo.shape[0]), dist, sure)
 
 
 class OnnxModel:
@@ -25,7 +76,7 @@ class OnnxModel:
 
     Args:
         file: a path, or the bytes of such a file.
-        vision, finder: what names the boxes of a photo, and finds them, where the model does.
+        vision, finder: open what names the boxes of a photo, and finds them, if that is not in the file.
         threads: of a call; 0 leaves it to onnxruntime.
     """
 
@@ -35,13 +86,19 @@ class OnnxModel:
     def __init__(
         self,
         file: str | Path | bytes,
-        vision: OnnxVision | None = None,
-        finder: OnnxFinder | None = None,
+        vision: Callable[[], Session] | None = None,
+        finder: Callable[[], Session] | None = None,
         threads: int = 1,
     ) -> None:
-        self.vision, self.finder = vision, finder
-        self._session = Session(file, "layout", threads)
-        self._where, about = self._session.where, self._session.metadata
+        data = file if isinstance(file, bytes) else read_bytes(file, MAX_FILE)
+        self._session = whole = Session(file, "layout", "photo", "find", threads=threads)
+        self._where, about = whole.where, whole.metadata
+        if whole.form != "layout":
+            eyes, layout = apart(data, whole.where)
+            self._session, seen = (
+                Session(part, threads=threads, prefix=prefix) for part, prefix in ((layout, LAYOUT), (eyes, EYES))
+            )
+            vision, finder = (None, lambda: seen) if whole.form == "find" else (lambda: seen, None)
         try:
             self.vocabulary = Vocabulary.from_dict(parse_json(about["vocabulary"]))
             counts = parse_json(about["relation_counts"])
@@ -49,6 +106,8 @@ class OnnxModel:
         except (GraphError, ValueError, KeyError, TypeError) as error:
             raise DataError(self._where, f"metadata cannot be read ({error})") from None
         self._check()
+        self.vision = None if vision is None else OnnxVision(vision)
+        self.finder = None if finder is None else OnnxFinder(finder, self.vocabulary.objects)
 
     def labels_only(self) -> OnnxModel:
         """An exported model speaks its labels alone."""
@@ -111,8 +170,8 @@ def open_onnx(model: Any) -> OnnxModel:
         parts = forms(model)
         return OnnxModel(
             exported_file(model),
-            OnnxVision(lambda: exported_file(model, "vision")) if "vision" in parts else None,
-            OnnxFinder(lambda: exported_file(model, "finder")) if "finder" in parts else None,
+            (lambda: Session(exported_file(model, "vision"), "vision")) if "vision" in parts else None,
+            (lambda: Session(exported_file(model, "finder"), "finder")) if "finder" in parts else None,
         )
     from scenegpi.onnx.export import model_bytes
 

@@ -6,12 +6,21 @@ import os
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, Literal
 
 from scenegpi.errors import DataError, require
 from scenegpi.files import read_bytes
-from scenegpi.onnx.format import FORMS, Form
 
+Form = Literal["layout", "photo", "find", "vision", "finder"]
+FORMS: dict[Form, str] = {
+    "layout": "layout 1",
+    "photo": "photo 2",
+    "find": "find 2",
+    "vision": "vision 2",
+    "finder": "finder 2",
+}
+"""What a file reads: boxes and labels; a photo and boxes; a photo. The last two are the parts of a photo model that a
+`Predictor` runs before the layout. A number is raised whenever inputs, outputs or metadata change."""
 MAX_FILE = 1 << 30
 SILENT = 4
 """The level of onnxruntime's own log: lower ones print names from the file as they are."""
@@ -20,31 +29,38 @@ SECONDS = 5.0
 
 
 class Session:
-    """A file of one form: `run` takes and gives arrays by name.
+    """A file: `run` takes and gives arrays by name.
 
     Args:
         file: a path, or the bytes of such a file.
-        form: what it must be; None for any file of anyone's.
+        forms: what it may be; none for any file of anyone's.
         threads: of a call; 0 leaves it to onnxruntime.
+        prefix: of the names of its inputs and outputs (`scenegpi.onnx.parts`), which callers leave out.
     """
 
-    def __init__(self, file: str | Path | bytes, form: Form | None = None, threads: int = 1) -> None:
+    form: Form | None = None
+
+    def __init__(self, file: str | Path | bytes, *forms: Form, threads: int = 1, prefix: str = "") -> None:
         self.where = "ONNX model" if isinstance(file, bytes) else str(file)
+        self._prefix = prefix
         data = file if isinstance(file, bytes) else read_bytes(file, MAX_FILE)
         self._session = _session(data, threads, self.where)
         try:
             self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
         except UnicodeDecodeError:
             raise DataError(self.where, "its metadata is not UTF-8") from None
-        found = self.metadata.get("scenegpi", "")
-        if form is not None and found != FORMS[form]:
-            known = found in FORMS.values()
-            why = f"a {found.split()[0]!r} file, which onnxruntime runs but a Predictor does not" if known else ""
-            why = why or f"not a file that this version exported ({FORMS[form]!r}, found {found!r:.40})"
-            raise DataError(self.where, why)
-        self.inputs = {each.name: each.shape for each in self._session.get_inputs()}
-        self.types = {each.name: each.type for each in self._session.get_inputs()}
-        self.outputs = {each.name: each.shape for each in self._session.get_outputs()}
+        if forms:
+            found = self.metadata.get("scenegpi", "")
+            self.form = next((form for form in forms if FORMS[form] == found), None)
+            if self.form is None:
+                known = ", ".join(FORMS[form] for form in forms)
+                raise DataError(self.where, f"not a file that this version exported ({known}; found {found!r:.40})")
+        self.inputs = {self._short(each.name): each.shape for each in self._session.get_inputs()}
+        self.types = {self._short(each.name): each.type for each in self._session.get_inputs()}
+        self.outputs = {self._short(each.name): each.shape for each in self._session.get_outputs()}
+
+    def _short(self, name: str) -> str:
+        return name.removeprefix(self._prefix)
 
     def run(self, names: list[str], given: dict[str, Any]) -> list[Any]:
         """The outputs of these names; inputs that the file does not have are left out.
@@ -55,12 +71,13 @@ class Session:
 
         options = onnxruntime.RunOptions()
         options.log_severity_level = SILENT
-        feeds = {name: given[name] for name in self.inputs}
+        feeds = {self._prefix + name: given[name] for name in self.inputs}
+        wanted = [self._prefix + name for name in names]
         answer: Future[list[Any]] = Future()
 
         def work() -> None:
             try:
-                answer.set_result(self._session.run(names, feeds, options))
+                answer.set_result(self._session.run(wanted, feeds, options))
             except Exception as error:  # onnxruntime's own classes, one for each status
                 answer.set_exception(DataError(self.where, f"onnxruntime cannot run it ({_first_line(error)})"))
 

@@ -12,6 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from scenegpi.vision.backbone import padded
+from scenegpi.vision.photos import as_square
 
 THINNEST = 2.0
 """Least width and height of a crop, in pixels of the photo (or all there are)."""
@@ -53,8 +54,4 @@ def shrink(image: Image.Image, longest: int) -> tuple[Tensor, tuple[float, float
 
 def stretch(image: Image.Image, side: int) -> tuple[Tensor, tuple[float, float]]:
     """The photo stretched to a square: ``(3, side, side)``, and the two scales."""
-    small = (
-        image if image.size == (side, side) else image.resize((side, side), Image.Resampling.BILINEAR, reducing_gap=3.0)
-    )
-    values = torch.from_numpy(np.array(small)).permute(2, 0, 1)
-    return values, (side / image.width, side / image.height)
+    return torch.from_numpy(as_square(image, side)), (side / image.width, side / image.height)

@@ -83,18 +83,23 @@ class Finder:
             with one_thread():
                 extent = torch.tensor(size, dtype=torch.float64)
                 maps, scale = self.vision.photo_maps(encoded)
-                boxes, evidence = self.looked(maps)
-                chance = self.chance(evidence)
-                boxes, chance = clipped(boxes.double().cpu() * extent.repeat(2), extent), chance.cpu()
-                rows = self.chosen(boxes, chance)
-                boxes, chance = boxes[rows], chance[rows]
-                dist = self.label_dist(maps, boxes, extent, extent.new_tensor(scale)).cpu()
-                kept = self.reported(boxes, chance, dist)
+                boxes, chance, dist = self.found(maps, extent, extent.new_tensor(scale))
         finally:
             self.vision.train(training)
-        found, sure, said = (each[kept].numpy() for each in (boxes, chance.double(), dist))
+        found, sure, said = (each.numpy() for each in (boxes, chance.double(), dist))
         label = said.argmax(axis=1) if len(said) else np.zeros(0, dtype=np.int64)
         return Detections(found, label, sure * said[np.arange(len(said)), label], self.names, size, said, sure)
+
+    def found(self, maps: Sequence[FeatureMap], size: Tensor, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Boxes ``(N, 4)`` in a photo of this width and height, best first, the chance that there is something ``(N,)``
+        and P(name) ``(N, C)``, from its maps, which show it at this scale (2,)."""
+        boxes, evidence = self.looked(maps)
+        boxes, chance = clipped(boxes.double().cpu() * size.repeat(2), size), self.chance(evidence).cpu()
+        rows = self.chosen(boxes, chance)
+        boxes, chance = boxes[rows], chance[rows]
+        dist = self.label_dist(maps, boxes, size, scale).cpu()
+        kept = self.reported(boxes, chance, dist)
+        return boxes[kept], chance[kept], dist[kept]
 
     def looked(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor]:
         """The candidates, moved by the second look if there is one: boxes (K, 4), x1, y1, x2, y2 in fractions of the

@@ -133,6 +133,13 @@ def pixels_and_boxes(image: Any, graph: SceneGraph) -> tuple[Photo, NDArray[np.f
     return photo.pixels, photo_boxes(graph, photo.pixels, photo.size)
 
 
+def as_square(image: Image.Image, side: int) -> Photo:
+    """A photo stretched to a square: (3, side, side) bytes."""
+    whole = image.size == (side, side)
+    small = image if whole else image.resize((side, side), Image.Resampling.BILINEAR, reducing_gap=3.0)
+    return np.array(small).transpose(2, 0, 1)
+
+
 def _reduction(width: int, height: int) -> int:
     """1, 2, 4 or 8: by how much the sides are divided."""
     return next((f for f in (1, 2, 4) if width * height <= MOST_PIXELS * f * f), 8)

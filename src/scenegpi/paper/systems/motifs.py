@@ -78,7 +78,7 @@ class Motifs(System):
 
     def __init__(self, model: ModelConfig, config: MotifsConfig, labels: int, predicates: int) -> None:
         super().__init__(model, labels, predicates, config.bias)
-        self.config, self.in_turn = config, config.context
+        self.config, self.exportable = config, not config.context
         h, pool = config.hidden, config.pool
         if config.context:
             self.objects = HighwayStack(self.reader.node_width, h, OBJECT_LAYERS, RECURRENT_DROPOUT)

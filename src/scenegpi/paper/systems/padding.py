@@ -16,7 +16,8 @@ class Padding:
         counts = (ptr[1:] - ptr[:-1]).clamp_min(1)
         self.row = batch
         self.place = torch.arange(batch.shape[0], device=batch.device) - ptr[batch]
-        self.mask = torch.arange(longest(counts), device=batch.device) < counts[:, None]
+        longest = torch.cat([counts, counts.new_ones(1)]).max()
+        self.mask = torch.arange(longest, device=batch.device) < counts[:, None]  # type: ignore[call-overload]
 
     def pad(self, x: Tensor) -> Tensor:
         """(N, d) -> (G, T, d), zero where no box is."""
@@ -25,11 +26,3 @@ class Padding:
     def flat(self, padded: Tensor) -> Tensor:
         """(G, T, d) -> (N, d)."""
         return padded[self.row, self.place]
-
-
-def longest(counts: Tensor) -> int:
-    """The largest of counts (G,), at least 1."""
-    most: int = torch.cat([counts, counts.new_ones(1)]).max().item()  # type: ignore[assignment]
-    if torch.compiler.is_compiling():
-        torch._check(most >= 2)  # for the tracer only: the program for one box is the same
-    return most

@@ -86,7 +86,7 @@ class Slots(NamedTuple):
 class Pixel2Graph(System):
     """A picture of boxes -> tags, slots, relations."""
 
-    probabilities = False
+    probabilities, exportable = False, False
 
     def __init__(self, model: ModelConfig, config: Pixel2GraphConfig, labels: int, predicates: int) -> None:
         super().__init__(model, labels, predicates, embed=False)

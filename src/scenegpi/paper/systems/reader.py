@@ -53,9 +53,9 @@ class Reading:
     pair_logits: Tensor | None = None
 
     def chunks(self) -> list[slice]:
-        """Rows of pairs to work on, one after the other; all at once for a gradient, or while a program is traced."""
+        """Rows of pairs to work on, one after the other; all at once for a gradient."""
         edges = self.batch.num_edges
-        if self.whole or torch.is_grad_enabled() or torch.compiler.is_compiling() or edges <= CHUNK:
+        if self.whole or torch.is_grad_enabled() or edges <= CHUNK:
             return [ALL]
         return [slice(k, k + CHUNK) for k in range(0, edges, CHUNK)]
 

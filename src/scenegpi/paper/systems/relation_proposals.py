@@ -48,5 +48,4 @@ def kept_pairs(scores: Tensor, batch: SceneBatch, keep: int, share: float = 1.0)
     rank = torch.arange(order.shape[0], device=order.device) - batch.edge_ptr[image[order]]
     most = (count * share).ceil().long().clamp_max(keep)
     chosen = rank < most[image[order]]
-    none = torch.zeros_like(scores, dtype=torch.bool)
-    return none.index_fill(0, order[chosen], True)
+    return torch.zeros_like(order).scatter(0, order, chosen.long()).bool()

@@ -66,7 +66,7 @@ PRESETS = {"vctree": VctreeConfig()}
 class Vctree(System):
     """Tree context for labels and for relations."""
 
-    in_turn = True
+    exportable = False
 
     def __init__(self, model: ModelConfig, config: VctreeConfig, labels: int, predicates: int) -> None:
         super().__init__(model, labels, predicates, config.bias)
