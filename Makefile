@@ -55,10 +55,10 @@ pictures: $(STAMP)
 	$(BIN)/scenegpi figure proof --out docs/images/proof.png
 	$(BIN)/scenegpi figure architecture --out docs/images/architecture.png
 	$(BIN)/scenegpi report vg150-layout --data out/pictures/demo/scenes.jsonl --out out/pictures/report.html
-	$(BIN)/python -m scenegpi.viz.report.screenshot "out/pictures/report.html#scene-1-box-0" docs/images/report.png
+	$(BIN)/python tools/screenshot.py "out/pictures/report.html#scene-1-box-0" docs/images/report.png
 	$(BIN)/scenegpi index $(SCENES) --out out/pictures/store
 	$(BIN)/scenegpi search out/pictures/store "person riding *" --limit 8 --out docs/images/search.png
-	$(BIN)/python -m scenegpi.serve.screenshots $(SCENES) docs/images
+	$(BIN)/python tools/studio_pictures.py $(SCENES) docs/images
 
 # The site: built without a network, complete without one. mkdocs is not part of the usual set-up.
 DOCS := .venv/docs-installed

@@ -30,7 +30,7 @@ def wheel(tmp_path_factory) -> zipfile.ZipFile:
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
     shutil.copytree(SOURCE, folder / "src" / "scenegpi", ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
-    for name in ("tests", "benchmarks", "docs"):  # beside the package, as in the repository
+    for name in ("tests", "benchmarks", "docs", "tools"):  # beside the package, as in the repository
         (folder / name).mkdir()
         (folder / name / "__init__.py").touch()
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist", "."]

@@ -16,14 +16,4 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 # Names are fetched when they are asked for: `scenegpi --help` must not wait for NumPy.
-__getattr__, __dir__, __all__ = lazy(
-    __name__,
-    {
-        "errors": ("GraphError",),
-        "graph": ("SceneGraph", "SceneObject", "Triplet"),
-        "models.checkpoint": ("load_model",),
-        "prediction.options": ("PredictOptions",),
-        "prediction.predictor": ("Predictor", "predict"),
-        "vocabulary": ("Vocabulary",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy(__name__)

@@ -28,7 +28,7 @@ def studio(data, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    from scenegpi.viz.report.screenshot import open_browser
+    from screenshot import open_browser
 
     driver = open_browser(tmp_path_factory.mktemp("profile"), 1280, 1000)
     yield driver

@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from scenegpi.viz.report.screenshot import CHROMIUM, DRIVER
+from screenshot import CHROMIUM, DRIVER
 
 if not (shutil.which(CHROMIUM) and shutil.which(DRIVER)):
     pytest.skip("needs Debian's chromium and chromium-driver, which are not here", allow_module_level=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scenegpi.viz.report.screenshot import open_browser
+from screenshot import open_browser
 from viz.report_cases import make_report
 
 

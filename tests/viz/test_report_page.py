@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from scenegpi.viz.report.screenshot import screenshot
+from screenshot import screenshot
 from viz.browser_cases import By, emulate, point, requests, some
 from viz.report_cases import ATTACK
 

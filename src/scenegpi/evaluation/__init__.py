@@ -11,4 +11,4 @@ from scenegpi.lazy import lazy
 if TYPE_CHECKING:
     from scenegpi.evaluation.evaluate import evaluate_file, evaluate_model, trained_on_note
 
-__getattr__, __dir__, __all__ = lazy(__name__, {"evaluate": ("evaluate_file", "evaluate_model", "trained_on_note")})
+__getattr__, __dir__, __all__ = lazy(__name__)

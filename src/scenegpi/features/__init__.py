@@ -14,11 +14,4 @@ if TYPE_CHECKING:
     from scenegpi.features.entities import EntityFeatures
     from scenegpi.features.pairs import PAIR_NAMES, PAIR_WIDTH, pair_geometry
 
-__getattr__, __dir__, __all__ = lazy(
-    __name__,
-    {
-        "batch": ("SceneBatch",),
-        "entities": ("EntityFeatures",),
-        "pairs": ("PAIR_NAMES", "PAIR_WIDTH", "pair_geometry"),
-    },
-)
+__getattr__, __dir__, __all__ = lazy(__name__)

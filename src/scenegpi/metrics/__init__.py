@@ -24,18 +24,4 @@ if TYPE_CHECKING:
     from scenegpi.metrics.torchmetric import SceneGraphRecall
     from scenegpi.metrics.zero_shot import ZeroShot, predicate_groups, training_triplets
 
-__getattr__, __dir__, __all__ = lazy(
-    __name__,
-    {
-        "scenegpi.boxes": ("box_iou",),
-        "scenegpi.errors": ("MetricError",),
-        "intervals": ("Difference", "compare"),
-        "matching": ("ImageMatch", "match_image"),
-        "protocol": ("Protocol",),
-        "recall": ("scene_graph_recall",),
-        "result": ("Result",),
-        "state": ("Plan", "RecallState"),
-        "torchmetric": ("SceneGraphRecall",),
-        "zero_shot": ("ZeroShot", "predicate_groups", "training_triplets"),
-    },
-)
+__getattr__, __dir__, __all__ = lazy(__name__)

@@ -19,17 +19,4 @@ if TYPE_CHECKING:
     from scenegpi.models.sgp import SGP
     from scenegpi.models.shipped import shipped_models
 
-__getattr__, __dir__, __all__ = lazy(
-    __name__,
-    {
-        "baseline": ("Baseline",),
-        "network": ("SceneLogits",),
-        "build": ("SceneModel", "build_model", "prepare_model"),
-        "checkpoint": ("load_model", "save_model"),
-        "config": ("BaselineConfig", "ContextConfig", "ModelConfig"),
-        "freq": ("FrequencyPrior",),
-        "presets": ("PRESETS", "preset"),
-        "sgp": ("SGP",),
-        "shipped": ("shipped_models",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy(__name__)

@@ -24,10 +24,10 @@ from torch import Tensor
 from scenegpi.errors import GraphError
 from scenegpi.features.pairs import overlapping
 from scenegpi.graph import SceneGraph
+from scenegpi.models.prior import EPSILON, log_prior
 from scenegpi.pairs import complete_pairs, edge_numbers
 from scenegpi.vocabulary import Vocabulary
 
-EPSILON = 1e-3
 MOST_CELLS = 1 << 28
 _FLUSH = 1 << 20
 
@@ -48,7 +48,7 @@ class FrequencyPrior:
         if counts.size and counts.min() < 0:
             raise GraphError("counts: a negative number")
         self.vocabulary, self.counts, self.overlap = vocabulary, counts, overlap
-        self._logits = _log_prior(torch.from_numpy(counts).view(-1, classes))
+        self._logits = log_prior(torch.from_numpy(counts).view(-1, classes).double()).float()
 
     @classmethod
     def fit(cls, graphs: Iterable[SceneGraph], overlap: bool = False) -> FrequencyPrior:
@@ -119,13 +119,6 @@ class FrequencyPrior:
             relations=np.zeros((0, 3), dtype=np.int32),
             relation_scores=None,
         )
-
-
-def _log_prior(counts: Tensor) -> Tensor:
-    """Counts (M, 1 + P) before the + 1 -> log(p + eps) in single precision."""
-    smoothed = counts.double()
-    smoothed[:, 0] += 1
-    return (smoothed / smoothed.sum(1, keepdim=True) + EPSILON).log().float()
 
 
 def _cells(vocabulary: Vocabulary) -> int:

@@ -70,8 +70,7 @@ class CountPrior(nn.Module):
         own = own_counts(batch, cells, self.labels**2, counts.shape[1]) if leave_out else None
         counts = _without(counts, own)
         if self.kind == "freq":
-            smoothed = counts + counts.new_tensor([1.0] + [0.0] * (counts.shape[1] - 1))
-            logits = (smoothed / smoothed.sum(1, keepdim=True) + EPSILON).log()
+            logits = log_prior(counts)
             odds = logits[:, 1:].logsumexp(1) - logits[:, 0]
             return PriorOutput(logits[:, 1:], _statistics(odds, counts))
         subject, object_ = (
@@ -120,6 +119,12 @@ def make_prior(config: BaselineConfig, labels: int, predicates: int) -> CountPri
     if config.prior == "none":
         return None
     return GivenPrior() if config.prior == "given" else CountPrior(labels, 1 + predicates, config.prior)
+
+
+def log_prior(counts: Tensor) -> Tensor:
+    """FREQ: counts (M, 1 + P) before the + 1 -> log(p + eps)."""
+    smoothed = torch.cat([counts[:, :1] + 1, counts[:, 1:]], 1)
+    return (smoothed / smoothed.sum(1, keepdim=True) + EPSILON).log()
 
 
 def _without(counts: Tensor, own: Tensor | None) -> Tensor:

@@ -12,4 +12,4 @@ if TYPE_CHECKING:
     from scenegpi.onnx.export import export_layer, export_model
     from scenegpi.onnx.runtime import OnnxModel
 
-__getattr__, __dir__, __all__ = lazy(__name__, {"export": ("export_layer", "export_model"), "runtime": ("OnnxModel",)})
+__getattr__, __dir__, __all__ = lazy(__name__)

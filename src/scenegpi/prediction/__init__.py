@@ -19,13 +19,4 @@ if TYPE_CHECKING:
     from scenegpi.prediction.options import PredictOptions
     from scenegpi.prediction.predictor import Prediction, Predictor, predict
 
-__getattr__, __dir__, __all__ = lazy(
-    __name__,
-    {
-        "annotated": ("aligned", "predictions", "scored_pairs"),
-        "defaults": ("default_model",),
-        "inputs": ("Item",),
-        "options": ("PredictOptions",),
-        "predictor": ("Prediction", "Predictor", "predict"),
-    },
-)
+__getattr__, __dir__, __all__ = lazy(__name__)

@@ -15,11 +15,4 @@ if TYPE_CHECKING:
     from scenegpi.store.query import Query, QueryError
     from scenegpi.store.store import Answer, Hit, Store
 
-__getattr__, __dir__, __all__ = lazy(
-    __name__,
-    {
-        "parse": ("parse_query",),
-        "query": ("Query", "QueryError"),
-        "store": ("Answer", "Hit", "Store"),
-    },
-)
+__getattr__, __dir__, __all__ = lazy(__name__)

@@ -14,12 +14,4 @@ if TYPE_CHECKING:
     from scenegpi.training.run import resume, train
     from scenegpi.training.simulate import simulate_labels
 
-__getattr__, __dir__, __all__ = lazy(
-    __name__,
-    {
-        "config": ("TrainConfig", "train_config"),
-        "recipes": ("find_recipe", "read_config", "recipe_titles"),
-        "run": ("resume", "train"),
-        "simulate": ("simulate_labels",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy(__name__)

@@ -18,15 +18,4 @@ if TYPE_CHECKING:
     from scenegpi.vision.model import VisionModel
     from scenegpi.vision.photos import EncodedPhoto, as_photo, open_photo, photo_boxes
 
-__getattr__, __dir__, __all__ = lazy(
-    __name__,
-    {
-        "box_features": ("BoxFeatureExtractor",),
-        "cache": ("cached_box_features",),
-        "config": ("BoxFeatureConfig", "FitOptions", "HeadConfig", "VisionConfig"),
-        "detect": ("Detections", "Detector", "load_detector"),
-        "fit": ("FittedVision", "fit_vision"),
-        "model": ("VisionModel",),
-        "photos": ("EncodedPhoto", "as_photo", "open_photo", "photo_boxes"),
-    },
-)
+__getattr__, __dir__, __all__ = lazy(__name__)

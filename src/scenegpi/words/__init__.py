@@ -14,12 +14,4 @@ if TYPE_CHECKING:
     from scenegpi.words.tables import label_table, predicate_table
     from scenegpi.words.vectors import VocabularyCoverage, WordVectors
 
-__getattr__, __dir__, __all__ = lazy(
-    __name__,
-    {
-        "label_map": ("LabelMap",),
-        "public": ("load_glove_package", "load_glove_text", "load_words"),
-        "tables": ("label_table", "predicate_table"),
-        "vectors": ("VocabularyCoverage", "WordVectors"),
-    },
-)
+__getattr__, __dir__, __all__ = lazy(__name__)

@@ -24,7 +24,7 @@ from scenegpi.features.entities import clamped_log
 from scenegpi.models.baseline import Baseline
 from scenegpi.models.config import BaselineConfig
 from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
-from scenegpi.models.prior import CountPrior, GivenPrior, PriorOutput, make_prior
+from scenegpi.models.prior import CountPrior, GivenPrior, PriorOutput, log_prior, make_prior
 from scenegpi.models.sgp import reverse_edges, scaled_log
 
 CHUNK = 1 << 15
@@ -154,9 +154,7 @@ class PairBias(nn.Module):
     def set_counts(self, counts: Tensor) -> None:
         """counts (C, C, 1 + P), column 0 pairs without a relation."""
         if self.kind == "trained":
-            shares = counts.flatten(0, 1).double()
-            shares[:, 0] += 1
-            self.table.data.copy_((shares / shares.sum(1, keepdim=True) + 1e-3).log())
+            self.table.data.copy_(log_prior(counts.flatten(0, 1).double()))
 
     def forward(self, reading: Reading, labels: Tensor, rows: slice) -> Tensor | None:
         """labels (N,) are read by the table; the counts go by the labels that came in."""

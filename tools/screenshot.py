@@ -1,6 +1,6 @@
 """Screenshots of a report in headless Chromium: for tests and for the pictures of the pages.
 
-`python -m scenegpi.viz.report.screenshot report.html#scene-3-box-0 report.png` takes what a window shows. It needs
+`python tools/screenshot.py report.html#scene-3-box-0 report.png` takes what a window shows. It needs
 selenium (in the dev extra) and Debian's chromium and chromium-driver.
 """
 

@@ -1,6 +1,6 @@
-"""Pictures of the studio for the pages: `python -m scenegpi.serve.screenshots SCENES docs/images`, in Chromium.
+"""Pictures of the studio for the pages: `python tools/studio_pictures.py SCENES docs/images`, in Chromium.
 
-SCENES is a folder of rendered scenes (`scenegpi data render`). It needs what `scenegpi.viz.report.screenshot` needs.
+SCENES is a folder of rendered scenes (`scenegpi data render`). It needs what `tools/screenshot.py` needs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import uvicorn
 from scenegpi.files import whole_file
 from scenegpi.serve.app import Studio, create_app
 from scenegpi.serve.settings import Access
-from scenegpi.viz.report.screenshot import open_browser
+from screenshot import open_browser
 
 SECONDS = 120.0
 
