@@ -8,7 +8,7 @@ tests run every program on several.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
@@ -47,7 +47,7 @@ def onnx_program(
             torch.onnx.export(
                 module.eval(),
                 (),
-                data,
+                data,  # type: ignore[arg-type]  # a stream, which this exporter takes
                 kwargs={name: example for name, (example, _) in inputs.items()},
                 dynamo=False,
                 opset_version=OPSET,
@@ -124,7 +124,7 @@ def _number(value: Any, kind: str) -> Any:
     return torch.onnx.symbolic_helper._get_const(value, kind, "argument")
 
 
-_OPERATORS = {
+_OPERATORS: dict[str, Callable[..., Any]] = {
     "scenegpi::suppress": _suppress,
     "aten::sort": _sort,
     "aten::argsort": _argsort,
