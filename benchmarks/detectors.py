@@ -42,7 +42,7 @@ LOW = 0.05
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=SHARED / "vrd")
-    parser.add_argument("--photos", type=int, default=None, help="only the first so many")
+    parser.add_argument("--photos", type=int, default=None, help="number of photos")
     parser.add_argument("--detector", nargs="*", default=list(DETECTORS))
     parser.add_argument("--size", nargs="*", default=[], help="also at another size: yolov4-tiny=608")
     arguments = parser.parse_args()

@@ -73,7 +73,7 @@ def write_layouts(file: Path, images: int, boxes: int) -> Path:
 
 
 def lists(values: pa.Array, each: int) -> pa.Array:
-    """Values in a row -> lists of so many."""
+    """Values in a row -> lists of this many."""
     return pa.ListArray.from_arrays(pa.array(np.arange(0, len(values) + 1, each), pa.int32()), values)
 
 

@@ -141,7 +141,7 @@ def per_relation(rows: Mapping[str, Row]) -> str:
 
 
 def spread(data: Dataset, most: int | None) -> Dataset:
-    """At most so many images, evenly spread."""
+    """At most this many images, evenly spread."""
     return data if not most or most >= len(data) else data[np.arange(most) * len(data) // most]
 
 

@@ -14,7 +14,7 @@ from scenegpi.features.arrays import SceneArrays
 from scenegpi.models import PRESETS
 from scenegpi.pairs import complete_pairs
 
-EXPORTED = ("imp", "graph-rcnn-quarter", "motifs-no-context", "transformer", "pe-net", "lu")
+EXPORTED = ("imp", "graph-rcnn", "motifs-no-context", "transformer", "pe-net", "lu")
 
 
 @pytest.mark.parametrize("name", ["motifs", "vctree", "motifs on baseline", "pixel2graph-boxes"])

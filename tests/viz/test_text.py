@@ -52,7 +52,7 @@ def test_pieces_make_up_the_text(words, bold):
 
 def test_a_letter_that_one_font_lacks_is_set_in_one_that_has_it(monkeypatch):
     monkeypatch.setattr(text, "_has", lambda file, letter: (letter == "中") == file.endswith("other.ttc"))
-    monkeypatch.setattr(text, "_other_fonts", lambda bold: ("/fonts/other.ttc",))
+    monkeypatch.setattr(text, "_other_fonts", lambda: ("/fonts/other.ttc",))
     text._font_of.cache_clear()
     try:
         found = runs("a中ßb", bold=False)

@@ -9,7 +9,7 @@ import torch
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction import PredictOptions, Predictor
 from scenegpi.vocabulary import Vocabulary
-from scenegpi.words.kinds import SURE, broader, kinds_of
+from scenegpi.words.kinds import SURE, broad_kinds, broader
 
 WORDS = Vocabulary(("dog", "man", "person", "tree", "woman"), ("on",))
 
@@ -19,7 +19,7 @@ def best(dist: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_broad_label_has_the_probability_of_its_kinds():
-    kinds = kinds_of(WORDS)
+    kinds = broad_kinds(WORDS)
     assert kinds is not None
     dist = np.array([[0.1, 0.4, 0.1, 0.1, 0.3], [0.1, 0.7, 0.1, 0.1, 0.0], [0.5, 0.2, 0.1, 0.0, 0.2]])
     label, score = broader(dist, *best(dist), *kinds)
@@ -28,7 +28,7 @@ def test_the_broad_label_has_the_probability_of_its_kinds():
 
 
 def test_arrays_and_tensors_agree_on_random_distributions():
-    kinds = kinds_of(WORDS)
+    kinds = broad_kinds(WORDS)
     assert kinds is not None
     dist = np.random.default_rng(0).dirichlet(np.full(5, 0.5), 200).astype(np.float32)
     label, score = broader(dist, *best(dist), *kinds)
@@ -45,7 +45,7 @@ def test_arrays_and_tensors_agree_on_random_distributions():
 
 @pytest.mark.parametrize("objects", [("dog", "tree"), ("man", "woman"), ("person", "tree")])
 def test_without_a_broad_label_and_its_kinds_nothing_changes(objects):
-    assert kinds_of(Vocabulary(objects, ("on",))) is None
+    assert broad_kinds(Vocabulary(objects, ("on",))) is None
 
 
 def test_given_labels_stay_and_found_ones_are_broadened_unless_the_output_is_to_be_unchanged():

@@ -109,7 +109,7 @@ def _handle(path: str | Path | bytes) -> BinaryIO:
 
 @contextmanager
 def opened_photo(path: str | Path | bytes, unpack: bool = True) -> Iterator[PhotoFile]:
-    """A picture whose pixels can be loaded; DataError with one line for what is none, or too much.
+    """A picture whose pixels can be loaded; DataError with one line for any other file, or one that is too large.
 
     `path` may be the content of a file. Without `unpack` only its size is of interest, which may be any.
     """

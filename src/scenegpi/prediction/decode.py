@@ -14,7 +14,7 @@ from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.prediction.model import Task
 from scenegpi.prediction.options import PredictOptions
 from scenegpi.prediction.rules import Candidates, chosen, most_specific
-from scenegpi.words.kinds import broader, kinds_of
+from scenegpi.words.kinds import broad_kinds, broader
 
 
 def decode(
@@ -60,7 +60,7 @@ def named(dist: NDArray[np.float32], graph: SceneGraph, tidy: bool) -> tuple[NDA
     """Labels (N,) and their probabilities from `dist` (N, C); tidy says "person" where man or woman is not sure."""
     label = dist.argmax(axis=1)
     score = dist[np.arange(len(dist)), label]
-    kinds = kinds_of(graph.vocabulary) if tidy else None
+    kinds = broad_kinds(graph.vocabulary) if tidy else None
     if kinds is not None:
         label, score = broader(dist, label, score, *kinds)
     return label.astype(np.int32), score

@@ -83,7 +83,7 @@ def draw_attention(
 ) -> Path:
     """Two panels, PNG or SVG: attention of one object over its neighbours, and attention over all objects.
 
-    `node` is the object; by default the one whose attention is least even.
+    `node` is the object; by default the box with the most concentrated attention.
     """
     target = picture_file(target)
     if not len(graph):

@@ -22,22 +22,8 @@ LONGEST = 26
 BASELINE = 0.37
 """Distance from the middle of the letters to the baseline, relative to the font size."""
 FAMILIES = "DejaVu Sans, Verdana, Noto Sans, sans-serif"
-# Fonts that people have for letters that DejaVu Sans lacks; those that are not there are passed over.
-_OTHERS = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Source Han Sans SC",
-    "WenQuanYi Micro Hei",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Microsoft YaHei",
-    "Yu Gothic",
-    "Malgun Gothic",
-    "Noto Sans Devanagari",
-    "Noto Sans Thai",
-    "Noto Sans Bengali",
-    "Arial Unicode MS",
-)
+_OTHERS = ("Noto Sans CJK", "Source Han Sans", "PingFang", "Microsoft YaHei", "Arial Unicode", "Noto Sans")
+"""Beginnings of the names of fonts that have letters which DejaVu Sans lacks, if they are installed."""
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
@@ -101,7 +87,7 @@ def _font_of(letter: str, bold: bool) -> str:
     if _has(own, letter):
         return own
     last = _fonts() / "LastResortHE-Regular.ttf"  # a box that shows the letter's script; older matplotlibs lack it
-    others = (_own_font(False), *_other_fonts(bold), *([str(last)] if last.is_file() else []))
+    others = (_own_font(False), *_other_fonts(), *([str(last)] if last.is_file() else []))
     return next((file for file in others if _has(file, letter)), own)
 
 
@@ -118,14 +104,13 @@ def _fonts() -> Path:
     return Path(next(iter(spec.submodule_search_locations))) / "mpl-data" / "fonts" / "ttf"
 
 
-@lru_cache(maxsize=2)
-def _other_fonts(bold: bool) -> tuple[str, ...]:
+@lru_cache(maxsize=1)
+def _other_fonts() -> tuple[str, ...]:
     """Files of whatever fonts of this machine can help DejaVu out."""
-    from matplotlib.font_manager import FontProperties, fontManager
+    from matplotlib.font_manager import fontManager
 
-    there = {entry.name for entry in fontManager.ttflist}
-    weight = "bold" if bold else "normal"
-    return tuple(fontManager.findfont(FontProperties(family=name, weight=weight)) for name in _OTHERS if name in there)
+    there = sorted((entry.name, entry.fname) for entry in fontManager.ttflist if entry.weight in (400, "normal"))
+    return tuple(file for start in _OTHERS for name, file in there if name.startswith(start))
 
 
 def _has(file: str, letter: str) -> bool:

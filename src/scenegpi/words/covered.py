@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from scenegpi.words.label_map_rules import forms, head, kinds_of, plain, reviewed, synonyms_of
+from scenegpi.words.forms import head, noun_forms, plain, predicate_stem
+from scenegpi.words.label_map_rules import kinds_of, reviewed, synonyms_of
 
-ARTICLES = frozenset({"a", "an", "the"})
 PREPOSITIONS = (
     *("on", "in", "at", "under", "behind", "above", "below", "over", "near", "by", "beside", "against", "along"),
     *("across", "inside", "with", "to", "from", "next to", "in front of", "on top of"),
 )
-_IRREGULAR = {"has": "have", "had": "have", "having": "have", "is": "be", "are": "be", "lying": "lie", "lay": "lie"}
-_IRREGULAR |= {"laying": "lie", "lies": "lie", "worn": "wear", "held": "hold", "ridden": "rid", "sat": "sit"}
 _SAME = (
     ("next to", "beside", "adjacent to", "by"),
     ("under", "below", "beneath", "underneath"),
@@ -38,7 +36,7 @@ def covered_labels(word: str, labels: Iterable[str]) -> list[str]:
 def broader_labels(word: str, labels: Iterable[str]) -> list[str]:
     """The labels that a word is a kind of ("man": person), nearest first: what is left where no label is covered."""
     names = {plain(label): label for label in labels}
-    seen = dict.fromkeys((plain(word), *forms(plain(word)), *synonyms_of(plain(word)), *kinds_of(plain(word))))
+    seen = dict.fromkeys((plain(word), *noun_forms(plain(word)), *synonyms_of(plain(word)), *kinds_of(plain(word))))
     for name in list(seen):
         seen |= dict.fromkeys(kinds_of(name))
     return [names[name] for name in seen if name in names]
@@ -50,29 +48,9 @@ def covered_predicates(word: str, predicates: Iterable[str]) -> list[str]:
     return [name for name in predicates if _covers_predicate(wanted, predicate_stem(name))]
 
 
-@lru_cache(maxsize=4096)
-def predicate_stem(text: str) -> tuple[str, ...]:
-    """A predicate without articles and endings: "riding on the" -> ("rid", "on")."""
-    return tuple(_stem(word) for word in plain(text).split() if word not in ARTICLES)
-
-
-def _stem(word: str) -> str:
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
-    if word.endswith("ing") and len(word) > 4:
-        word = word[:-3]
-        if len(word) > 2 and word[-1] == word[-2] and word[-1] not in "sl":
-            word = word[:-1]
-    elif word.endswith("ies") and len(word) > 4:
-        word = word[:-3] + "y"
-    elif word.endswith("s") and not word.endswith("ss") and len(word) > 3:
-        word = word[:-1]
-    return word[:-1] if word.endswith("e") and len(word) > 3 else word
-
-
 @lru_cache(maxsize=1024)
 def _same_thing(word: str) -> frozenset[str]:
-    return frozenset((word, *forms(word), *synonyms_of(word)))
+    return frozenset((word, *noun_forms(word), *synonyms_of(word)))
 
 
 def _covers(wanted: frozenset[str], label: str) -> bool:

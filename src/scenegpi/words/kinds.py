@@ -1,6 +1,6 @@
 """Labels that are kinds of another one: who is not sure whether it is a man or a woman says "person".
 
-kinds = kinds_of(vocabulary)
+kinds = broad_kinds(vocabulary)
 label, score = broader(dist, label, score, kinds.members, kinds.broad)
 """
 
@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.forms import noun_forms
+from scenegpi.words.label_map_rules import reviewed
 
-KINDS = {"person": ("man", "woman", "boy", "girl", "child", "kid", "guy", "lady", "player", "skier")}
+BROAD = "person"
 SURE = 0.6
 """A kind is named if it has this share of its broad label's probability: below it "man" and "woman" are mistaken for
 each other too often."""
@@ -31,16 +33,18 @@ class Kinds(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def kinds_of(vocabulary: Vocabulary) -> Kinds | None:
+def broad_kinds(vocabulary: Vocabulary) -> Kinds | None:
     """None where no label of the vocabulary is a kind of another."""
-    number = {name: k for k, name in enumerate(vocabulary.objects)}
-    members, broad = np.eye(len(number), dtype=np.float32), np.arange(len(number))
-    for name, kinds in KINDS.items():
-        some = [number[each] for each in (name, *kinds) if each in number]
-        if name in number and len(some) > 1:
-            members[np.ix_(some, some)] = 1
-            broad[some] = number[name]
-    return None if (broad == np.arange(len(broad))).all() else Kinds(members, broad)
+    kinds, several = reviewed().kinds, set(noun_forms(BROAD))  # "people" are not a kind of person
+    some = [
+        k for k, name in enumerate(vocabulary.objects) if name not in several and BROAD in (name, *kinds.get(name, ()))
+    ]
+    if BROAD not in vocabulary.object_index or len(some) < 2:
+        return None
+    members, broad = np.eye(len(vocabulary.objects), dtype=np.float32), np.arange(len(vocabulary.objects))
+    members[np.ix_(some, some)] = 1
+    broad[some] = vocabulary.object_index[BROAD]
+    return Kinds(members, broad)
 
 
 def broader(dist: Any, label: Any, score: Any, members: Any, broad: Any) -> tuple[Any, Any]:

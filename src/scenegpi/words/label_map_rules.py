@@ -1,7 +1,7 @@
-"""How a name finds its like in another vocabulary, the surest way first.
+"""How a name is matched to a label of another vocabulary, the surest way first.
 
 same     the name itself, whatever its case, with _ or - for spaces
-table    the reviewed table of COCO's 80 labels for this vocabulary, which also says what has no like
+table    the reviewed table of COCO's 80 labels for this vocabulary, which also says what has no match
 form     another number of it: trees, tree; men, man
 synonym  another word for it: sofa, couch
 kind     what it is a kind of: strawberry, fruit
@@ -21,11 +21,11 @@ from typing import Any, Literal
 import numpy as np
 
 from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.forms import head, noun_forms, plain
 from scenegpi.words.vectors import WordVectors
 
 How = Literal["same", "table", "form", "synonym", "kind", "head", "vectors", "none"]
 TABLE = "label_map.json"
-MOST_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,6 @@ class Reviewed:
     synonyms: Mapping[str, tuple[str, ...]]
     kinds: Mapping[str, tuple[str, ...]]
     apart: frozenset[str]
-    irregular: Mapping[str, str]
 
     def table_for(self, target: Vocabulary) -> Mapping[str, Match]:
         """The COCO table for these labels: that of the model's vocabulary by name, if it speaks of nothing else."""
@@ -76,7 +75,7 @@ def reviewed() -> Reviewed:
     for kind, members in data["kinds"].items():
         for member in members:
             kinds[member] = (*kinds.get(member, ()), kind)
-    return Reviewed(tables, synonyms, kinds, frozenset(data["apart"]), data["irregular"])
+    return Reviewed(tables, synonyms, kinds, frozenset(data["apart"]))
 
 
 def _match(label: str, entry: Any) -> Match:
@@ -87,13 +86,8 @@ def _match(label: str, entry: Any) -> Match:
     return Match(label, entry["to"], "same" if entry["to"] == label else "table", entry["note"])
 
 
-def plain(name: str) -> str:
-    """A name in lower case with single spaces; a person's _ and - are spaces too."""
-    return " ".join(name[:MOST_NAME].lower().replace("_", " ").replace("-", " ").split())
-
-
 def find_match(name: str, target: Vocabulary, words: WordVectors | None, threshold: float) -> Match:
-    """The like of one name among the target's labels."""
+    """What matches a name among the target's labels."""
     known = reviewed()
     labels = {plain(label): label for label in reversed(target.objects)}
     table = known.table_for(target)
@@ -124,50 +118,31 @@ def labels_for(name: str, target: Vocabulary) -> tuple[str, ...]:
     return tuple(
         label
         for label in target.objects
-        if words & {(word := plain(label)), *forms(word), *synonyms_of(word), *kinds_of(word)} or word in broader
+        if words & {(word := plain(label)), *noun_forms(word), *synonyms_of(word), *kinds_of(word)} or word in broader
     )
 
 
 def _candidates(word: str) -> Iterator[tuple[How, str]]:
     """Names to look for instead of a plain one, the surest first."""
     yield "same", word
-    ways: dict[How, Callable[[str], Iterator[str]]] = {"form": forms, "synonym": synonyms_of, "kind": kinds_of}
+    ways: dict[How, Callable[[str], Iterator[str]]] = {"form": noun_forms, "synonym": synonyms_of, "kind": kinds_of}
     for how, way in ways.items():
         yield from ((how, other) for other in way(word))
     last = head(word)
     if last != word and word not in reviewed().apart:
-        yield from (("head", other) for other in (last, *forms(last), *synonyms_of(last)))
-
-
-def head(word: str) -> str:
-    """The word that says what a thing is: of "coffee table" the last; remarks in brackets don't count."""
-    return (word.partition(" (")[0].split() or [word])[-1]
-
-
-def forms(word: str) -> Iterator[str]:
-    """The same noun in the other number, of its last word."""
-    start, space, last = word.rpartition(" ")
-    for one, other in reviewed().irregular.items():
-        if last in (one, other):
-            yield f"{start}{space}{other if last == one else one}"
-    endings = [last + "s", last + "es"] if not last.endswith("s") else [last[:-1], last[:-2]]
-    if last.endswith("ies"):
-        endings.append(last[:-3] + "y")
-    if last.endswith("y"):
-        endings.append(last[:-1] + "ies")
-    yield from (f"{start}{space}{ending}" for ending in endings if len(ending) > 2)
+        yield from (("head", other) for other in (last, *noun_forms(last), *synonyms_of(last)))
 
 
 def synonyms_of(word: str) -> Iterator[str]:
     """Other words for the same thing, in both numbers."""
-    for form in (word, *forms(word)):
+    for form in (word, *noun_forms(word)):
         for other in reviewed().synonyms.get(form, ()):
-            yield from (other, *forms(other))
+            yield from (other, *noun_forms(other))
 
 
 def kinds_of(word: str) -> Iterator[str]:
     """What it is a kind of."""
-    for form in (word, *forms(word)):
+    for form in (word, *noun_forms(word)):
         yield from reviewed().kinds.get(form, ())
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from scenegpi.errors import DataError, require
 from scenegpi.files import check_file, open_file, reason
-from scenegpi.words.vectors import LARGEST, WordVectors, tokens, word_forms
+from scenegpi.words.forms import word_forms
+from scenegpi.words.vectors import LARGEST, WordVectors, tokens
 
 LONGEST_LINE = 1 << 16
 MOST_BYTES = 1 << 31

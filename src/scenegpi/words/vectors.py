@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from scenegpi.errors import DataError
 from scenegpi.files import check_file, parse_json, whole_file
+from scenegpi.words.forms import word_forms
 
 FORMAT = "word vectors 1"
 LARGEST = 1e6
@@ -176,27 +177,3 @@ def label_words(label: str, known: WordVectors) -> Iterator[str]:
             yield from word.split("-")
         else:
             yield word
-
-
-def word_forms(word: str) -> Iterator[str]:
-    """A word, then its regular inflections and what it may be an inflection of, the likeliest first."""
-    yield word
-    stem = word[:-1]
-    yield from (word + "s", word + "ing", word + word[-1:] + "ing", word + "ed", word + "es")
-    if word.endswith("e"):
-        yield from (stem + "ing", word + "d")
-    if word.endswith("y"):
-        yield from (stem + "ies", stem + "ied")
-    for ending, replacements in _ENDINGS:
-        if word.endswith(ending) and len(word) > len(ending) + 2:
-            yield from (word[: -len(ending)] + new for new in replacements)
-
-
-_ENDINGS = (
-    ("ies", ("y",)),
-    ("es", ("", "e")),
-    ("s", ("",)),
-    ("ing", ("", "e", "s")),
-    ("ied", ("y",)),
-    ("ed", ("", "e")),
-)

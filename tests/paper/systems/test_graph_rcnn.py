@@ -95,7 +95,6 @@ def test_no_more_than_k_pairs_of_each_image_are_kept():
         best = scores[mine].topk(min(3, len(scores[mine]))).indices
         assert kept[mine].nonzero().flatten().tolist() == sorted(best.tolist())
     assert kept_pairs(scores, batch, 20).all()
-    assert int(kept_pairs(scores, batch, 20, share=0.25).sum()) == 5 + 1 + 3
 
 
 def test_a_pruned_pair_never_precedes_a_kept_one():

@@ -142,7 +142,7 @@ def test_the_same_seed_gives_the_same_model(name):
     assert not torch.equal(first, other)
 
 
-@pytest.mark.parametrize("name", ["motifs", "graph-rcnn-bias", "transformer", "vctree"])
+@pytest.mark.parametrize("name", ["motifs", "imp-bias", "transformer", "vctree"])
 def test_a_bias_without_counts_adds_nothing(name):
     config = narrow(SYSTEMS[name])
     config = replace(config, baseline=replace(config.baseline, prior="none"))

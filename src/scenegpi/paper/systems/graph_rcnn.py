@@ -46,7 +46,7 @@ class GraphRcnnConfig(SystemConfig):
 
     Args:
         width: of the states.
-        keep, share: number of pairs of an image that are kept at most, and share of them.
+        keep: number of pairs of an image that are kept at most.
         steps: of the graph convolution over features.
         bias: as in `MotifsConfig`; the published system has none.
     """
@@ -54,7 +54,6 @@ class GraphRcnnConfig(SystemConfig):
     kind: Literal["graph_rcnn"] = "graph_rcnn"
     width: int = bounded(128, 1, MAX_WIDTH)
     keep: int = bounded(128, 1, 4096)
-    share: float = bounded(1.0, 0.01, 1.0)
     steps: int = bounded(2, 0, 16)
     bias: Bias = "none"
     dropout: float = bounded(0.2, 0.0, 0.95)
@@ -67,11 +66,7 @@ class GraphRcnnConfig(SystemConfig):
         return True
 
 
-PRESETS = {
-    "graph-rcnn": GraphRcnnConfig(),
-    "graph-rcnn-bias": GraphRcnnConfig(bias="counts"),
-    "graph-rcnn-quarter": GraphRcnnConfig(share=0.25),
-}
+PRESETS = {"graph-rcnn": GraphRcnnConfig()}
 
 
 class GraphRcnn(System):
@@ -91,7 +86,7 @@ class GraphRcnn(System):
 
     def answer(self, reading: Reading) -> Answer:
         related = self.proposals(reading)
-        kept = kept_pairs(related.detach(), reading.batch, self.config.keep, self.config.share)
+        kept = kept_pairs(related.detach(), reading.batch, self.config.keep)
         if self.training:
             kept[reading.batch.relation_edge] = True
         rows = kept.nonzero().flatten()

@@ -66,8 +66,6 @@ class MotifsConfig(SystemConfig):
 PRESETS = {
     "motifs": MotifsConfig(),
     "motifs-size": MotifsConfig(order="size"),
-    "motifs-confidence": MotifsConfig(order="confidence"),
-    "motifs-random": MotifsConfig(order="random"),
     "motifs-list": MotifsConfig(order="list"),
     "motifs-no-context": MotifsConfig(context=False),
 }
@@ -114,12 +112,10 @@ class Motifs(System):
     def _context(self, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
         """Label logits (N, C), labels (N,) and states d (N, h)."""
         batch = reading.batch
-        order = self._order(reading, reading.dist)
+        order = reading_order(batch, self.config.order, reading.dist)
         c = self.objects(reading.nodes, order, batch.ptr)
         nodes = self.unless_given(reading, lambda: self.decode(reading, c, order))
         labels = self.chosen(reading, nodes)
-        if self.config.order == "confidence":  # the second LSTM sorts anew, by how sure the labels are now
-            order = self._order(reading, (reading.node_logits + nodes).softmax(1))
         d = self.relations(torch.cat([c, self.label(labels)], 1), order, batch.ptr)
         return nodes, labels, dropout(d, self.config.dropout, self.training)
 
@@ -142,9 +138,6 @@ class Motifs(System):
             return (h, cell, before), logits
 
         return along(make_sequence(order, reading.batch.ptr), step, start, (c, reading.node_logits, fed))
-
-    def _order(self, reading: Reading, dist: Tensor) -> Tensor:
-        return reading_order(reading.batch, self.config.order, dist, self.training)
 
 
 def _wide(layer: nn.Linear) -> nn.Linear:

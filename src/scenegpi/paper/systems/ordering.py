@@ -3,7 +3,7 @@
 Keys are sorted descending, as in the released code (so "left-right" reads from right to left). Boxes with equal keys
 are put in order by their place, their size and their labels; only boxes that are equal in all of it remain tied, and
 then it does not matter. Without that, ties would be broken by the listing, and they are common: boxes with the same
-centre, and given labels, which are all equally certain.
+centre.
 """
 
 from __future__ import annotations
@@ -14,32 +14,17 @@ import torch
 from torch import Tensor
 
 from scenegpi.features.batch import SceneBatch
-from scenegpi.gpi.proof import feature_hash
 
-Order = Literal["left-right", "size", "confidence", "random", "list"]
-_BUCKETS = 2**31 - 1
+Order = Literal["left-right", "size", "list"]
 
 
-def reading_order(batch: SceneBatch, order: Order, dist: Tensor, training: bool = False) -> Tensor:
-    """(N,) boxes image by image, each in its order; dist (N, C) are the label distributions that tell boxes apart.
-
-    A random order is drawn anew in training; otherwise it depends on the boxes' content.
-    """
+def reading_order(batch: SceneBatch, order: Order, dist: Tensor) -> Tensor:
+    """(N,) boxes image by image, each in its order; dist (N, C) are the label distributions that tell boxes apart."""
     if order == "list":
         return torch.arange(batch.boxes.shape[0], device=batch.boxes.device)
     x1, y1, x2, y2 = batch.boxes.unbind(1)
     dist = dist.detach().double()
-    if order == "left-right":
-        key = x1 + x2
-    elif order == "size":
-        key = (x2 - x1) * (y2 - y1)
-    elif order == "confidence":
-        key = dist.amax(1)
-    elif training:
-        key = torch.rand(batch.boxes.shape[0], device=batch.boxes.device, dtype=torch.double)
-    else:
-        content = torch.cat([batch.boxes, dist.argmax(1, keepdim=True)], 1)
-        key = feature_hash(content, _BUCKETS).double()
+    key = x1 + x2 if order == "left-right" else (x2 - x1) * (y2 - y1)
     weights = torch.linspace(1, 2, dist.shape[1], dtype=torch.double, device=dist.device).sqrt()
     keys = [-key, x1 + x2, y1 + y2, x2 - x1, y2 - y1, dist.argmax(1), (dist * weights).sum(1)]
     return _sorted_by([batch.batch, *keys])

@@ -39,13 +39,10 @@ class RelationProposals(nn.Module):
         return reading.over_pairs(scores)
 
 
-def kept_pairs(scores: Tensor, batch: SceneBatch, keep: int, share: float = 1.0) -> Tensor:
+def kept_pairs(scores: Tensor, batch: SceneBatch, keep: int) -> Tensor:
     """scores (E,) -> (E,) whether each pair is among the best of its image."""
     image = batch.batch[batch.edge_index[0]]
-    count = batch.edge_ptr[1:] - batch.edge_ptr[:-1]
     by_score = torch.argsort(scores, descending=True, stable=True)
     order = by_score[torch.argsort(image[by_score], stable=True)]
     rank = torch.arange(order.shape[0], device=order.device) - batch.edge_ptr[image[order]]
-    most = (count * share).ceil().long().clamp_max(keep)
-    chosen = rank < most[image[order]]
-    return torch.zeros_like(order).scatter(0, order, chosen.long()).bool()
+    return torch.zeros_like(order).scatter(0, order, (rank < keep).long()).bool()
