@@ -46,6 +46,10 @@ pictures: $(STAMP)
 	$(INSTALL) --no-deps --target out/pictures/photos scikit-image
 	$(BIN)/scenegpi predict out/pictures/photos/skimage/data/chelsea.png --out out/pictures/cat
 	cp out/pictures/cat/chelsea.png docs/images/hero.png
+	mkdir out/pictures/few && for name in astronaut camera chelsea coffee; do cp out/pictures/photos/skimage/data/$$name.png out/pictures/few; done
+	$(BIN)/scenegpi predict out/pictures/few --out out/pictures/gallery
+	for name in astronaut camera chelsea coffee; do $(BIN)/python -c "import sys; from PIL import Image; Image.open(sys.argv[1]).convert('RGB').save(sys.argv[2], quality=85)" \
+		out/pictures/gallery/$$name.png docs/images/gallery-$$name.jpg; done
 	$(BIN)/scenegpi data show --out docs/images/scene.png
 	$(BIN)/python -m scenegpi.paper.figures.matching docs/images/metrics-matching.png
 	$(BIN)/python -m scenegpi.paper.rendered.sheet docs/images

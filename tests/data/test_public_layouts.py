@@ -158,8 +158,12 @@ def test_label_studios_own_tools_take_ours(tmp_path):
     from label_studio_sdk.converter import Converter
 
     converter = Converter((tmp_path / "tasks.xml").read_text(), str(tmp_path), download_resources=False)
-    converter.convert_to_json(str(tmp_path / "tasks.json"), str(tmp_path / "out"), is_dir=False)
-    assert list((tmp_path / "out").iterdir())
+    dump(tmp_path / "imported.json", [each | {"id": 7} for each in (task,)])  # as Label Studio numbers what it imports
+    converter.convert_to_coco(str(tmp_path / "imported.json"), str(tmp_path / "out"), is_dir=False)
+    coco = json.loads((tmp_path / "out" / "result.json").read_text())
+    names = {each["id"]: each["name"] for each in coco["categories"]}
+    found = {names[each["category_id"]]: each["bbox"] for each in coco["annotations"]}
+    assert found == {name: pytest.approx([x1, y1, x2 - x1, y2 - y1]) for name, (x1, y1, x2, y2) in BOXES.items()}
 
 
 def test_sgbench_reads_what_is_written(tmp_path, caplog):
