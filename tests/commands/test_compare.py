@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
+from scenegpi import SceneGraph
 from scenegpi.cli import app
 from scenegpi.data import DataError, write_jsonl
 from scenegpi.evaluation.changes import changes, compared
+from scenegpi.models.shipped import model_vocabulary
 from strategies import VOCABULARY, small
 
 
@@ -55,3 +57,18 @@ def test_the_command_prints_paired_figures_and_writes_a_page(tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert page.count("<section>") == 4
     assert VOCABULARY.objects[0] in page
+
+
+def test_two_models_on_the_same_images(tmp_path):
+    words = model_vocabulary("vg150-layout")
+    link = (0, 1, words.predicates.index("riding"))
+    graph = SceneGraph([[0, 0, 50, 90], [10, 60, 90, 99]], ["man", "horse"], words, [link], width=100, height=100)
+    truth = [graph.replace(image_id=k) for k in range(2)]
+    write_jsonl(tmp_path / "truth.jsonl", truth)
+    options = ["--data", str(tmp_path / "truth.jsonl"), "--task", "predcls", "--out", str(tmp_path / "page.html")]
+    done = CliRunner().invoke(app, ["compare", "vg150-layout", "vg150-photo", *options])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "2 images in both; 0 only in vg150-layout" in done.output
+    assert "vg150-photo against vg150-layout, PredCls" in done.output
+    done = CliRunner().invoke(app, ["compare", "vg150-layout", "vg150-photo"])
+    assert "a model needs images" in str(done.exception)

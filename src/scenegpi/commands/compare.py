@@ -1,57 +1,58 @@
-"""`scenegpi compare`: two runs, image by image."""
+"""`scenegpi compare`: two runs or two models, image by image."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from scenegpi.commands.quiet import quiet
 from scenegpi.commands.terminal import say
 from scenegpi.errors import counted
+from scenegpi.metrics.protocol import Task
 
 
 @quiet()
 def compare(
-    a: Annotated[Path, typer.Argument(help="A run of `predict`, or any data set.", show_default=False)],
+    a: Annotated[Path, typer.Argument(help="A run of `predict`, any data set, or a model.", show_default=False)],
     b: Annotated[Path, typer.Argument(help="Another, of the same images.", show_default=False)],
     data: Annotated[Path | None, typer.Option(help="Ground truth, for paired figures.", show_default=False)] = None,
     split: Annotated[str | None, typer.Option(help="Split of the ground truth.", show_default=False)] = None,
-    task: Annotated[Literal["predcls", "sgcls", "sgdet"], typer.Option(help="How to score.")] = "sgdet",
+    photos: Annotated[Path | None, typer.Option(help="Folder of the photos, for models.", show_default=False)] = None,
+    task: Annotated[Task, typer.Option(help="How to score.")] = "sgdet",
     out: Annotated[Path | None, typer.Option(help="Write a page side by side (.html).", show_default=False)] = None,
     limit: Annotated[int, typer.Option(help="Number of images on the page.", min=0, max=200)] = 12,
 ) -> None:
-    """Say what changed between two runs; with --data, by how much the second is better, with intervals."""
-    from scenegpi.errors import DataError, MetricError
-    from scenegpi.evaluation.changes import changes, predictions_path
+    """Say what changed between two runs or models; with --data, by how much the second is better, with intervals."""
+    from tempfile import TemporaryDirectory
+
+    from scenegpi.errors import DataError
+    from scenegpi.evaluation.changes import changes, is_model, predictions_path, write_answers
 
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise DataError(out, "a page is an .html file")
-    found = changes(a, b, limit)
-    names = _names(a, b)
-    lines = [
-        f"{counted(found.images, 'image')} in both; {found.alone[0]:,} only in {names[0]}, "
-        f"{found.alone[1]:,} only in {names[1]}",
-        f"{counted(found.same, 'relation')} in both; {sum(found.only_a.values()):,} only in {names[0]}, "
-        f"{sum(found.only_b.values()):,} only in {names[1]}",
-    ]
-    for name, only in zip(names, (found.only_a, found.only_b), strict=True):
-        words = ", ".join(f"{word} {count:,}" for word, count in only.most_common(8))
-        lines.append(f"only in {name}, by predicate: {words or 'none'}")
-    if data is not None:
-        from scenegpi.evaluation import evaluate_file
-        from scenegpi.metrics.intervals import compare as paired
-        from scenegpi.metrics.protocol import Protocol
-
-        protocol = Protocol(task)
-        results = [evaluate_file(predictions_path(path), protocol, data=data, split=split) for path in (a, b)]
-        try:
-            rows = paired(*results)
-        except MetricError as error:
-            raise DataError(data, str(error)) from None
-        lines.append(f"{names[1]} against {names[0]}, {protocol}, {counted(results[0].images, 'image')}:")
-        lines += [f"  {row}" for row in rows.values()]
+    paths = [predictions_path(path) for path in (a, b)]
+    with TemporaryDirectory() as folder:
+        for k, path in enumerate((a, b)):
+            if is_model(path):
+                if data is None:
+                    raise DataError(path, "a model needs images: give a data set with --data")
+                paths[k] = Path(folder) / f"{k}.jsonl"
+                write_answers(path, data, split, photos, paths[k])
+        found = changes(*paths, limit)
+        names = _names(a, b)
+        lines = [
+            f"{counted(found.images, 'image')} in both; {found.alone[0]:,} only in {names[0]}, "
+            f"{found.alone[1]:,} only in {names[1]}",
+            f"{counted(found.same, 'relation')} in both; {sum(found.only_a.values()):,} only in {names[0]}, "
+            f"{sum(found.only_b.values()):,} only in {names[1]}",
+        ]
+        for name, only in zip(names, (found.only_a, found.only_b), strict=True):
+            words = ", ".join(f"{word} {count:,}" for word, count in only.most_common(8))
+            lines.append(f"only in {name}, by predicate: {words or 'none'}")
+        if data is not None:
+            lines += _figures((a, b), names, data, split, photos, task)
     for line in lines:
         say(line)
     if out is not None:
@@ -59,6 +60,32 @@ def compare(
 
         write_side_by_side(out, names, lines, found.most)
         say(f"{out}: {counted(len(found.most), 'image')} side by side, those that changed most")
+
+
+def _figures(
+    paths: tuple[Path, Path], names: tuple[str, str], data: Path, split: str | None, photos: Path | None, task: Task
+) -> list[str]:
+    """By how much the second is better than the first, by paired bootstrap."""
+    from scenegpi.errors import DataError, MetricError
+    from scenegpi.evaluation import evaluate_file, evaluate_model
+    from scenegpi.evaluation.changes import is_model, predictions_path
+    from scenegpi.metrics.intervals import compare as paired
+    from scenegpi.metrics.protocol import Protocol
+
+    protocol = Protocol(task)
+    results = [
+        evaluate_model(str(path), protocol, data=data, split=split, photos=photos)
+        if is_model(path)
+        else evaluate_file(predictions_path(path), protocol, data=data, split=split)
+        for path in paths
+    ]
+    try:
+        rows = paired(*results)
+    except MetricError as error:
+        raise DataError(data, str(error)) from None
+    said = f"{names[1]} against {names[0]}, {protocol}, {counted(results[0].images, 'image')}:"
+    notes = [note for result in results for note in result.notes if note.startswith("SCORED ON")]
+    return [said, *(f"  {row}" for row in rows.values()), *notes]
 
 
 def _names(a: Path, b: Path) -> tuple[str, str]:

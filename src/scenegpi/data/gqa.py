@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.data.columns import Columns
-from scenegpi.data.named import Image, box, end, entries, keyed_rows, named_columns, split_of, word, words
+from scenegpi.data.named import Image, about, box, end, entries, keyed_rows, named_columns, split_of, word, words
 from scenegpi.errors import DataError, GraphError, Report
 
 PATTERN = "*sceneGraphs*.json"
@@ -49,8 +49,5 @@ def _fields(image: Image) -> dict[str, Any]:
         "labels": [word(each.get("name"), f"objects.{key}.name") for key, each in objects.items()],
         "attributes": [words(each.get("attributes"), f"objects.{key}.attributes") for key, each in objects.items()],
         "relations": relations,
-        "image_id": image.key,
-        "file": f"{image.key}.jpg",
-        "width": row.get("width"),
-        "height": row.get("height"),
+        **about(image.key, f"{image.key}.jpg", row),
     }

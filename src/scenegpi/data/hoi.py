@@ -10,13 +10,14 @@ attribute of the person.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from scenegpi.data.coco_names import COCO_IDS
 from scenegpi.data.columns import Columns
-from scenegpi.data.named import Image, corners, entries, list_rows, named_columns, number, split_of
+from scenegpi.data.named import Image, about, corners, entries, key_of, list_rows, named_columns, number, split_of
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.vocabulary import Vocabulary
 
@@ -54,18 +55,15 @@ def read_hoi(path: Path, report: Report) -> Columns:
     vocabulary = Vocabulary(tuple(COCO_IDS.values()), VERBS[kind], kind)
     split = split_of(path)
     fields = partial(_fields, verbs=VERBS[kind], first=1 if kind == "hico" else 0)
-    return named_columns(
-        path, report, lambda: (Image(_name(row), row, split) for row in list_rows(path)), fields, vocabulary
-    )
 
+    def images() -> Iterator[Image]:
+        return (Image(key_of(row, "file_name"), row, split) for row in list_rows(path))
 
-def _name(row: Any) -> str | None:
-    name = row.get("file_name") if isinstance(row, dict) else None
-    return name if isinstance(name, str) else None
+    return named_columns(path, report, images, fields, vocabulary)
 
 
 def _fields(image: Image, verbs: tuple[str, ...], first: int) -> dict[str, Any]:
-    if image.key is None:
+    if not isinstance(image.key, str):
         raise GraphError("file_name: expected a name")
     objects = entries(image.row.get("annotations"), "annotations")
     labels = []
@@ -92,8 +90,5 @@ def _fields(image: Image, verbs: tuple[str, ...], first: int) -> dict[str, Any]:
         "labels": labels,
         "attributes": attributes,
         "relations": relations,
-        "image_id": image.key,
-        "file": image.key,
-        "width": image.row.get("width"),
-        "height": image.row.get("height"),
+        **about(image.key, image.key, image.row),
     }

@@ -108,6 +108,32 @@ def keyed_rows(path: Path) -> Iterator[tuple[str, Any]]:
         stream.end()
 
 
+def section_rows(path: Path, section: str) -> Iterator[Any]:
+    """The entries of a list in a file that is one JSON object; its other fields are passed over."""
+    with JsonStream(path) as stream:
+        if stream.peek() != "{":
+            raise DataError(path, "expected a JSON object")
+        for key in stream.entries():
+            if key != section:
+                stream.skip()
+                continue
+            for i, (_, row) in enumerate(stream.rows()):
+                check_images(path, i, stream.size)
+                yield row
+        stream.end()
+
+
+def key_of(row: Any, name: str) -> int | str | None:
+    """What an image is called by a field of its row; None where that is no number or name."""
+    key = row.get(name) if isinstance(row, dict) else None
+    return key if isinstance(key, int | str) and not isinstance(key, bool) else None
+
+
+def about(key: int | str | None, file: Any, row: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a graph that say which image it is; its size is in `row`, if anywhere."""
+    return {"image_id": key, "file": file, "width": row.get("width"), "height": row.get("height")}
+
+
 def numbered(
     boxes: Any, labels: Any, links: Any, words: Vocabulary, names: tuple[str, str, str], first: int = 0
 ) -> Any:

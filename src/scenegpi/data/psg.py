@@ -16,8 +16,7 @@ from typing import Any
 
 from scenegpi.data.columns import SPLITS, Columns
 from scenegpi.data.json_stream import JsonStream
-from scenegpi.data.limits import check_images
-from scenegpi.data.named import Image, entries, named_columns, numbered
+from scenegpi.data.named import Image, about, entries, key_of, named_columns, numbered, section_rows
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.vocabulary import Vocabulary
 
@@ -66,16 +65,9 @@ def _short(path: Path) -> dict[str, list[Any]]:
 
 
 def _images(path: Path, test: set[str]) -> Iterator[Image]:
-    with JsonStream(path) as stream:
-        for key in stream.entries():
-            if key != "data":
-                stream.skip()
-                continue
-            for i, (_, row) in enumerate(stream.rows()):
-                check_images(path, i, stream.size)
-                given = row.get("image_id") if isinstance(row, dict) else None
-                split = SPLITS["test" if str(given) in test else "train"]
-                yield Image(given if isinstance(given, int | str) else i, row, split)
+    for row in section_rows(path, "data"):
+        key = key_of(row, "image_id")
+        yield Image(key, row, SPLITS["test" if str(key) in test else "train"])
 
 
 def _fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
@@ -87,5 +79,4 @@ def _fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
     found: dict[str, Any] = numbered(
         boxes, labels, row.get("relations"), vocabulary, ("bbox", "category_id", "relations")
     )
-    about = {"image_id": image.key, "file": row.get("file_name")}
-    return found | about | {side: row.get(side) for side in ("width", "height")}
+    return found | about(image.key, row.get("file_name"), row)

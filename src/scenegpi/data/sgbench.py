@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.data.columns import Columns
-from scenegpi.data.json_stream import JsonStream
-from scenegpi.data.limits import check_images
-from scenegpi.data.named import Image, entries, named_columns, numbered
+from scenegpi.data.named import Image, about, entries, key_of, named_columns, numbered, section_rows
 from scenegpi.data.psg import psg_vocabulary
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import whole_file
@@ -35,20 +33,11 @@ def read_sgbench(path: Path, report: Report, vocabulary: Vocabulary | None = Non
         if not truth.is_file():
             raise DataError(path, "has numbers only: put the psg.json that they count in beside it, or score it (eval)")
         vocabulary = psg_vocabulary(truth)
-    return named_columns(path, report, partial(_images, path), partial(_fields, vocabulary=vocabulary), vocabulary)
 
+    def images() -> Iterator[Image]:
+        return (Image(key_of(row, "id"), row) for row in section_rows(path, "images"))
 
-def _images(path: Path) -> Iterator[Image]:
-    with JsonStream(path) as stream:
-        for key in stream.entries():
-            if key != "images":
-                stream.skip()
-                continue
-            for i, (_, row) in enumerate(stream.rows()):
-                check_images(path, i, stream.size)
-                given = row.get("id") if isinstance(row, dict) else None
-                yield Image(given if isinstance(given, int | str) and not isinstance(given, bool) else None, row)
-        stream.end()
+    return named_columns(path, report, images, partial(_fields, vocabulary=vocabulary), vocabulary)
 
 
 def _fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
@@ -60,7 +49,7 @@ def _fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
         objects = entries(row["annotation"], "annotation")
         boxes, categories = ([each.get(name) for each in objects] for name in ("bbox", "category"))
     found: dict[str, Any] = numbered(boxes, categories, triplets, vocabulary, FIELDS)
-    return found | {"image_id": image.key, "file": None, "width": None, "height": None}
+    return found | about(image.key, None, {})
 
 
 def write_sgbench(target: Path, graphs: Iterable[SceneGraph], vocabulary: Vocabulary, overwrite: bool = False) -> int:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.data.columns import Columns
-from scenegpi.data.named import Image, box, end, entries, list_rows, named_columns, word, words
+from scenegpi.data.named import Image, about, box, end, entries, key_of, list_rows, named_columns, word, words
 from scenegpi.errors import DataError, GraphError, Report
 
 FILES = ("scene_graphs.json", "objects.json", "relationships.json", "attributes.json")
-Sizes = dict[Any, tuple[Any, Any]]
+Sizes = dict[Any, dict[str, Any]]
 
 
 def read_visual_genome_raw(path: Path, report: Report) -> Columns:
@@ -38,8 +38,8 @@ def _sizes(path: Path) -> Sizes:
     if not path.is_file():
         return {}
     rows = (row for row in list_rows(path) if isinstance(row, dict))
-    found = ((row.get("image_id", row.get("id")), row.get("width"), row.get("height")) for row in rows)
-    return {key: (width, height) for key, width, height in found if isinstance(key, int | str)}
+    found = ((_key(row), {side: row.get(side) for side in ("width", "height")}) for row in rows)
+    return {key: size for key, size in found if key is not None}
 
 
 def _images(files: list[Path]) -> Iterator[Image]:
@@ -59,8 +59,8 @@ def _images(files: list[Path]) -> Iterator[Image]:
 
 
 def _key(row: Any) -> int | None:
-    key = row.get("image_id", row.get("id")) if isinstance(row, dict) else None
-    return key if isinstance(key, int) and not isinstance(key, bool) else None
+    key = key_of(row, "image_id" if isinstance(row, dict) and "image_id" in row else "id")
+    return key if isinstance(key, int) else None
 
 
 def _fields(image: Image, sizes: Sizes) -> dict[str, Any]:
@@ -83,16 +83,12 @@ def _fields(image: Image, sizes: Sizes) -> dict[str, Any]:
                 for side in ("subject", "object")
             ]
             relations.append((*ends, word(each.get("predicate"), f"{field}.predicate")))
-    width, height = sizes.get(image.key, (None, None))
     return {
         "boxes": found.boxes,
         "labels": found.labels,
         "attributes": [list(dict.fromkeys(names)) for names in found.attributes],
         "relations": relations,
-        "image_id": image.key,
-        "file": f"{image.key}.jpg",
-        "width": width,
-        "height": height,
+        **about(image.key, f"{image.key}.jpg", sizes.get(image.key, {})),
     }
 
 

@@ -14,10 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from scenegpi.boxes import box_iou
-from scenegpi.data import open_dataset
+from scenegpi.data import open_dataset, write_jsonl
 from scenegpi.data.dataset import Dataset
 from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
+from scenegpi.models.shipped import shipped_models
+from scenegpi.prediction import Predictor, aligned
+from scenegpi.prediction.annotated import predictions
+from scenegpi.prediction.model import open_model
 
 IOU = 0.5
 Triple = tuple[str, str, str]
@@ -115,6 +119,20 @@ def predictions_path(path: Path) -> Path:
     """A run of `predict` -> its predictions.jsonl; any other path as it is."""
     lines = path / "predictions.jsonl"
     return lines if lines.is_file() else path
+
+
+def is_model(path: Path) -> bool:
+    """Whether this is a model: its folder, or the name of one that ships."""
+    folder = path if path.exists() else shipped_models().get(str(path), path)
+    return (folder / "config.json").is_file() and (folder / "vocabulary.json").is_file()
+
+
+def write_answers(model: Path, data: Path, split: str | None, photos: Path | None, target: Path) -> None:
+    """What a model says of a data set's images, given their boxes and labels, as JSON lines."""
+    predictor = Predictor(open_model(model).labels_only())
+    dataset = open_dataset(data, split, images=photos)
+    graphs = aligned(dataset, predictor.model.vocabulary)
+    write_jsonl(target, (found for found, _ in predictions(predictor, graphs, dataset.photo_path)))
 
 
 def _graphs(path: Path) -> Dataset:
