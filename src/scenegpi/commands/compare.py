@@ -40,7 +40,7 @@ def compare(
                     raise DataError(path, "a model needs images: give a data set with --data")
                 paths[k] = Path(folder) / f"{k}.jsonl"
                 write_answers(path, data, split, photos, paths[k])
-        found = changes(*paths, limit)
+        found = changes(paths[0], paths[1], limit)
         names = _names(a, b)
         lines = [
             f"{counted(found.images, 'image')} in both; {found.alone[0]:,} only in {names[0]}, "
