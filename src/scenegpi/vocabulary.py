@@ -14,7 +14,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-NO_RELATION = "no relation"
 SPOKEN = MappingProxyType({"short": "shorts", "pant": "pants", "jean": "jeans", "men": "people"})
 """Labels of Visual Genome whose names are not what people call these things."""
 

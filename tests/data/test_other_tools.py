@@ -11,7 +11,7 @@ import pytest
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data import DataError, convert, open_dataset, write_jsonl
-from scenegpi.data.cypher import write_cypher
+from scenegpi.data.export.cypher import write_cypher
 from scenegpi.data.export.rag import write_graphrag, write_lightrag
 
 WORDS = Vocabulary(['a "b"', "c,d\ne", "ü'ß", "\\n", "{}"], ['says "hi"', "near,\n"])

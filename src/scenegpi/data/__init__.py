@@ -8,10 +8,8 @@ train[0].triplets(top=5)
 from scenegpi.data.convert import WRITERS, convert
 from scenegpi.data.dataset import Dataset
 from scenegpi.data.jsonl import write_jsonl
-from scenegpi.data.open import FORMATS, open_dataset
-from scenegpi.data.sample import sample_path
+from scenegpi.data.open import FORMATS, open_dataset, sample_path, validate
 from scenegpi.data.statistics import Statistics, statistics
-from scenegpi.data.validate import validate
 from scenegpi.errors import DataError, Defect, Report
 
 __all__ = [

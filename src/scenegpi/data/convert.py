@@ -82,7 +82,7 @@ def _write(dataset: Dataset, graphs: Iterable[SceneGraph], target: Path, to: str
     if to == "jsonl":
         return write_jsonl(target, graphs, splits, overwrite)
     if to in ("cypher", "lightrag", "graphrag"):
-        from scenegpi.data.cypher import write_cypher
+        from scenegpi.data.export.cypher import write_cypher
         from scenegpi.data.export.rag import write_graphrag, write_lightrag
 
         write = {"cypher": write_cypher, "lightrag": write_lightrag, "graphrag": write_graphrag}[to]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from scenegpi.data.class_names import Names, read_names_file
 from scenegpi.data.coco import ANNOTATIONS, read_coco, read_coco_folder, read_coco_splits, split_files
@@ -261,3 +263,19 @@ def _names(names: str | Path | Iterable[str] | Mapping[int, str] | None) -> Name
     if isinstance(names, str | Path):
         return read_names_file(Path(names))
     return dict(enumerate(names))
+
+
+def validate(path: str | Path, **options: Any) -> Report:
+    """Reads all of a data set and returns the report of its defects; DataError if it can't be read at all.
+
+    `options` are those of `open_dataset`.
+    """
+    dataset = open_dataset(path, **options)
+    if not len(dataset.source) and not dataset.report.errors:
+        raise DataError(path, "there is no image in it")
+    return dataset.report
+
+
+def sample_path() -> Path:
+    """Three hand-made scenes (boxes, labels, relations; no photos) as JSON lines."""
+    return Path(str(files("scenegpi.data") / "sample.jsonl"))

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
-from scenegpi.data.images import ImageFolders
+from scenegpi.data.images import ImageFolders, Sizes
 from scenegpi.data.limits import check_images, check_names, too_many
-from scenegpi.data.sizes import Sizes
 from scenegpi.errors import DataError, Report
 from scenegpi.files import MAX_BYTES, check_file, open_file, reason
 from scenegpi.vocabulary import Vocabulary

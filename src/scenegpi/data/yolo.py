@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.class_names import NAME_FILES, Names, read_names_file, vocabulary_of
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
-from scenegpi.data.images import ImageFolders
+from scenegpi.data.images import ImageFolders, Sizes
 from scenegpi.data.limits import too_many
-from scenegpi.data.sizes import Sizes
 from scenegpi.errors import DataError, Report
 from scenegpi.files import read_text, reason
 

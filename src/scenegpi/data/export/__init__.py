@@ -13,9 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from scenegpi.data.export.attributes import to_graphml, to_node_link
 from scenegpi.data.export.dot import to_dot
-from scenegpi.data.export.graphml import to_graphml
-from scenegpi.data.export.node_link import to_node_link
 from scenegpi.data.export.ntriples import to_ntriples
 from scenegpi.errors import DataError
 from scenegpi.files import whole_file

@@ -1,7 +1,8 @@
-"""A graph as networkx holds it; also with only such attributes as every file format has: text and numbers."""
+"""A graph as networkx holds it, and its files of it: GraphML and node-link JSON, with text and numbers only."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,3 +49,22 @@ def plain_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
 
 def _plain(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
+
+
+def to_graphml(graph: SceneGraph) -> str:
+    """The text of a GraphML file; `networkx.read_graphml` gives the graph back, nodes named by their number."""
+    import networkx
+
+    plain = plain_networkx(graph)
+    for key in ("image_id",):  # a number in one file and a text in the next would be two types of one key
+        if key in plain.graph:
+            plain.graph[key] = str(plain.graph[key])
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + "\n".join(networkx.generate_graphml(plain)) + "\n"
+
+
+def to_node_link(graph: SceneGraph) -> str:
+    """The text of a node-link JSON file: `networkx.node_link_graph(json.load(file), edges="edges")` reads it."""
+    import networkx
+
+    data = networkx.node_link_data(plain_networkx(graph), edges="edges")
+    return json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False) + "\n"

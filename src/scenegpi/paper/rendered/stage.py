@@ -94,10 +94,6 @@ class Stage:
         """Pixels per metre for what stands at height y."""
         return max((y - self.horizon) / self.camera, 8.0)
 
-    def depth_of(self, scale: float) -> float:
-        """Inverse of `scale`."""
-        return self.horizon + scale * self.camera
-
     def shared(self, more: float = 0.0) -> bool:
         """Whether the next thing is drawn in its family's shared look."""
         return self.rng.random() < min(self.options.lookalike + more, 1.0)

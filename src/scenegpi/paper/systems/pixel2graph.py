@@ -23,14 +23,13 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
-from torch.nn.functional import cross_entropy, logsigmoid, softplus
+from torch.nn.functional import cross_entropy, interpolate, logsigmoid, max_pool2d, softplus
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.network import SceneLogits
 from scenegpi.options import bounded
-from scenegpi.paper.systems.hourglass import Hourglass
 from scenegpi.paper.systems.ordering import reading_order
 from scenegpi.paper.systems.padding import Padding
 from scenegpi.paper.systems.reader import Reading
@@ -81,6 +80,33 @@ class Slots(NamedTuple):
     classes: Tensor
     subject: Tensor
     object: Tensor
+
+
+class Hourglass(nn.Module):
+    """Features at half, a quarter, an eighth of the size, and back up, each added to what had that size.
+
+    (G, c, S, S) -> (G, c, S, S); S must be divisible by 2 ** depth.
+    """
+
+    def __init__(self, channels: int, depth: int) -> None:
+        super().__init__()
+        self.beside, self.down, self.up = (Residual(channels) for _ in range(3))
+        self.inner: nn.Module = Hourglass(channels, depth - 1) if depth > 1 else Residual(channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        low = self.up(self.inner(self.down(max_pool2d(x, 2))))
+        return self.beside(x) + interpolate(low, scale_factor=2.0, mode="nearest")
+
+
+class Residual(nn.Module):
+    """x + convolution(ReLU(x))."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.convolution(x.relu())
 
 
 class Pixel2Graph(System):
