@@ -4,7 +4,7 @@
       "relationships": [{"predicate", "subject_id", "object_id"}]}]
 
 relationships.json has whole objects as `subject` and `object`; attributes.json lists objects with `attributes`. The
-files are read side by side, image by image: memory does not grow with them. Sizes come from image_data.json.
+files are read side by side, image by image, and never held whole. Sizes come from image_data.json.
 """
 
 from __future__ import annotations
