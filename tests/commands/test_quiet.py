@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.cli import app
-from scenegpi.commands.quiet import quiet
+from scenegpi.commands.terminal import quiet
 
 PETS = Vocabulary(["cat", "dog"], ["near"])
 log = logging.getLogger("scenegpi")

@@ -81,6 +81,9 @@ def test_a_folder_is_exported_once(tmp_path, monkeypatch, file):
     first = exported_file(tmp_path / "model")
     assert exported_file(tmp_path / "model") == first
     assert made == ["layout"]
+    first.write_bytes(file.read_bytes()[:-1])  # a damaged one is made again
+    assert exported_file(tmp_path / "model").read_bytes() == file.read_bytes()
+    assert made == ["layout", "layout"]
     assert Predictor(tmp_path / "model", backend="onnx").model.vocabulary == VOCABULARY
     other = cases.small_model(NAME, seed=1)
     save_model(other, tmp_path / "model", overwrite=True)

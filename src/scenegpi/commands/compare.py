@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scenegpi.commands.quiet import quiet
-from scenegpi.commands.terminal import say
+from scenegpi.commands.terminal import quiet, say
 from scenegpi.errors import counted
 from scenegpi.metrics.protocol import Task
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenegpi.commands.quiet import quiet
 from scenegpi.commands.render import render
-from scenegpi.commands.terminal import make_console, say, say_json
+from scenegpi.commands.terminal import make_console, quiet, say, say_json
 from scenegpi.errors import counted
 
 if TYPE_CHECKING:

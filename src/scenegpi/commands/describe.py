@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scenegpi.commands.quiet import quiet
+from scenegpi.commands.terminal import quiet
 
 
 @quiet()

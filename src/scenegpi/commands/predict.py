@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from scenegpi.commands.quiet import quiet
-from scenegpi.commands.terminal import make_console
+from scenegpi.commands.terminal import make_console, quiet
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from scenegpi.commands.quiet import quiet
-from scenegpi.commands.terminal import say
+from scenegpi.commands.terminal import quiet, say
 
 
 @quiet()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from scenegpi.errors import printable
@@ -29,3 +32,18 @@ def say_json(data: Any) -> None:
 
     text = dumps(data, indent=1, ensure_ascii=False)
     print("".join(c if c.isprintable() or c == "\n" else dumps(c)[1:-1] for c in text))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Only errors of the library are logged inside; as a decorator (`@quiet()`), while the function runs.
+
+    For commands that print at the end what was left out.
+    """
+    log = logging.getLogger("scenegpi")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
