@@ -62,7 +62,9 @@ pictures: $(STAMP)
 	$(BIN)/python tools/screenshot.py "out/pictures/report.html#scene-1-box-0" docs/images/report.png
 	$(BIN)/scenegpi index $(SCENES) --out out/pictures/store
 	$(BIN)/scenegpi search out/pictures/store "person riding *" --limit 8 --out docs/images/search.png
-	$(BIN)/python tools/studio_pictures.py $(SCENES) docs/images
+	mkdir out/pictures/own
+	cd out/pictures/photos/skimage/data && cp astronaut.png chelsea.png coffee.png rocket.jpg ../../../own
+	$(BIN)/python tools/studio_pictures.py out/pictures/own docs/images
 
 # The site: built without a network, complete without one. mkdocs is not part of the usual set-up.
 DOCS := .venv/docs-installed

@@ -1,6 +1,6 @@
-"""Pictures of the studio for the pages: `python tools/studio_pictures.py SCENES docs/images`, in Chromium.
+"""Pictures of the studio for the pages: `python tools/studio_pictures.py PHOTOS docs/images`, in Chromium.
 
-SCENES is a folder of rendered scenes (`scenegpi data render`). It needs what `tools/screenshot.py` needs.
+PHOTOS is a folder of photos. It needs what `tools/screenshot.py` needs.
 """
 
 from __future__ import annotations
@@ -11,72 +11,83 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from PIL import Image
 
 from scenegpi.files import whole_file
 from scenegpi.serve.app import Studio, create_app
 from scenegpi.serve.settings import Access
 from screenshot import open_browser
 
-SECONDS = 120.0
+SECONDS = 240.0
+SIZES = {
+    "try": (1280, 1000),
+    "browse": (1280, 900),
+    "annotate": (1280, 900),
+    "wide": (2560, 1300),
+    "phone": (390, 1400),
+}
 
 
-def take(scenes: Path, target: Path) -> None:
-    """Writes studio-try.png, studio-browse.png and studio-annotate.png."""
+def take(photos: Path, target: Path) -> None:
+    """Writes studio-try.png, -browse, -annotate, and as a wide screen and a phone show it, -wide and -phone."""
     listening = socket.create_server(("127.0.0.1", 0))
     access = Access.of("127.0.0.1", listening.getsockname()[1])
     with tempfile.TemporaryDirectory() as place:
-        studio = Studio(scenes, annotations=Path(place) / "notes", model="vg150-photo", access=access)
+        folder = Path(place)
+        studio = Studio(photos, annotations=folder / "notes", work=folder / "work", access=access)
         server = uvicorn.Server(uvicorn.Config(create_app(studio), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
-        browser = open_browser(Path(place) / "profile", 1280, 1120)
+        browser = open_browser(folder / "profile", 1280, 1000)
         try:
-            for part_of_page, walk in (("try", _try), ("browse", _browse), ("annotate/9", _annotate)):
+            browser.get(f"{access.url}#browse")
+            _until(lambda: _some(browser, ".run .button.strong"))[0].click()
+            _until(lambda: "indexed" in _some(browser, ".run-said")[0].text)
+            walks = {"try": _try, "browse": _browse, "annotate": _annotate, "wide": _wide, "phone": _annotate}
+            for name, walk in walks.items():
+                browser.set_window_size(*SIZES[name])
                 browser.get("about:blank")
-                browser.get(f"{access.url}#{part_of_page}")
-                walk(browser)
-                with whole_file(target / f"studio-{part_of_page.split('/')[0]}.png") as part:
-                    part.write_bytes(browser.get_screenshot_as_png())
+                walk(browser, access.url)
+                _loaded(browser)
+                shot = Image.open(BytesIO(browser.get_screenshot_as_png())).convert("RGB").quantize(256)
+                with whole_file(target / f"studio-{name}.png") as part:
+                    shot.save(part, "PNG", optimize=True)
         finally:
             browser.quit()
             server.should_exit = True
             thread.join()
 
 
-def _try(browser: Any) -> None:
+def _try(browser: Any, url: str) -> None:
     """A picture, the alternatives of its best relation, and what the subject of that attends to."""
-    _until(lambda: _some(browser, "#try-strip .thumb"))[6].click()
+    browser.get(f"{url}#try/1")
     _until(lambda: _some(browser, "#try-scene .attention:not([hidden])"))
-    triplet = _some(browser, "#try-scene button.triplet")[0]
-    nodes = {str(node.get_attribute("aria-label")).removeprefix("object "): node for node in _some(browser, ".node")}
-    subject = next(node for name, node in nodes.items() if str(triplet.text).startswith(name))
+    triplet, node = _some(browser, "#try-scene button.triplet")[0], _some(browser, "#try-scene .node")[0]
     browser.execute_script("arguments[0].click()", triplet)
-    browser.execute_script("arguments[0].dispatchEvent(new MouseEvent('click'))", subject)
-    _scroll(browser, "#try-scene .scene")
+    browser.execute_script("arguments[0].dispatchEvent(new MouseEvent('click'))", node)
 
 
-def _browse(browser: Any) -> None:
-    from selenium.webdriver.common.keys import Keys
-
-    _until(lambda: _some(browser, ".hit"))  # the page is ready
-    _some(browser, "#query")[0].send_keys("person ?a riding * and without ?a wearing hat", Keys.ENTER)
+def _browse(browser: Any, url: str) -> None:
+    browser.get(f"{url}#browse/*%20has%20*")
     _until(lambda: _some(browser, ".hit rect.frame"))
-    _loaded(browser)
 
 
-def _annotate(browser: Any) -> None:
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.keys import Keys
+def _wide(browser: Any, url: str) -> None:
+    browser.get(f"{url}#browse/?picture=1")
+    _until(lambda: _some(browser, "#viewer .node"))
 
+
+def _annotate(browser: Any, url: str) -> None:
+    browser.get(f"{url}#annotate/0")
     _until(lambda: _some(browser, ".proposal"))
-    ActionChains(browser).send_keys(Keys.ARROW_DOWN, Keys.ENTER).perform()
-    _until(lambda: _some(browser, '.relation[aria-current="true"]'))
+    browser.execute_script("arguments[0].click()", _some(browser, ".proposal")[0])
     _until(lambda: browser.execute_script("return document.getElementById('saved').textContent") == "Saved")
-    _loaded(browser)
+    browser.execute_script("document.activeElement.blur(); scrollTo(0, 0)")
 
 
 def _some(browser: Any, selector: str) -> list[Any]:
@@ -84,20 +95,10 @@ def _some(browser: Any, selector: str) -> list[Any]:
     return found
 
 
-def _scroll(browser: Any, selector: str) -> None:
-    browser.execute_script("document.querySelector(arguments[0]).scrollIntoView()", selector)
-    _loaded(browser)
-
-
 def _loaded(browser: Any) -> None:
     """Until the pictures in view are there."""
-    whole = """
-        const inView = ({ left, right }) => left < innerWidth && right > 0;
-        const shown = [...document.images].filter((i) => i.offsetParent && inView(i.getBoundingClientRect()));
-        return shown.every((i) => i.complete);
-    """
-    _until(lambda: browser.execute_script(whole))
-    time.sleep(1.0)
+    _until(lambda: browser.execute_script("return [...document.images].every((i) => i.complete)"))
+    time.sleep(1.5)
 
 
 def _until(check: Callable[[], Any]) -> Any:

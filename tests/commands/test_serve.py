@@ -10,8 +10,10 @@ from typer.testing import CliRunner
 
 from pages import run_page
 from scenegpi.cli import app
+from scenegpi.data import open_dataset
+from scenegpi.data.jsonl import write_jsonl
 from scenegpi.errors import DataError
-from serve.serve_cases import running
+from serve.serve_cases import running, scenes
 
 
 def refused(*words) -> str:
@@ -43,6 +45,9 @@ def test_names_that_are_none(tmp_path, text):
 def test_the_page_runs(tmp_path, monkeypatch, capsys):
     """Its servers start, and stop as soon as they have; its Python talks to one that goes on."""
     monkeypatch.chdir(tmp_path)
+    drawn = scenes(tmp_path / "scenes", 6)
+    (drawn / "images").rename(tmp_path / "photos")
+    write_jsonl("annotations.jsonl", open_dataset(drawn))
     run, started = uvicorn.Server.run, []
 
     def run_and_stop(server, sockets):
@@ -54,8 +59,9 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(uvicorn.Server, "run", run_and_stop)
         run_page(
             "studio.md",
-            {"http://127.0.0.1:8000": url, "--scenes 40": "--scenes 4"},
+            {"http://127.0.0.1:8000": url},
             {"scenegpi serve": ["--port", "0", "--no-open"]},
         )
     assert started == [True, True]
+    assert (tmp_path / "own" / "model" / "model.safetensors").is_file()  # trained on what was annotated
     assert "wearing" in capsys.readouterr().out

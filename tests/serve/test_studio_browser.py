@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+from urllib.parse import quote
+
 import networkx
 import pytest
 from PIL import Image
 
 from scenegpi import SceneGraph
 from serve.page_cases import ActionChains, By, Keys, names, press, some, until
-from serve.serve_cases import call
+from serve.serve_cases import call, running
 
 
 def test_try_a_picture(open_at, browser):
@@ -115,41 +118,103 @@ def test_browse_and_search(open_at, browser, studio):
     until(lambda: some(view, "#suggestions option"))
     offered = some(view, "#suggestions option")[0].get_attribute("value")
     box.clear()
-    box.send_keys("person on *", Keys.ENTER)
-    wanted = call(f"{studio}/api/search?q=person%20on%20*")[1]
+    box.send_keys("person * *", Keys.ENTER)
+    wanted = call(f"{studio}/api/search?q=person%20*%20*")[1]
     assert wanted["total"]
     assert offered
     until(lambda: len(some(view, ".hit")) == wanted["total"])
     assert some(view, ".hit svg rect.frame")
-    assert view.find_element(By.ID, "count").text.startswith("person on *")
+    assert view.find_element(By.ID, "count").text.startswith("person * *")
     some(view, ".hit")[0].click()
-    until(lambda: some(view, "#browse-scene .node"))
-    find = some(view, "#browse-scene .find")[0]
-    triplet = find.get_attribute("aria-label").removeprefix("All pictures with ")
+    until(lambda: some(view, "#viewer .node"))
+    first = view.current_url
+    assert "picture=" in first
+    press(view, Keys.ARROW_RIGHT)  # the next one of those that were found
+    until(lambda: view.current_url != first)
+    shown = wanted["hits"][1]
+    until(lambda: view.find_element(By.ID, "viewer-title").text == (shown["file"] or shown["key"]))
+    view.execute_script(
+        "const r = document.getElementById('viewer-least'); r.value = 1; r.dispatchEvent(new Event('input'))"
+    )
+    graph = call(f"{studio}/api/images/{shown['image']}")[1]["graph"]
+    below = [each for each in graph["relations"] if each.get("score", 1) < 1]
+    assert len(some(view, "#viewer .said li.below")) == len(below)
+    view.back()
+    until(lambda: view.find_element(By.ID, "viewer-title").text == wanted["hits"][0]["file"])
+    find = until(lambda: some(view, "#viewer .find"))[0]
+    triplet = find.get_attribute("aria-label").removeprefix("find all pictures with ")
     view.execute_script("arguments[0].scrollIntoView({block: 'center'})", find)
     find.click()
     until(lambda: view.find_element(By.ID, "query").get_attribute("value") == triplet)
-    until(lambda: some(view, ".hit"))
-    view.back()
-    until(lambda: view.find_element(By.ID, "query").get_attribute("value") == "person on *")
+    until(lambda: some(view, ".hit") and not some(view, "#viewer[open]"))
+    view.get(f"{studio}/#browse/{quote('person * *')}?picture={shown['image']}")  # an address of all of it
+    until(lambda: view.find_element(By.ID, "viewer-title").text == (shown["file"] or shown["key"]))
+    press(view, Keys.ESCAPE)
+    until(lambda: not some(view, "#viewer[open]"))
+    assert view.find_element(By.ID, "query").get_attribute("value") == "person * *"
+    some(view, ".chip")[0].click()  # what it is called is added to the query
+    until(lambda: " and " in view.find_element(By.ID, "query").get_attribute("value"))
+    some(view, '.chip[aria-pressed="true"]')[0].click()
+    until(lambda: view.find_element(By.ID, "query").get_attribute("value") == "person * *")
+    view.find_element(By.ID, "browse-api").click()
+    code = until(lambda: names(view, "#api-use[open] code"))
+    assert f"/api/search?q={quote('person * *', safe='*')}" in code[-1]
+    answer: dict = {}
+    exec(code[-1], answer)  # the Python that is offered asks this server
+    assert answer["answer"]["total"] == wanted["total"]
 
 
-@pytest.mark.parametrize("part", ["try", "browse", "annotate/0"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_every_part_fits_the_screen_and_has_names(open_at, browser, part, width):
+def test_a_folder_is_predicted_in_the_page_and_then_searched(browser, data, tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for file in sorted((data / "images").iterdir())[:2]:
+        (photos / file.name).write_bytes(file.read_bytes())
+    browser.get("about:blank")
+    with running({"path": photos, "work": tmp_path / "work", "model": "vg150-photo"}) as (url, _):
+        browser.get(f"{url}/#browse")
+        until(lambda: len(some(browser, ".hit")) == 2)
+        assert not some(browser, "#search:not([hidden])")
+        browser.find_element(By.CSS_SELECTOR, ".run input[type=file]").send_keys(
+            str(sorted((data / "images").iterdir())[2])
+        )
+        until(lambda: "predicted and indexed" in browser.find_element(By.CSS_SELECTOR, ".run-said").text)
+        until(lambda: len(some(browser, ".hit")) == 3 and some(browser, "#search:not([hidden])"))
+        some(browser, ".run .button")[0].click()  # the others, too
+        until(
+            lambda: call(f"{url}/api/runs")[1] == {"state": "done", "done": 3, "total": 3, "skipped": 0, "problem": ""}
+        )
+        some(browser, ".hit")[0].click()
+        until(lambda: some(browser, "#viewer .node"))
+        tags = browser.find_element(By.ID, "viewer-tags")
+        tags.send_keys("night, blurred", Keys.ENTER)
+        until(lambda: call(f"{url}/api/images/0")[1]["tags"] == ["blurred", "night"])
+        browser.find_element(By.ID, "viewer-similar").click()
+        until(lambda: "Similar to picture 1" in browser.find_element(By.ID, "count").text)
+    browser.get("about:blank")
+    browser.get_log("browser")
+
+
+@pytest.mark.parametrize("width", [390, 1280, 2560])
+def test_every_part_fits_the_screen_and_is_accessible(open_at, browser, studio, width):
+    """No sideways scrolling, and nothing that axe finds, in both themes."""
+    axe = (files("axe_core_python") / "axe.min.js").read_text()
     browser.set_window_size(width, 900)
-    view = open_at(part)
-    until(lambda: some(view, "main section:not([hidden]) h1"))
-    until(lambda: some(view, "#try-strip .thumb" if part == "try" else ".hit" if part == "browse" else ".proposal"))
-    wide = view.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-    assert wide[0] <= wide[1] + 1
-    nameless = view.execute_script(
-        "return [...document.querySelectorAll('button, input, select, a')].filter((e) => e.offsetParent && !e.textContent.trim() "
-        "&& !e.getAttribute('aria-label') && !e.labels?.length).map((e) => e.outerHTML.slice(0, 80))"
-    )
-    assert nameless == []
-    view.find_element(By.ID, "theme").click()
-    assert view.execute_script("return document.documentElement.dataset.theme") in ("dark", "light")
+    ready = {"try/1": "#try-scene .attention:not([hidden])", "browse": ".hit", "browse/?picture=1": "#viewer .node"}
+    for part, there in (ready | {"annotate/0": ".proposal"}).items():
+        view = open_at(part)
+        until(lambda there=there: some(browser, there))
+        root = "document.documentElement"
+        assert view.execute_script(f"return {root}.scrollWidth - {root}.clientWidth") <= 1
+        view.execute_cdp_cmd("Runtime.evaluate", {"expression": axe})
+        for theme in ("light", "dark"):
+            view.execute_script(
+                f"{root}.dataset.theme = '{theme}'; document.getAnimations().forEach((a) => a.finish())"
+            )
+            found = view.execute_async_script(
+                "axe.run(document).then(({ violations }) => arguments[0]("
+                "violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html.slice(0, 120))])))"
+            )
+            assert found == [], (part, theme)
     browser.set_window_size(1280, 1000)
 
 

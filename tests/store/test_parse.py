@@ -55,6 +55,18 @@ WORDS = StoreWords(LABELS, TRIPLETS, {"red": 3, "Dark Brown": 1, "hat": 1, "on":
         ("red on beach", "red on beach"),
         ("hat man", "hat man"),  # an attribute too, where a label follows
         ("no red horse", "without red horse"),
+        ("man or woman riding horse or kite", "man or woman riding horse or kite"),
+        ('"man" or unicorn in or near hat', '"man" or unicorn in or near hat'),
+        ("man wearing no hat", "man ?1 and without ?1 wearing hat"),
+        ("man riding horse and wearing no hat", "man ?1 riding horse and without ?1 wearing hat"),
+        ("more than 2 men and fewer than 2 kites", "at least 3 men and at most 1 kites"),
+        ("a horse being ridden by a man", "man ridden horse"),
+        (
+            "the man in the hat, holding a kite and under a horse",
+            "man ?1 in hat and ?1 holding kite and ?1 under horse",
+        ),
+        ("man in hat, across a horse", "man ?1 in hat and ?1 across horse"),  # no such predicate here
+        ('"a \\"b\\\\" riding *', '"a \\"b\\\\" riding *'),
     ],
 )
 def test_lines(line, understood):
@@ -111,11 +123,22 @@ def test_words_cover_kinds_synonyms_and_forms():
     assert set(WORDS.objects(Word("people"))) == {"man", "woman", "child"}
     assert WORDS.objects(Word("table")) == ("coffee table",)
     assert WORDS.objects(Word("table", exact=True)) == ()
-    assert WORDS.relations(Word("rode")) == ()
+    for word in ("ride", "rode", "ridden", "rides"):
+        assert WORDS.relations(Word(word)) == ("riding",)
+    assert WORDS.relations(Word("wore")) == ("wearing",)
+    for word in ("next to", "beside", "by", "close to", "near"):
+        assert WORDS.relations(Word(word)) == ("next to",)
     assert WORDS.relations(Word("ride")) == WORDS.relations(Word("rides")) == ("riding",)
     assert WORDS.relations(Word("on")) == ("on", "sitting on")
     assert WORDS.relations(Word("beside")) == ("next to",)
     assert StoreWords({"person": 1}, {}).objects(Word("girl")) == ("person",)
+
+
+def test_what_was_not_understood_is_said():
+    said = WORDS.notes(parse_query("an enormous man wearing a floppy hat or unicorn", WORDS))
+    assert said[0] == "not understood and passed over: enormous, floppy"
+    assert said[1].startswith("no label of this store matches 'unicorn'")
+    assert WORDS.notes(parse_query("a red hat on the beach", WORDS)) == []
 
 
 def test_suggestions_go_on_as_the_text_does():

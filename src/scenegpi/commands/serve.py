@@ -56,6 +56,7 @@ def serve(
     from scenegpi.prediction.finding import FinderSpec, check_finder
     from scenegpi.serve.app import Studio, create_app
     from scenegpi.serve.protocol import server_config
+    from scenegpi.serve.running import work_folder
     from scenegpi.serve.settings import Access
     from scenegpi.vocabulary import Vocabulary
 
@@ -69,7 +70,9 @@ def serve(
     except ValueError as error:
         raise DataError(names or "", str(error)) from None
     if annotations is None and path is not None:
-        annotations = _writable(Path("out/annotations") / (path.resolve().stem or "images"))
+        folder = Path("out/annotations") / (path.resolve().stem or "images")
+        annotations = _writable(folder, "annotations", "; --annotations FOLDER chooses another")
+    work = _writable(work_folder(path), "predicting folders from the page") if path is None or path.is_dir() else None
     studio = Studio(
         path,
         photos,
@@ -81,6 +84,7 @@ def serve(
         finder=finder,
         label_studio=label_studio,
         moved=moved,
+        work=work,
     )
     app = create_app(studio)
     say(f"studio: {access.url}  (Ctrl-C stops it)")
@@ -108,14 +112,14 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _writable(folder: Path) -> Path | None:
-    """The folder where annotations go by default; None, and a line that says so, where nothing can be written."""
+def _writable(folder: Path, what: str, more: str = "") -> Path | None:
+    """A folder that is written to by default; None, and a line that says so, where nothing can be written."""
     import os
 
     there = next(each for each in (folder, *folder.parents) if each.exists())
     if os.access(there, os.W_OK | os.X_OK):
         return folder
-    say(f"annotations: off, {there.resolve()} cannot be written; --annotations FOLDER chooses another")
+    say(f"{what}: off, {there.resolve()} cannot be written{more}")
     return None
 
 

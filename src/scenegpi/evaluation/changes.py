@@ -81,7 +81,7 @@ def changes(a: Path, b: Path, keep: int = 12) -> Changes:
 
 def compared(key: str, a: SceneGraph, b: SceneGraph) -> Change:
     """One image."""
-    place = _same_objects(a, b)
+    place = same_objects(a, b)
     left = Counter((s, o, b.vocabulary.predicates[p]) for s, o, p in b.relations.tolist())
     names = a.names, b.names
     same, only_a = 0, []
@@ -97,7 +97,7 @@ def compared(key: str, a: SceneGraph, b: SceneGraph) -> Change:
     return Change(key, a, b, same, tuple(only_a), tuple(only_b))
 
 
-def _same_objects(a: SceneGraph, b: SceneGraph) -> dict[int, int]:
+def same_objects(a: SceneGraph, b: SceneGraph) -> dict[int, int]:
     """Objects of a -> objects of b."""
     if not len(a) or not len(b):
         return {}

@@ -22,6 +22,7 @@ from scenegpi.serve.browsing import Image
 from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import read_graph
 from scenegpi.serve.problems import problems
+from scenegpi.store.sql import Among
 from scenegpi.vocabulary import Vocabulary
 
 TRAIN, PAGE = 0, 200
@@ -94,14 +95,13 @@ class Annotating:
         known = self.library.graph(image)
         given = key if known is None or known.image_id is None else known.image_id
         graph = graph.replace(image_id=given, file=key if known is None else known.file)
-        related = set(graph.relations[:, :2].ravel().tolist())
         try:
             state = self.annotations.save(
                 key,
                 graph,
                 annotation.status,
                 annotation.based_on,
-                machine=[k for k in annotation.machine if k < len(graph) and k not in related],
+                machine=[k for k in annotation.machine if k < len(graph)],
                 by=annotation.by.strip(),
                 comment=annotation.comment.strip(),
                 change=annotation.change,
@@ -118,11 +118,21 @@ class Annotating:
         states = self.annotations.history(self._key(image))
         return schemas.History(versions=[schemas.Version(at=state.at, **_fields(state)) for state in states])
 
-    def next(self, after: Annotated[int, Query(ge=-1, le=2**53)] = -1) -> schemas.Next:
-        """The first image after this one that is neither done nor rejected, from the start again after the last."""
+    def next(
+        self, after: Annotated[int, Query(ge=-1, le=2**53)] = -1, order: Literal["added", "uncertain"] = "added"
+    ) -> schemas.Next:
+        """The first image after this one that is neither done nor rejected, from the start again after the last.
+
+        Or, in the order `uncertain`, the one of which the model is least sure, where there are predictions.
+        """
+        if order == "uncertain":
+            states = list(self.annotations.states.items())
+            closed = Among(frozenset(key for key, state in states if state.status != "begun"), False)
+            best = self.library.images(2, 0, [closed], uncertain=True)[0]
+            return schemas.Next(image=next((each.image for each in best if each.image != after), None))
         first = None
         for offset in range(0, len(self.library), PAGE):
-            for each in self.library.images(PAGE, offset):
+            for each in self.library.images(PAGE, offset)[0]:
                 state = self.annotations.states.get(each.key)
                 if each.image == after or (state is not None and state.status != "begun"):
                     continue

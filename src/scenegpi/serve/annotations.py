@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -137,6 +137,18 @@ class Annotations:
             self.states[key] = state
             return state
 
+    def begin(self, graphs: Mapping[str, tuple[SceneGraph, Iterable[int]]], comment: str) -> None:
+        """First states of images, by key, with the boxes that no person has touched: all of them, or none."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._lock:
+            new = {
+                key: State(graph, "begun", 1, tuple(machine), comment=comment, at=at)
+                for key, (graph, machine) in graphs.items()
+                if key not in self.states
+            }
+            self._append(*(_row(key, state) for key, state in new.items()))
+            self.states |= new
+
     def add_names(self, objects: Iterable[str], predicates: Iterable[str]) -> None:
         """Names that annotations may use from now on."""
         with self._lock:
@@ -208,7 +220,9 @@ class Annotations:
             if key is None or seen[str(key)] > lines[str(key)] - KEPT:
                 yield row
 
-    def _append(self, row: dict[str, Any]) -> None:
+    def _append(self, *rows: dict[str, Any]) -> None:
+        if not rows:
+            return
         try:
             if self._journal is None:
                 if self.path.exists():
@@ -218,7 +232,7 @@ class Annotations:
                     self._held = True
                 self._journal = self._open.enter_context(closing(Journal(self.path)))
             head = [] if self._known_source == self.source else [{"source": self.source}]
-            self._journal.append([*head, row])
+            self._journal.append([*head, *rows])
         except DataError as error:
             raise NotWrittenError(error.file, error.message) from None
         self._known_source = self.source

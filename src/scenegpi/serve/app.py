@@ -24,11 +24,13 @@ from scenegpi.serve.annotating import Annotating
 from scenegpi.serve.annotations import Annotations
 from scenegpi.serve.batching import Predictions
 from scenegpi.serve.browsing import Browsing
+from scenegpi.serve.exchanging import Exchanging
 from scenegpi.serve.guard import Guard
 from scenegpi.serve.label_studio import LabelStudio
 from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import Predicting
 from scenegpi.serve.problems import EVERYWHERE, invalid, problems, unusable
+from scenegpi.serve.running import Running
 from scenegpi.serve.settings import Access, Bounds
 from scenegpi.viz.report.page import asset
 from scenegpi.vocabulary import Vocabulary
@@ -51,6 +53,7 @@ class Studio:
         label_studio: answer Label Studio as an ML backend, too.
         finder: finds boxes in photos that come without any; None for the package's own.
         moved: the data that was annotated is now at `path`.
+        work: folder for what the page predicts; None: it predicts no folders.
     """
 
     path: Path | None = None
@@ -64,12 +67,13 @@ class Studio:
     label_studio: bool = False
     finder: FinderSpec | None = None
     moved: bool = False
+    work: Path | None = None
 
 
 def create_app(studio: Studio) -> FastAPI:
     """The application; its images, models and annotations are open from its start to its stop."""
     held = ExitStack()
-    library = Library(studio.path, studio.photos, studio.bounds.search_seconds)
+    library = Library(studio.path, studio.photos, studio.bounds.search_seconds, studio.work)
     held.callback(library.close)
     predictions = Predictions(studio.bounds, studio.device, studio.finder)
 
@@ -89,6 +93,7 @@ def create_app(studio: Studio) -> FastAPI:
     )
     vocabulary = studio.vocabulary or library.vocabulary or model_vocabulary(studio.model or PHOTO)
     annotate = studio.annotations is not None and len(library) > 0
+    runs = studio.work is not None and library.by_place
     source = "" if studio.path is None else str(studio.path.resolve())
     info = schemas.LibraryInfo(
         kind=library.kind,  # type: ignore[arg-type]
@@ -96,20 +101,28 @@ def create_app(studio: Studio) -> FastAPI:
         total=len(library),
         search=library.store is not None,
         annotate=annotate,
+        predict=runs,
         model=studio.model,
         id=sha256(source.encode("utf-8", "surrogateescape")).hexdigest()[:16],
     )
     # The guard asks for the token; the routes only declare it.
     token = [Depends(HTTPBearer(auto_error=False))] if studio.access.token else []
-    browsing = Browsing(library, info, studio.bounds)
+    kept = None
+    if annotate and studio.annotations is not None:
+        kept = held.enter_context(Annotations(studio.annotations, source, studio.moved))
+    browsing = Browsing(library, info, studio.bounds, None if kept is None else kept.states)
     predicting = Predicting(predictions, library, studio.bounds, studio.model)
     routers = [predicting.router(), browsing.router()]
     if studio.label_studio:
         beside = [folder for folder in (studio.photos, studio.path) if folder is not None and folder.is_dir()]
         routers.append(LabelStudio(predicting, ImageFolders(beside)).router())
-    if annotate and studio.annotations is not None:
-        kept = held.enter_context(Annotations(studio.annotations, source, studio.moved))
+    if kept is not None:
         routers.append(Annotating(kept, library, vocabulary, studio.bounds.annotated).router())
+        routers.append(Exchanging(kept, library, vocabulary, studio.bounds.annotated).router())
+    if runs:
+        running = Running(library, studio.bounds, studio.model, studio.finder, studio.device)
+        held.callback(running.close)
+        routers.append(running.router())
     for router in routers:
         app.include_router(router, responses=EVERYWHERE, dependencies=token)
     _pages(app)

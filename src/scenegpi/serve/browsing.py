@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
 from scenegpi.data.photo_files import photo_size
@@ -11,28 +15,63 @@ from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
 from scenegpi.serve import schemas
+from scenegpi.serve.annotations import State
 from scenegpi.serve.answers import drawn
 from scenegpi.serve.library import Library
 from scenegpi.serve.problems import problems
 from scenegpi.serve.searching import Searches
 from scenegpi.serve.settings import Bounds
 from scenegpi.store import Hit, Store
+from scenegpi.store.sql import Among
 from scenegpi.store.store import Stop
+from scenegpi.store.tags import Tags
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import COLOURS, deal_colours
 
 Limit = Annotated[int, Query(ge=1, le=200)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 Image = Annotated[int, Path(ge=0, le=2**53)]
-MOST_DRAWN = 60
+States = Literal["any", "none", "begun", "done", "reviewed", "rejected"]
+Chosen = Annotated[States, Query(description="State of its annotation; none: not begun.")]
+Tag = Annotated[str, Query(max_length=100)]
+MOST_DRAWN, MOST_LISTED = 60, 300
+"""Objects of a graph that is drawn whole; labels and predicates that are counted for the page."""
 
 
 class Browsing:
-    """The routes over a library; `info` is what the page is told about the server."""
+    """The routes over a library.
 
-    def __init__(self, library: Library, info: schemas.LibraryInfo, bounds: Bounds) -> None:
-        self.library, self.info = library, info
+    Args:
+        library: the images.
+        info: what the page is told about the server.
+        bounds: how many may search.
+        states: what people have said of images, by key.
+    """
+
+    def __init__(
+        self, library: Library, info: schemas.LibraryInfo, bounds: Bounds, states: Mapping[str, State] | None = None
+    ) -> None:
+        self.library, self._info = library, info
+        self.states: Mapping[str, State] = {} if states is None else states
         self._searches = Searches(bounds.searches)
+        self._kept_tags: Tags | None = None
+
+    @property
+    def info(self) -> schemas.LibraryInfo:
+        """As it is now: photos are added, and become searchable."""
+        store = self.library.store
+        known = {"total": len(self.library), "search": store is not None, "tags": self._tags is not None}
+        return self._info.model_copy(update=known)
+
+    @property
+    def _tags(self) -> Tags | None:
+        """Of a store that stays; that of a data set is gone with the server."""
+        store = self.library.store
+        if store is None or self.library.kind == "data":
+            return None
+        if self._kept_tags is None or self._kept_tags.folder != store.folder:
+            self._kept_tags = Tags(store.folder)
+        return self._kept_tags
 
     def close(self) -> None:
         """Ends what still runs."""
@@ -49,18 +88,84 @@ class Browsing:
         router.get("/api/library", response_model=schemas.LibraryInfo)(lambda: self.info)
         router.get("/api/images", response_model=schemas.Images)(self.images)
         router.get("/api/images/{image}", response_model=schemas.ImageGraph, responses=gone)(self.image)
+        router.get("/api/images/{image}/similar", response_model=schemas.Similar, responses=problems(404, 429))(
+            self.similar
+        )
+        router.put("/api/images/{image}/tags", response_model=schemas.TagList, responses=problems(404, 507))(self.tag)
+        router.get("/api/facets", response_model=schemas.Facets)(self.facets)
         router.get("/api/images/{image}/photo", response_class=Response, responses=gone | picture)(self.photo)
         router.get("/api/search", response_model=schemas.SearchAnswer, responses=problems(404, 429))(self.search)
         router.get("/api/suggest", response_model=schemas.Suggestions)(self.suggest)
         return router
 
-    def images(self, limit: Limit = 60, offset: Offset = 0) -> schemas.Images:
-        """Some images, in order."""
-        some = [
-            schemas.ImageInfo(image=each.image, key=each.key, file=each.file, photo=each.photo)
-            for each in self.library.images(limit, offset)
-        ]
-        return schemas.Images(images=some, total=len(self.library))
+    def images(
+        self,
+        limit: Limit = 60,
+        offset: Offset = 0,
+        status: Chosen = "any",
+        tag: Tag = "",
+        order: Literal["added", "uncertain"] = "added",
+    ) -> schemas.Images:
+        """Some images, in order; or those first of which the model is least sure."""
+        found, total = self.library.images(limit, offset, self._among(status, tag), order == "uncertain")
+        some = [schemas.ImageInfo(image=each.image, key=each.key, file=each.file, photo=each.photo) for each in found]
+        return schemas.Images(images=some, total=total)
+
+    def _among(self, status: str, tag: str) -> list[Among]:
+        """What the page has chosen, as conditions on keys."""
+        found = []
+        if status == "none":
+            found.append(Among(frozenset(self.states), False))
+        elif status != "any":
+            found.append(Among(frozenset(key for key, state in list(self.states.items()) if state.status == status)))
+        if tag:
+            known = self._tags.all() if self._tags is not None else {}
+            found.append(Among(frozenset(key for key, tags in known.items() if tag in tags)))
+        return found
+
+    def facets(self) -> schemas.Facets:
+        """What there is to choose from, with how often it occurs: labels and predicates, states, tags."""
+        words = None if self.library.store is None else self.library.store.words
+        tags: Counter[str] = Counter()
+        for some in () if self._tags is None else self._tags.all().values():
+            tags.update(some)
+        return schemas.Facets(
+            labels=[] if words is None else _most(words.labels),
+            predicates=[] if words is None else _most(words.predicates),
+            statuses=dict(Counter(state.status for state in list(self.states.values()))),
+            tags=_most(tags),
+        )
+
+    async def similar(self, request: Request, image: Image, limit: Limit = 24) -> schemas.Similar:
+        """Images that show most of what this one shows, by the labels and relations of its graph."""
+        store = self._store()
+
+        def find(stop: Stop) -> schemas.Similar:
+            with store.snapshot():
+                try:
+                    graph = self.library.graph(image)
+                except DataError:
+                    raise HTTPException(404, f"no image {image}") from None
+                hits = [] if graph is None else store.similar(graph, limit + 1)
+                graphs = store.graphs(hit.image for hit in hits)
+                found = [self._hit(hit, graphs[hit.image]) for hit in hits if hit.score > 0]
+            return schemas.Similar(hits=[hit for hit in found if hit is not None and hit.image != image][:limit])
+
+        return await self._searches.run(find, request)
+
+    def tag(self, image: Image, tags: schemas.TagList) -> schemas.TagList:
+        """Gives an image these tags, in place of those that it has; they are kept in the store."""
+        kept = self._tags
+        if kept is None:
+            raise HTTPException(404, "tags are kept in a store: start the server with one, or predict the photos")
+        try:
+            key = self.library.key(image)
+        except DataError:
+            raise HTTPException(404, f"no image {image}") from None
+        try:
+            return schemas.TagList(tags=list(kept.set(key, tags.tags)))
+        except DataError as error:
+            raise HTTPException(507, error.message) from None
 
     def image(self, image: Image, drawing: bool = False) -> schemas.ImageGraph:
         """An image with its graph, if there is one."""
@@ -87,8 +192,9 @@ class Browsing:
             width=width,
             height=height,
             graph=None if graph is None else to_dict(graph),
+            tags=[] if self._tags is None else list(self._tags.all().get(key, ())),
         )
-        if graph is not None and drawing and len(graph) <= MOST_DRAWN:
+        if graph is not None and drawing:
             _draw(answer, graph)
         return answer
 
@@ -107,18 +213,25 @@ class Browsing:
         return Response(data, media_type="image/jpeg", headers=headers)
 
     async def search(
-        self, request: Request, q: Annotated[str, Query(max_length=1000)], limit: Limit = 40, offset: Offset = 0
+        self,
+        request: Request,
+        q: Annotated[str, Query(max_length=1000)],
+        limit: Limit = 40,
+        offset: Offset = 0,
+        least: Annotated[float, Query(ge=0, le=1, description="Score that the best match must have.")] = 0,
+        status: Chosen = "any",
+        tag: Tag = "",
     ) -> schemas.SearchAnswer:
         """Images that a query finds (docs/search.md). It ends when the client leaves."""
-        store = self._store()
+        store, among = self._store(), self._among(status, tag)
 
         def find(stop: Stop) -> schemas.SearchAnswer:
             with store.snapshot():
-                answer = store.search(q, limit, offset, stop)
+                answer = store.search(q, limit, offset, stop, least, among)
                 graphs = store.graphs(hit.image for hit in answer.hits)
             return schemas.SearchAnswer(
                 query=str(answer.query),
-                hits=[_hit(store, hit, graphs[hit.image]) for hit in answer.hits],
+                hits=[each for hit in answer.hits if (each := self._hit(hit, graphs[hit.image])) is not None],
                 total=answer.images,
                 notes=list(answer.notes),
             )
@@ -135,32 +248,66 @@ class Browsing:
             raise HTTPException(404, "there is nothing to search: start the server with a store or a data set")
         return self.library.store
 
+    def _hit(self, hit: Hit, graph: SceneGraph) -> schemas.HitInfo | None:
+        """As the page gets it; None for a photo that is gone."""
+        number = self.library.number(hit)
+        if number is None:
+            return None
+        matches = []
+        for match in hit.matches:
+            ends = match.objects
+            boxes: list[Any] = [None if i is None else tuple(graph.boxes[i].tolist()) for i in ends]
+            labels = [None if i is None else graph.names[i] for i in ends]
+            matches.append(schemas.MatchInfo(objects=list(ends), labels=labels, boxes=boxes, score=match.score))
+        return schemas.HitInfo(
+            image=number,
+            key=hit.key,
+            file=hit.file,
+            photo=self.library.by_place or self._store().photo(hit) is not None,
+            score=hit.score,
+            count=hit.count,
+            width=graph.width,
+            height=graph.height,
+            matches=matches,
+        )
+
 
 _BINARY = {"type": "string", "format": "binary"}
 
 
-def _hit(store: Store, hit: Hit, graph: SceneGraph) -> schemas.HitInfo:
-    matches = []
-    for match in hit.matches:
-        ends = match.objects
-        boxes: list[Any] = [None if i is None else tuple(graph.boxes[i].tolist()) for i in ends]
-        labels = [None if i is None else graph.names[i] for i in ends]
-        matches.append(schemas.MatchInfo(objects=list(ends), labels=labels, boxes=boxes, score=match.score))
-    return schemas.HitInfo(
-        image=hit.image,
-        key=hit.key,
-        file=hit.file,
-        photo=store.photo(hit) is not None,
-        score=hit.score,
-        count=hit.count,
-        width=graph.width,
-        height=graph.height,
-        matches=matches,
-    )
+def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The most frequent names."""
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_LISTED]
 
 
 def _draw(answer: schemas.ImageGraph, graph: SceneGraph) -> None:
+    """Colours of all objects, and the graph; of many objects those that the best relations join."""
     canvas = Canvas.of(graph)
     colours = deal_colours(canvas.boxes)
-    answer.drawing = drawn(graph, canvas, colours)
     answer.colours = [COLOURS[k] for k in colours]
+    if len(graph) <= MOST_DRAWN:
+        answer.drawing = drawn(graph, canvas, colours)
+        return
+    rows: dict[int, None] = {}
+    for k in np.argsort(-graph.triplet_scores(), kind="stable").tolist():
+        ends = dict.fromkeys(graph.relations[k, :2].tolist())
+        if len(rows | ends) > MOST_DRAWN:
+            break
+        rows |= ends
+    some = graph.subset(sorted(rows)) if rows else None
+    if some is not None:
+        text = drawn(some, Canvas.of(some), [colours[k] for k in sorted(rows)])
+        place = {"box": sorted(rows), "link": _kept_links(graph, some, sorted(rows))}
+        answer.drawing = re.sub(
+            r'data-(box|link)="([\d ]+)"',
+            lambda found: f'data-{found[1]}="{" ".join(str(place[found[1]][int(k)]) for k in found[2].split())}"',
+            text,
+        )
+
+
+def _kept_links(graph: SceneGraph, some: SceneGraph, rows: list[int]) -> list[int]:
+    """Of each relation of a part of a graph, its place among those of the whole."""
+    places: dict[tuple[int, ...], list[int]] = {}
+    for k, row in enumerate(graph.relations.tolist()):
+        places.setdefault(tuple(row), []).append(k)
+    return [places[rows[s], rows[o], p].pop(0) for s, o, p in some.relations.tolist()]

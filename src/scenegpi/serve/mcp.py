@@ -78,7 +78,7 @@ class Tools:
 
     def _number(self, picture: str) -> int:
         text = str(picture).strip()
-        listed = self.library.images(len(self.library), 0)
+        listed, _ = self.library.images(len(self.library), 0)
         for each in listed:
             if text in (each.key, each.file):
                 return each.image

@@ -167,6 +167,27 @@ class SearchAnswer(Strict):
     notes: list[str]
 
 
+class Similar(Strict):
+    """Images like another one, most alike first."""
+
+    hits: list[HitInfo]
+
+
+class TagList(Strict):
+    """Words that people give to an image."""
+
+    tags: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)]
+
+
+class Facets(Strict):
+    """What images may be chosen by, with how often each occurs, the most frequent first."""
+
+    labels: list[tuple[str, int]]
+    predicates: list[tuple[str, int]]
+    statuses: dict[str, int]
+    tags: list[tuple[str, int]]
+
+
 class Suggestions(Strict):
     """Triplets and labels of the store."""
 
@@ -184,6 +205,7 @@ class ImageGraph(ImageInfo):
     graph: dict[str, Any] | None
     drawing: str | None = None
     colours: list[str] = []
+    tags: list[str] = []
 
 
 class LibraryInfo(Strict):
@@ -194,6 +216,8 @@ class LibraryInfo(Strict):
     total: int
     search: bool
     annotate: bool
+    predict: Annotated[bool, Field(description="Whether folders can be predicted from here.")] = False
+    tags: Annotated[bool, Field(description="Whether images can be tagged.")] = False
     model: str | None
     id: Annotated[str, Field(description="Of the data: the same for the same path.")] = ""
 

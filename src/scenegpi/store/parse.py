@@ -4,12 +4,14 @@
     ?a wearing hat and ?a riding ?b           shared variables; * is anything
     person ?a on bench and without ?a wearing hat
     at least 3 person and no dog              counts: of things, or of subjects ("2 person riding horse")
+    man or woman riding horse or bike         "or" joins names; "man wearing no hat" is "man and without wearing hat"
+    horse ridden by man                       a participle and "by" turn a relation round
     a man in a hat riding a horse on a beach  free text: a later part belongs to what it most often goes with here
     "traffic light" "next to" car             in quotes: exactly this name
 
 A clause is things and predicates in turn. Things are the longest known labels, after their attributes ("red car");
-other words before one that are not known (adjectives) are passed over. A clause that begins with a predicate is about
-the subject of the clause before it.
+other words before one that are not known (adjectives) are passed over, which the query notes. A clause that begins with
+a predicate is about the subject of the clause before it.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from dataclasses import replace
 
 from scenegpi.store.query import Clause, Comparison, Count, Query, QueryError, Thing, Word
 from scenegpi.store.words import StoreWords
+from scenegpi.words.covered import PREPOSITIONS
 
 MOST_CHARACTERS, MOST_CLAUSES, LONGEST_NAME, MOST_COUNT = 1000, 12, 5, 1000
-TOKEN = re.compile(r'"([^"]*)"|(\?\w*)|(\*)|([,;])|([^\s,;"?*]+)')
+TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(\?\w*)|(\*)|([,;])|([^\s,;"?*]+)')
 FILLERS = frozenset(
     ["a", "an", "the", "some", "there", "is", "are", "was", "were", "be", "being", "who", "which", "that", "while"]
 )
@@ -30,7 +33,17 @@ NUMBERS = {
     word: n
     for n, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
 }
-COMPARISONS: dict[tuple[str, str], Comparison] = {("at", "least"): ">=", ("at", "most"): "<="}
+COMPARISONS: dict[tuple[str, str], tuple[Comparison, int]] = {
+    ("at", "least"): (">=", 0),
+    ("at", "most"): ("<=", 0),
+    ("more", "than"): (">=", 1),
+    ("less", "than"): ("<=", -1),
+    ("fewer", "than"): ("<=", -1),
+}
+"""What is said before a number, and what is added to it."""
+PARTICIPLES = frozenset(
+    ["ridden", "worn", "held", "eaten", "thrown", "driven", "flown", "caught", "led", "fed", "taken"]
+)
 Token = tuple[str, str]
 
 
@@ -39,13 +52,13 @@ def parse_query(text: str, words: StoreWords) -> Query:
     if len(text) > MOST_CHARACTERS:
         raise QueryError(f"query: {len(text):,} characters, at most {MOST_CHARACTERS:,}")
     reader = _Reader(words)
-    for negated, tokens in _clauses(_tokens(text)):
+    for negated, tokens in _clauses(_tokens(text), words):
         reader.clause(tokens, negated)
     if not reader.clauses:
         raise QueryError("query: nothing to search for; for example: person riding horse")
     if len(reader.clauses) > MOST_CLAUSES:
         raise QueryError(f"query: {len(reader.clauses)} clauses, at most {MOST_CLAUSES}")
-    return Query(tuple(reader.things), tuple(reader.clauses))
+    return Query(tuple(reader.things), tuple(reader.clauses), tuple(reader.passed))
 
 
 def _tokens(text: str) -> list[Token]:
@@ -57,30 +70,45 @@ def _tokens(text: str) -> list[Token]:
         value = match.group(match.lastindex or 1)
         if kind == "word":
             value = value.lower().strip(".!:()")
+        if kind == "exact":
+            value = re.sub(r"\\(.)", r"\1", value)
         if value or kind == "exact":
             found.append((kind, value))
-    if text.count('"') % 2:
+    if re.sub(r"\\.", "", text).count('"') % 2:
         raise QueryError("query: a quotation mark is not closed")
     return found
 
 
-def _clauses(tokens: list[Token]) -> list[tuple[bool, list[Token]]]:
-    """(whether it is negated, its tokens), split at "and", commas, "without" and "no"."""
+def _clauses(tokens: list[Token], words: StoreWords) -> list[tuple[bool, list[Token]]]:
+    """(whether it is negated, its tokens), split at "and", commas, "without" and "no".
+
+    "man wearing no hat" is split before its predicate, which then belongs to what is negated.
+    """
     found: list[tuple[bool, list[Token]]] = []
     negated = False
     now: list[Token] = []
     for token in [*tokens, ("stop", ";")]:
         word = token[1] if token[0] == "word" else None
         if token[0] == "stop" or word in ("and", "without", "no", "not"):
+            kept = _open_predicate(now, words) if word == "no" and not negated else len(now)
+            rest, now = now[kept:], now[:kept]
             if now:
                 found.append((negated, now))
-                negated, now = False, []
+                negated = False
+            now = rest
             negated = negated or word in ("without", "no", "not")
         elif word not in FILLERS:
             now.append(token)
     if negated:
         raise QueryError("query: 'without' what?")
     return found
+
+
+def _open_predicate(tokens: list[Token], words: StoreWords) -> int:
+    """Where the predicate begins that a clause ends with; its length where it ends with none."""
+    ends = (at for at in range(max(0, len(tokens) - LONGEST_NAME), len(tokens)))
+    plain = (at for at in ends if all(kind == "word" for kind, _ in tokens[at:]))
+    return next((at for at in plain if words.relations(_word(tokens[at:]))), len(tokens))
 
 
 class _Reader:
@@ -92,11 +120,13 @@ class _Reader:
         self.clauses: list[Clause] = []
         self.variables: dict[str, int] = {}
         self.subject: int | None = None
+        self.passed: list[str] = []
 
     def clause(self, tokens: list[Token], negated: bool) -> None:
         count, tokens = _count(tokens)
         at, here = 0, []
-        if self._predicate_end(tokens, 0) and not self._label_end(tokens, 0) and len(tokens) > 1 and not count:
+        begins = self._predicate_end(tokens, 0) or self._place_end(tokens)
+        if begins and not self._label_end(tokens, 0) and len(tokens) > 1 and not count:
             here = [self._new(Thing()) if self.subject is None else self.subject]
         else:
             at, thing = self._thing(tokens, 0)
@@ -105,9 +135,11 @@ class _Reader:
                 self.subject = thing
         first = len(self.clauses)
         while at < len(tokens):
+            turned = self._turned(tokens, at)
             at, predicate = self._predicate(tokens, at)
-            at, thing = self._thing(tokens, at)
-            self.clauses.append(Clause(self._attached(here, predicate, thing), predicate, thing, negated))
+            at, thing = self._thing(tokens, at + turned)
+            ends = (thing, here[-1]) if turned else (self._attached(here, predicate, thing), thing)
+            self.clauses.append(Clause(ends[0], predicate, ends[1], negated))
             here.append(thing)
         known = any(here[0] in (clause.subject, clause.object) for clause in self.clauses if clause.matched)
         if len(self.clauses) == first and not (known and not negated and not count):  # "?b is horse" only names it
@@ -152,7 +184,9 @@ class _Reader:
                 at = described
                 continue
             if end:
-                return end, _word(tokens[at:end]), tuple(attributes)
+                self._pass(tokens[start:at], attributes)
+                end, word = self._or(tokens, at, end, self._label_end)
+                return end, word, tuple(attributes)
             if tokens[at][1].isdigit():
                 raise QueryError("query: a number goes at the beginning of a clause, and counts what follows it")
             if at > start and self._predicate_end(tokens, at):
@@ -168,6 +202,10 @@ class _Reader:
         if tokens[at][0] == "any":
             return at + 1, None
         end = self._predicate_end(tokens, at)
+        if self._turned(tokens, at):
+            end = at + 1
+        if not end and self._place_end(tokens[at:]):
+            end = at + self._place_end(tokens[at:])
         if not end:  # unknown here: what stands before the next thing
             end = at
             while end < len(tokens) and tokens[end][0] in ("word", "exact") and not self._label_end(tokens, end):
@@ -176,7 +214,32 @@ class _Reader:
                 end -= 1
             if end == at:
                 raise QueryError(f"query: no predicate of this store is like the beginning of {_said(tokens[at:])!r}")
-        return end, _word(tokens[at:end])
+        return self._or(tokens, at, end, self._predicate_end)
+
+    def _or(self, tokens: list[Token], at: int, end: int, known: Callable[[list[Token], int], int]) -> tuple[int, Word]:
+        """A name with those that follow it after "or"; one that is not known is one word."""
+        words = [_word(tokens[at:end])]
+        while end + 1 < len(tokens) and tokens[end] == ("word", "or") and tokens[end + 1][0] in ("word", "exact"):
+            at = end + 1
+            end = known(tokens, at) or at + 1
+            words.append(_word(tokens[at:end]))
+        return end, replace(words[0], others=tuple(words[1:]))
+
+    def _pass(self, tokens: list[Token], attributes: list[Word]) -> None:
+        described = {part for word in attributes for part in word.text.split()}
+        self.passed += [text for kind, text in tokens if kind == "word" and text not in described]
+
+    def _turned(self, tokens: list[Token], at: int) -> bool:
+        """Whether a participle and "by" stand here: what follows does it."""
+        pair = [text if kind == "word" else "" for kind, text in tokens[at : at + 2]]
+        if len(pair) < 2 or pair[1] != "by" or not (pair[0].endswith("ed") or pair[0] in PARTICIPLES):
+            return False
+        return self._predicate_end(tokens, at) <= at + 1 and bool(self.words.relations(Word(pair[0])))
+
+    def _place_end(self, tokens: list[Token]) -> int:
+        """Where a preposition at the beginning ends, known to the store or not; 0 if there is none."""
+        plain = [text if kind == "word" else "" for kind, text in tokens[:3]]
+        return next((n for n in range(len(plain), 0, -1) if " ".join(plain[:n]) in PREPOSITIONS), 0)
 
     def _label_end(self, tokens: list[Token], at: int) -> int:
         return self._end(tokens, at, self.words.objects)
@@ -233,9 +296,9 @@ def _count(tokens: list[Token]) -> tuple[Count | None, list[Token]]:
     """A number at the beginning, with or without "at least", "at most", "exactly"; and the rest."""
     plain = [text if kind == "word" else "" for kind, text in tokens]
     comparison: Comparison = ">="
-    at = 0
+    at = more = 0
     if tuple(plain[:2]) in COMPARISONS:
-        comparison, at = COMPARISONS[plain[0], plain[1]], 2
+        (comparison, more), at = COMPARISONS[plain[0], plain[1]], 2
     elif plain[:1] == ["exactly"]:
         comparison, at = "=", 1
     number = plain[at] if at < len(plain) else ""
@@ -243,7 +306,7 @@ def _count(tokens: list[Token]) -> tuple[Count | None, list[Token]]:
         if at:
             raise QueryError(f"query: {_said(tokens[:at])!r} how many?")
         return None, tokens
-    value = NUMBERS[number] if number in NUMBERS else int(number[:9])
+    value = max(0, more + (NUMBERS[number] if number in NUMBERS else int(number[:9])))
     if value > MOST_COUNT:
         raise QueryError(f"query: {number:.20}, at most {MOST_COUNT:,}")
     return Count(comparison, value), tokens[at + 1 :]

@@ -7,7 +7,7 @@ A thing has a number; the same number is the same object in the image. Two thing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from scenegpi.errors import SceneGPIError
@@ -22,13 +22,22 @@ class QueryError(SceneGPIError, ValueError):
 
 @dataclass(frozen=True)
 class Word:
-    """A name as it was typed; in quotes it is meant exactly, otherwise with its synonyms and kinds."""
+    """A name as it was typed; in quotes it is meant exactly, otherwise with its synonyms and kinds.
+
+    `others` are what it may be instead: dog or cat.
+    """
 
     text: str
     exact: bool = False
+    others: tuple[Word, ...] = ()
 
     def __str__(self) -> str:
-        return f'"{self.text}"' if self.exact else self.text
+        quoted = self.text.replace("\\", "\\\\").replace('"', '\\"')
+        return " or ".join([f'"{quoted}"' if self.exact else self.text, *map(str, self.others)])
+
+    def each(self) -> tuple[Word, ...]:
+        """The names of which it may be any."""
+        return (replace(self, others=()), *self.others)
 
 
 @dataclass(frozen=True)
@@ -77,10 +86,11 @@ class Clause:
 
 @dataclass(frozen=True)
 class Query:
-    """Things and clauses about them; all must hold in one image."""
+    """Things and clauses about them; all must hold in one image. `passed` are words that were not understood."""
 
     things: tuple[Thing, ...]
     clauses: tuple[Clause, ...]
+    passed: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         shown: set[int] = set()

@@ -6,6 +6,7 @@ The score of a match is the product of P(label) of its objects, each once, and P
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,11 +115,44 @@ def _describe(build: _Builder, sources: list[str], place: str, names: tuple[str,
     sources.append(f"attributes {alias}")
 
 
-def ranking(found: Matches, limit: int, offset: int) -> str:
-    """Images by their best match, then by how many they have: image, score, matches, and the number of all images."""
+@dataclass(frozen=True)
+class Among:
+    """Only images of these keys; or, where not `inside`, only others."""
+
+    keys: frozenset[str]
+    inside: bool = True
+
+
+def chosen(among: Iterable[Among]) -> tuple[str, list[Any]]:
+    """A condition on rows of `images`, and its parameters."""
+    some = list(among)
+    texts = [f"key {'IN' if each.inside else 'NOT IN'} (SELECT unnest(?::VARCHAR[]))" for each in some]
+    return " AND ".join(texts) or "true", [list(each.keys) for each in some]
+
+
+def ranking(found: Matches, limit: int, offset: int, least: float = 0.0, where: str = "true") -> str:
+    """Images by their best match, then by how many they have: image, score, matches, and the number of all images.
+
+    Only those whose best match scores `least`, and that are as the condition says.
+    """
+    some = "" if where == "true" else f"WHERE image IN (SELECT image FROM images WHERE {where}) "
     return (
         f"SELECT image, max(score) AS score, count(*) AS matches, count(*) OVER () AS images FROM ({found.text}) "
-        f"GROUP BY image ORDER BY score DESC, matches DESC, image LIMIT {int(limit)} OFFSET {int(offset)}"
+        f"{some}GROUP BY image HAVING max(score) >= {float(least)!r} "
+        f"ORDER BY score DESC, matches DESC, image LIMIT {int(limit)} OFFSET {int(offset)}"
+    )
+
+
+def listing(where: str, uncertain: bool) -> str:
+    """Images as they were added, or those first whose scores have the largest mean entropy."""
+    if not uncertain:
+        return f"SELECT image, key, file, 1.0 AS score FROM images WHERE {where} ORDER BY image"
+    bits = "CASE WHEN p > 0 AND p < 1 THEN -(p * log2(p) + (1 - p) * log2(1 - p)) ELSE 0 END"
+    scores = "SELECT image, score AS p FROM objects UNION ALL SELECT image, predicate_score FROM relations"
+    means = f"SELECT image, avg({bits}) AS unsure FROM ({scores}) GROUP BY image"
+    return (
+        f"SELECT image, key, file, coalesce(unsure, 0) AS score FROM images LEFT JOIN ({means}) USING (image) "
+        f"WHERE {where} ORDER BY score DESC, image"
     )
 
 

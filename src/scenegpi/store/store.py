@@ -24,7 +24,7 @@ from scenegpi.store.parse import parse_query
 from scenegpi.store.query import Query, QueryError
 from scenegpi.store.size import MOST_MATCHES as MOST_EXPECTED
 from scenegpi.store.size import expected_matches
-from scenegpi.store.sql import matches, ranking
+from scenegpi.store.sql import Among, chosen, listing, matches, ranking
 from scenegpi.store.words import StoreWords
 from scenegpi.vocabulary import Vocabulary
 
@@ -163,10 +163,19 @@ class Store:
         with self.snapshot():
             return self._opened.words
 
-    def search(self, query: str | Query, limit: int = 20, offset: int = 0, stop: Stop | None = None) -> Answer:
+    def search(
+        self,
+        query: str | Query,
+        limit: int = 20,
+        offset: int = 0,
+        stop: Stop | None = None,
+        least: float = 0.0,
+        among: Iterable[Among] = (),
+    ) -> Answer:
         """Images that a query finds, best first (docs/search.md); QueryError where it can't be understood.
 
         Where `seconds` are bounded, a query that would take far longer is refused; `stop` ends one from elsewhere.
+        `least` is the score that the best match must have; `among` are the images that may be found.
         """
         with self.snapshot():
             words = self.words
@@ -176,7 +185,8 @@ class Store:
                 said = f"about {size:.2g} matches are too many to rank; say more, or share variables (?a)"
                 raise QueryError(f"query: {said}")
             found = matches(query, words)
-            rows = self._rows(ranking(found, limit, offset), found.values, stop)
+            where, keys = chosen(among)
+            rows = self._rows(ranking(found, limit, offset, least, where), [*found.values, *keys], stop)
             each = self._matches(query, words, [int(row[0]) for row in rows], stop)
             about = self._about(row[:2] for row in rows)
         hits = (Hit(*about[image], int(count), each.get(image, ())) for image, _, count, _ in rows)
@@ -279,10 +289,23 @@ class Store:
         predicates = dict.fromkeys(name for each in every for name in each.predicates)
         return Vocabulary(tuple(objects), tuple(predicates))
 
-    def images(self, limit: int = 100, offset: int = 0) -> list[Hit]:
-        """Images in the order in which they were added."""
-        text = f"SELECT image, key, file FROM images ORDER BY image LIMIT {int(limit)} OFFSET {int(offset)}"
-        return [Hit(int(image), key, file, 1.0, 0) for image, key, file in self._rows(text)]
+    def number(self, key: str) -> int | None:
+        """The number of an image, or None."""
+        rows = self._rows("SELECT image FROM images WHERE key = ?", [key])
+        return int(rows[0][0]) if rows else None
+
+    def count(self, among: Iterable[Among] = ()) -> int:
+        """How many images there are of these."""
+        where, keys = chosen(among)
+        return int(self._rows(f"SELECT count(*) FROM images WHERE {where}", keys)[0][0])
+
+    def images(
+        self, limit: int = 100, offset: int = 0, among: Iterable[Among] = (), uncertain: bool = False
+    ) -> list[Hit]:
+        """Images in the order in which they were added; or `uncertain` ones first (their mean entropy is the score)."""
+        where, keys = chosen(among)
+        rows = self._rows(f"{listing(where, uncertain)} LIMIT {int(limit)} OFFSET {int(offset)}", keys)
+        return [Hit(int(image), key, file, float(score), 0) for image, key, file, score in rows]
 
     def around(self, image: int) -> tuple[int, int | None, int | None]:
         """Of an image: how many come before it, and the numbers of the previous and the next one."""

@@ -26,11 +26,12 @@ class StoreWords:
 
     def objects(self, word: Word) -> tuple[str, ...]:
         """The labels that a word covers, or the one that it is a kind of; none where no label is like it."""
-        return self._of("labels", word) or self._broader(word)
+        found = {name for each in word.each() for name in self._of("labels", each) or self._broader(each)}
+        return tuple(sorted(found))
 
     def relations(self, word: Word) -> tuple[str, ...]:
         """The predicates that a word covers."""
-        return self._of("predicates", word)
+        return tuple(sorted({name for each in word.each() for name in self._of("predicates", each)}))
 
     def attribute(self, word: Word) -> tuple[str, ...]:
         """The attribute of this name."""
@@ -58,14 +59,16 @@ class StoreWords:
     def notes(self, query: Query) -> list[str]:
         """What of a query is not in this store, a line each, with the nearest names."""
         found = []
-        for thing in query.things:
-            if thing.word is not None and not self._of("labels", thing.word):
-                wider = self._broader(thing.word)
-                said = f"no label {thing.word.text!r:.60} in this store, searched for {' '.join(wider)!r}"
-                found.append(said if wider else _unknown("label", thing.word, self.labels))
-        for clause in query.clauses:
-            if clause.predicate is not None and not self.relations(clause.predicate):
-                found.append(_unknown("predicate", clause.predicate, self.predicates))
+        if query.passed:
+            found.append(f"not understood and passed over: {', '.join(dict.fromkeys(query.passed)):.200}")
+        for word in (word for thing in query.things if thing.word is not None for word in thing.word.each()):
+            if not self._of("labels", word):
+                wider = self._broader(word)
+                said = f"no label {word.text!r:.60} in this store, searched for {' '.join(wider)!r}"
+                found.append(said if wider else _unknown("label", word, self.labels))
+        for word in (word for clause in query.clauses if clause.predicate for word in clause.predicate.each()):
+            if not self.relations(word):
+                found.append(_unknown("predicate", word, self.predicates))
         return list(dict.fromkeys(found))
 
     def suggestions(self, text: str, limit: int = 10) -> list[str]:

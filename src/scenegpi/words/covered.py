@@ -18,7 +18,7 @@ PREPOSITIONS = (
     *("across", "inside", "with", "to", "from", "next to", "in front of", "on top of"),
 )
 _SAME = (
-    ("next to", "beside", "adjacent to", "by"),
+    ("near", "next to", "beside", "adjacent to", "by", "close to", "alongside"),
     ("under", "below", "beneath", "underneath"),
     ("above", "over"),
     ("in front of", "in the front of"),

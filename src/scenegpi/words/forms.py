@@ -14,7 +14,9 @@ _PLURALS = (
 IRREGULAR_NOUNS = dict(pair.split() for pair in _PLURALS.split(", "))
 _VERBS = (
     "has have, had have, having have, is be, are be, lying lie, lay lie, laying lie, lies lie, worn wear, held hold, "
-    "ridden rid, sat sit"
+    "ridden rid, rode rid, sat sit, wore wear, stood stand, ate eat, eaten eat, threw throw, thrown throw, flew fly, "
+    "flown fly, drove driv, driven driv, hung hang, caught catch, grew grow, grown grow, made mak, led lead, fed feed, "
+    "swung swing, took tak, taken tak, drank drink"
 )
 IRREGULAR_VERBS = dict(pair.split() for pair in _VERBS.split(", "))
 
@@ -56,8 +58,12 @@ def _stem(word: str) -> str:
         word = word[:-3]
         if len(word) > 2 and word[-1] == word[-2] and word[-1] not in "sl":
             word = word[:-1]
-    elif word.endswith("ies") and len(word) > 4:
+    elif word.endswith(("ies", "ied")) and len(word) > 4:
         word = word[:-3] + "y"
+    elif word.endswith("ed") and len(word) > 4:
+        word = word[:-2]
+        if word[-1] == word[-2] and word[-1] not in "sl":
+            word = word[:-1]
     elif word.endswith("s") and not word.endswith("ss") and len(word) > 3:
         word = word[:-1]
     return word[:-1] if word.endswith("e") and len(word) > 3 else word

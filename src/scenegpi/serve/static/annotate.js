@@ -3,7 +3,7 @@ import { Autosave } from "./autosave.js";
 import { BoxEditor, boxOf } from "./boxes.js";
 import { BoxList } from "./boxlist.js";
 import { Conflict } from "./conflict.js";
-import { askJson, byId, el, say } from "./page.js";
+import { askJson, byId, decoded, el, say } from "./page.js";
 import { Progress } from "./progress.js";
 import { Proposals } from "./proposals.js";
 import { Relations } from "./relations.js";
@@ -40,6 +40,9 @@ export class Annotate {
     byId("after").addEventListener("click", () => this.step(1));
     byId("find-boxes").addEventListener("click", () => this.find(true));
     byId("export-status").addEventListener("change", () => this.exports());
+    byId("next-order").hidden = !library.search;
+    byId("import").addEventListener("change", (event) => this.exchange(event.target, "import"));
+    byId("agreement").addEventListener("change", (event) => this.exchange(event.target, "agreement"));
     this.exports();
     document.addEventListener("keydown", (event) => { if (!byId("annotate").hidden) this.pressed(event); });
     this.editor.drawing.addEventListener("pointerover", (event) => {
@@ -50,9 +53,10 @@ export class Annotate {
     this.empty("");
   }
 
-  async open(number) {
+  async open(address) {
     try {
       await (this.listed ??= this.progress.refresh());
+      const number = decoded(address);
       let image = Math.floor(Number(number));
       if (number === "" || !(image >= 0)) image = (await this.next(-1)) ?? 0;
       if (image === this.image && this.now) return;
@@ -63,7 +67,7 @@ export class Annotate {
     }
   }
 
-  async next(after) { return (await askJson(`/api/next?after=${after}`)).image; }
+  async next(after) { return (await askJson(`/api/next?after=${after}&order=${byId("next-order").value}`)).image; }
 
   // Nothing can be changed, for nothing of a picture is there.
   empty(why) {
@@ -293,14 +297,16 @@ export class Annotate {
     this.editor.figure.classList.remove("lit");
   }
 
-  // Two keys, or two boxes by pointer: by the likeliest predicate, for which a quick typist waits.
+  // Two keys, or two boxes by pointer: by the likeliest predicate that they do not have yet; a quick typist waits for it.
   async relatePair(subject, object) {
     if (!this.now) return;
     const bare = [subject, object].find((k) => !this.now.boxes[k]?.label);
     if (bare !== undefined) { say("Name the box first."); this.editor.rename(bare); return; }
     const { boxes } = this.now;
     const ranked = await this.proposals.ranked(subject, object);
-    if (boxes === this.now?.boxes) this.relate(subject, object, ranked[0]?.[0] || this.predicates[0]);
+    if (boxes !== this.now?.boxes) return;
+    const next = ranked.find(([predicate]) => this.has({ subject, object, predicate }) < 0);
+    this.relate(subject, object, next?.[0] || this.predicates[0]);
   }
 
   relate(subject, object, predicate) {
@@ -341,6 +347,27 @@ export class Annotate {
 
   exports() {
     gallery.all("#exports a").forEach((link) => { link.search = `?status=${byId("export-status").value}`; });
+  }
+
+  // A file of others: what it says of pictures that were not begun here, or how far it agrees with what is here.
+  async exchange(input, what) {
+    const [file] = input.files;
+    input.value = "";
+    if (!file) return;
+    const percent = (share) => (share === null ? "–" : `${(100 * share).toFixed(1)}%`);
+    byId("exchange").textContent = `Reading ${file.name}…`;
+    try {
+      const said = await askJson(`/api/${what}?name=${encodeURIComponent(file.name.slice(-200))}`, { method: "POST", raw: file });
+      byId("exchange").textContent = what === "import"
+        ? `${said.imported} pictures begun; ${said.kept} were begun here and stay; ${said.unknown} are not here.`
+        : `Agreement on ${said.pictures} pictures: objects ${percent(said.objects)}, relations ${percent(said.relations)}; predicates of ${said.pairs} pairs that both relate ${percent(said.predicates)}${said.kappa === null ? "" : `, kappa ${said.kappa.toFixed(2)}`}.`;
+      if (what !== "import") return;
+      await this.progress.refresh();
+      this.progress.page = -1;
+      const { image } = this;
+      if (image === undefined) return;
+      if (!this.saver.of(this.key).length) { this.image = undefined; await this.load(image); }
+    } catch (problem) { byId("exchange").textContent = problem.message; }
   }
 
   typed(letter) {

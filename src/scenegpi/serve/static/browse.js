@@ -1,61 +1,126 @@
-// Browse and search: thumbnails, a search box with suggestions, a picture with its graph.
-import { BoxEditor } from "./boxes.js";
-import { askJson, byId, el, say, svg } from "./page.js";
-import { Scene } from "./scene.js";
+// Browse: pictures by what is in them, by state, tag and score; what is shown is in the address.
+import { useByApi } from "./apiuse.js";
+import { Facets } from "./facets.js";
+import { askJson, byId, decoded, el, say, svg } from "./page.js";
+import { Run } from "./run.js";
+import { Viewer } from "./viewer.js";
 
-const PAGE = 40;
+const PAGE = 60;
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
+const PLAIN = { query: "", least: 0, status: "any", tag: "", order: "added", like: "", picture: "" };
 
 export class Browse {
   constructor(library) {
     this.library = library;
-    const what = { store: "store", data: "data set", photos: "folder" }[library.kind];
-    byId("browse-lead").textContent = library.total
-      ? `${library.total.toLocaleString("en")} pictures of the ${what} ${library.name}.${library.search ? " Join triples with “and”; ?a is a variable, * anything; “without” and numbers work, too." : ""}`
-      : "The server was started without pictures: scenegpi serve FOLDER.";
-    byId("search").hidden = !library.search;
+    this.state = { ...PLAIN };
+    this.items = [];
+    this.total = 0;
+    this.facets = new Facets(this);
+    this.viewer = new Viewer(this);
+    this.run = new Run(library, () => this.again());
     byId("search").addEventListener("submit", (event) => { event.preventDefault(); this.search(byId("query").value); });
     byId("query").addEventListener("input", () => this.suggest());
     byId("more").addEventListener("click", () => this.load());
+    byId("browse-api").addEventListener("click", () => useByApi({ path: this.request(0) }));
+    new IntersectionObserver(([{ isIntersecting }]) => { if (isIntersecting && !byId("more").hidden) this.load(); }, { rootMargin: "800px" }).observe(byId("more"));
+    this.title();
   }
 
-  // What the address says: #browse/a query
-  open(query) {
-    if (query === this.query) return;
-    byId("query").value = query;
-    this.query = query;
-    this.shown = 0;
+  title() {
+    const { library } = this;
+    const what = { store: "store", data: "data set", photos: "folder" }[library.kind];
+    const number = library.total.toLocaleString("en");
+    byId("browse-lead").textContent = library.total ? `${number} ${library.total === 1 ? "picture" : "pictures"}${what ? ` of the ${what} ${library.name}` : ""}` : "No pictures yet.";
+    byId("search").hidden = !library.search;
+  }
+
+  // What the address says: #browse/a query?least=0.3&status=done&tag=night&order=uncertain&like=7&picture=12
+  open(address) {
+    const [path, search = ""] = address.split("?");
+    const given = Object.fromEntries(new URLSearchParams(search));
+    const next = { ...PLAIN, ...Object.fromEntries(Object.keys(PLAIN).filter((key) => given[key] !== undefined).map((key) => [key, given[key]])), query: decoded(path) };
+    next.least = Math.max(0, Math.min(1, Number(next.least) || 0));
+    const listed = (state) => JSON.stringify({ ...state, picture: "", least: state.query ? state.least : 0 });
+    const same = this.opened && listed(next) === listed(this.state);
+    this.state = next;
+    byId("query").value = next.query;
+    this.facets.show();
+    if (!same) this.restart();
+    this.opened = true;
+    if (next.picture === "") this.viewer.close(); else this.viewer.open(Number(next.picture));
+  }
+
+  address(changes) {
+    const { query, ...rest } = { ...this.state, ...changes };
+    const params = new URLSearchParams(Object.entries(rest).filter(([key, value]) => String(value) !== String(PLAIN[key])));
+    return `browse/${encodeURIComponent(query)}${params.size ? `?${params}` : ""}`;
+  }
+
+  go(changes) { location.hash = this.address(changes); }
+  search(text) { this.go({ query: text.trim(), like: "", picture: "" }); }
+
+  restart() {
+    this.turn = (this.turn || 0) + 1;
+    this.items = [];
+    this.loading = null;
     byId("grid").replaceChildren();
-    byId("browse-scene").replaceChildren();
+    byId("notes").replaceChildren();
+    byId("more").hidden = true;
     this.load();
   }
 
-  search(text) { location.hash = `browse/${encodeURIComponent(text.trim())}`; }
+  // Pictures were added, or have become searchable.
+  async again() {
+    Object.assign(this.library, await askJson("/api/library"));
+    this.title();
+    this.facets.fill();
+    if (!byId("browse").hidden) this.restart();
+  }
 
-  async suggest() {
+  suggest() {
     clearTimeout(this.timer);
     this.timer = setTimeout(async () => {
       const last = byId("query").value.split(/\band\b/);
-      const { suggestions } = await askJson(`/api/suggest?q=${encodeURIComponent(last.at(-1).trim().slice(0, 200))}`);
-      const before = last.slice(0, -1).map((part) => part.trim()).join(" and ");
-      byId("suggestions").replaceChildren(...suggestions.map((text) => el("option", { value: before ? `${before} and ${text}` : text })));
+      try {
+        const { suggestions } = await askJson(`/api/suggest?q=${encodeURIComponent(last.at(-1).trim().slice(0, 200))}`);
+        const before = last.slice(0, -1).map((part) => part.trim()).join(" and ");
+        byId("suggestions").replaceChildren(...suggestions.map((text) => el("option", { value: before ? `${before} and ${text}` : text })));
+      } catch { /* none are offered */ }
     }, 150);
   }
 
-  async load() {
-    const { query, shown } = this;
+  request(offset) {
+    const { query, least, status, tag, order, like } = this.state;
+    const params = new URLSearchParams({ limit: PAGE, offset });
+    if (like !== "") return `/api/images/${encodeURIComponent(like)}/similar?limit=${PAGE}`;
+    if (status !== "any") params.set("status", status);
+    if (tag) params.set("tag", tag);
+    if (query && least) params.set("least", least);
+    if (query) return `/api/search?q=${encodeURIComponent(query)}&${params}`;
+    if (order !== "added") params.set("order", order);
+    return `/api/images?${params}`;
+  }
+
+  load() { return (this.loading ??= this.fetch().finally(() => { this.loading = null; })); }
+
+  async fetch() {
+    const { turn } = this;
+    const { query, like } = this.state;
     say("");
     try {
-      const page = `limit=${PAGE}&offset=${shown}`;
-      const found = query ? await askJson(`/api/search?q=${encodeURIComponent(query)}&${page}`) : await askJson(`/api/images?${page}`);
-      if (query !== this.query) return;
+      const found = await askJson(this.request(this.items.length));
+      if (turn !== this.turn) return;
       const some = found.hits || found.images;
-      this.shown += some.length;
+      this.items.push(...some);
+      this.total = found.total ?? some.length;
       byId("notes").replaceChildren(...(found.notes || []).map((note) => el("p", {}, note)));
-      byId("count").textContent = query ? `${found.query}: ${found.total.toLocaleString("en")} ${found.total === 1 ? "picture" : "pictures"}` : "";
+      const number = `${this.total.toLocaleString("en")} ${this.total === 1 ? "picture" : "pictures"}`;
+      byId("count").textContent = like !== "" ? `Similar to picture ${Number(like) + 1}: ${number}` : query ? `${found.query}: ${number}` : number;
       byId("grid").append(...some.map((each) => el("li", {}, this.card(each))));
-      byId("more").hidden = this.shown >= found.total;
+      byId("more").hidden = !some.length || this.items.length >= this.total;
+      this.viewer.steps();
     } catch (problem) {
+      if (turn !== this.turn) return;
       byId("count").textContent = "";
       byId("more").hidden = true;
       say(problem.message);
@@ -73,29 +138,10 @@ export class Browse {
       const [x, y, x2, y2] = box;
       ["halo", "frame"].forEach((kind) => picture.append(svg("rect", { class: kind, x, y, width: x2 - x, height: y2 - y, stroke: kind === "frame" ? COLOURS[k % COLOURS.length] : null })));
     });
-    const name = each.file || each.key;
-    const card = el("button", { type: "button", class: "hit", "aria-label": `${name}${best ? `, ${best.labels.filter(Boolean).join(", ")}` : ""}` },
-      picture, el("p", {}, el("span", { class: "name" }, name), best ? el("span", { class: "number" }, each.score.toFixed(2)) : null));
-    card.addEventListener("click", () => this.detail(each, card));
+    const card = el("button", { type: "button", class: "hit", "data-image": each.image }, picture,
+      el("p", {}, el("span", { class: "name" }, each.file || each.key), each.score === undefined ? null : el("span", { class: "number" }, each.score.toFixed(2))),
+      best ? el("span", { class: "unseen" }, best.labels.filter(Boolean).join(", ")) : null);
+    card.addEventListener("click", () => this.go({ picture: each.image }));
     return card;
-  }
-
-  async detail(each, card) {
-    gallery.all(".hit").forEach((other) => other.setAttribute("aria-current", String(other === card)));
-    try {
-      const { graph, drawing, colours, width, height, photo } = await askJson(`/api/images/${each.image}?drawing=true`);
-      const editor = new BoxEditor({ editable: false });
-      const facts = graph ? `${graph.objects.length} objects, ${graph.relations.length} relations` : "";
-      const scene = new Scene(byId("browse-scene"), editor, { title: each.file || each.key, facts, find: this.library.search ? (triplet) => this.search(triplet) : null });
-      const url = photo ? `/api/images/${each.image}/photo` : null;
-      const boxes = (graph?.objects || []).map(({ box, label }, k) => ({ box, label, colour: colours[k] }));
-      editor.show({ width: width || 4, height: height || 3, url }, boxes, graph?.relations || []);
-      if (graph) scene.show(graph, drawing); else scene.none("Nothing is known of this picture yet: open it in Try, or predict the folder with scenegpi predict.");
-      scene.element.tabIndex = -1;
-      scene.element.focus({ preventScroll: true });
-      scene.element.scrollIntoView({ block: "start" });
-    } catch (problem) {
-      say(problem.message);
-    }
   }
 }

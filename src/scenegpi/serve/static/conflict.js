@@ -34,7 +34,7 @@ export class Conflict {
       const keep = el("button", { type: "button", class: "button strong" }, text);
       keep.addEventListener("click", act);
       const only = own.filter((line) => !other.includes(line));
-      return el("div", {}, el("h3", {}, title),
+      return el("div", {}, el("h2", {}, title),
         el("p", {}, state?.graph ? `${state.graph.objects.length} boxes, ${state.graph.relations.length} relations, ${state.status}` : "nothing"),
         el("ul", {}, ...only.slice(0, 12).map((line) => el("li", {}, line)), ...(only.length > 12 ? [el("li", {}, `and ${only.length - 12} more`)] : []), ...(only.length ? [] : [el("li", { class: "none" }, "nothing that the other lacks")])), keep);
     };

@@ -27,13 +27,13 @@ export class Problem extends Error {
 }
 
 // JSON in, JSON out; a problem carries the server's one line.
-export const ask = async (path, { method = "GET", body, signal, keepalive } = {}) => {
+export const ask = async (path, { method = "GET", body, raw, signal, keepalive } = {}) => {
   let response;
   try {
     response = await fetch(path, {
       method, signal, keepalive,
-      headers: body === undefined ? {} : { "content-type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      headers: raw ? { "content-type": "application/octet-stream" } : body === undefined ? {} : { "content-type": "application/json" },
+      body: raw || (body === undefined ? undefined : JSON.stringify(body)),
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;

@@ -70,7 +70,8 @@ export class Progress {
 
   current(image) {
     this.thumbs.forEach(({ thumb }, number) => thumb.setAttribute("aria-current", String(number === image)));
-    this.thumbs.get(image)?.thumb.scrollIntoView({ block: "nearest", inline: "center" });
+    const thumb = this.thumbs.get(image)?.thumb;  // the page itself stays where it is
+    if (thumb) byId("annotate-strip").scrollTo({ left: thumb.offsetLeft - byId("annotate-strip").offsetLeft - (byId("annotate-strip").clientWidth - thumb.clientWidth) / 2 });
   }
 
   meter({ images, done, relations }) {

@@ -3,10 +3,9 @@ import { bar, el, markup, numbered } from "./page.js";
 
 export class Scene {
   // `find(triplet)` is offered beside each triplet where it is given.
-  constructor(place, editor, { title = "", facts = "", find = null } = {}) {
+  constructor(place, editor, { title = null, facts = "", find = null } = {}) {
     this.editor = editor;
     this.find = find;
-    this.title = el("h2", {}, title);
     this.facts = el("p", { class: "facts" }, facts);
     this.graph = el("div");
     this.said = el("ol");
@@ -17,7 +16,7 @@ export class Scene {
     this.more = el("section", { class: "alternatives", hidden: true }, el("h3", {}, "Alternatives"), this.chances);
     this.extra = el("section", { hidden: true });
     this.element = el("article", { class: "scene current" },
-      el("header", {}, this.title, this.facts),
+      title === null ? null : el("header", {}, el("h2", {}, title), this.facts),
       el("div", { class: "work" }, el("div", { class: "canvas" }, editor.figure, editor.tools), el("div", { class: "side stage" }, this.graph)),
       el("div", { class: "lists" }, el("section", { class: "said" }, el("h3", {}, "Relations, best first"), this.said), this.more, this.attention, this.extra));
     place.replaceChildren(this.element);
@@ -61,7 +60,7 @@ export class Scene {
     const row = el("li", { class: "row" }, button);
     if (this.find) {
       const triplet = `${quoted(graph.objects[subject].label)} ${quoted(predicate)} ${quoted(graph.objects[object].label)}`;
-      const find = el("button", { type: "button", class: "find", "aria-label": `All pictures with ${triplet}` }, "find all");
+      const find = el("button", { type: "button", class: "find", "aria-label": `find all pictures with ${triplet}` }, "find all");
       find.addEventListener("click", () => this.find(triplet));
       row.append(find);
     }

@@ -1,20 +1,23 @@
 // Try: a photo, boxes, the graph of the model, at once.
 import { BoxEditor } from "./boxes.js";
-import { ask, askJson, byId, el, save, say, thumbnail } from "./page.js";
+import { useByApi } from "./apiuse.js";
+import { ask, askJson, byId, decoded, el, save, say, thumbnail } from "./page.js";
+import { droppedFiles } from "./run.js";
 import { Scene } from "./scene.js";
 
 const MOST = 1600;
 const PAUSE = 60;
 const PAGE = 60;
+const CONTROLS = { model: "", informative: "0.3", top: "20" };
 
 export class Try {
-  constructor(library) {
-    this.library = library;
+  constructor(library, run) {
+    Object.assign(this, { library, run });
     this.models = [];
     this.turn = this.listed = 0;
     this.editor = new BoxEditor({ changed: () => this.predict() });
     this.wire();
-    this.fill().catch((problem) => say(problem.message));
+    this.filled = this.fill().catch((problem) => say(problem.message));
   }
 
   async fill() {
@@ -43,14 +46,28 @@ export class Try {
 
   current() { gallery.all(".thumb", byId("try-strip")).forEach((thumb) => thumb.setAttribute("aria-current", String(Number(thumb.dataset.image) === this.source?.image))); }
 
-  // What the address says: #try/the number of a picture
-  open(number) {
+  // What the address says: #try/the number of a picture?model=vg150-photo&informative=0.5&top=10
+  async open(address) {
+    const [path, search = ""] = address.split("?");
+    const number = decoded(path);
     const image = Math.floor(Number(number));
     if (number === "" || !(image >= 0) || image === this.source?.image) return;
+    await this.filled;
+    Object.entries(CONTROLS).forEach(([name, value]) => { byId(name).value = new URLSearchParams(search).get(name) ?? (name === "model" ? this.library.model : null) ?? value; });
+    byId("informative-value").textContent = Number(byId("informative").value).toFixed(2);
+    this.name();
     this.fromLibrary(image).catch((problem) => {
       this.nothing();
       say(problem.message);
     });
+  }
+
+  // The address follows what is chosen; a photo of one's own has none.
+  address() {
+    if (this.source?.image === undefined) return;
+    const chosen = Object.entries(CONTROLS).filter(([name, value]) => byId(name).value !== value && !(name === "model" && byId(name).value === this.library.model));
+    const params = new URLSearchParams(chosen.map(([name]) => [name, byId(name).value]));
+    history.replaceState(null, "", `#try/${this.source.image}${params.size ? `?${params}` : ""}`);
   }
 
   nothing() {
@@ -58,6 +75,7 @@ export class Try {
     this.source = this.scene = this.graph = null;
     byId("try-scene").replaceChildren();
     byId("drop").classList.remove("small");
+    byId("try-api").hidden = true;
     this.current();
   }
 
@@ -67,17 +85,24 @@ export class Try {
     const over = (on) => (event) => { event.preventDefault(); drop.classList.toggle("over", on); };
     ["dragenter", "dragover"].forEach((kind) => byId("try").addEventListener(kind, over(true)));
     byId("try").addEventListener("dragleave", over(false));
-    byId("try").addEventListener("drop", (event) => {
+    byId("try").addEventListener("drop", async (event) => {
       over(false)(event);
-      const file = [...event.dataTransfer.files].find((each) => each.type.startsWith("image/"));
+      const files = await droppedFiles(event.dataTransfer);
+      if (files.length > 1 && this.library.predict) { location.hash = "browse"; this.run.take(files); return; }
+      const file = files.find((each) => each.type.startsWith("image/"));
       if (file) this.fromFile(file); else say("That is not a picture file.");
     });
-    byId("model").addEventListener("change", () => { this.name(); this.predict(); });
+    byId("model").addEventListener("change", () => { this.name(); this.address(); this.predict(); });
     byId("informative").addEventListener("input", (event) => {
       byId("informative-value").textContent = Number(event.target.value).toFixed(2);
+      this.address();
       this.predict();
     });
-    byId("top").addEventListener("change", () => this.predict());
+    byId("top").addEventListener("change", () => { this.address(); this.predict(); });
+    byId("try-api").addEventListener("click", () => {
+      const { photo, ...body } = this.request();
+      useByApi({ path: "/api/predict", body, file: photo ? this.title : null });
+    });
   }
 
   // The labels that can be chosen from: the model's, or those of all.
@@ -119,6 +144,7 @@ export class Try {
     this.editor.choice = -1;
     this.scene = new Scene(byId("try-scene"), this.editor, { title });
     byId("drop").classList.add("small");
+    byId("try-api").hidden = false;
     this.downloads();
     this.editor.show(image, boxes, []);
     this.editor.choose(-1);
@@ -209,7 +235,7 @@ export class Try {
       button.addEventListener("click", () => this.download(format));
       return button;
     });
-    this.scene.extra.replaceChildren(el("h4", {}, "Download"), el("div", { class: "downloads" }, ...buttons));
+    this.scene.extra.replaceChildren(el("h3", {}, "Download"), el("div", { class: "downloads" }, ...buttons));
     this.scene.extra.hidden = true;
   }
 

@@ -1,0 +1,180 @@
+"""Files of others in the page: annotations to go on with, and a second annotator's to compare with.
+
+A file is what `scenegpi.data` opens: predictions or annotations as JSON lines, COCO with relations, Label Studio's.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.concurrency import run_in_threadpool
+
+from scenegpi.data.open import open_dataset
+from scenegpi.errors import DataError
+from scenegpi.evaluation.changes import compared, same_objects
+from scenegpi.graph import SceneGraph
+from scenegpi.serve.annotating import in_words
+from scenegpi.serve.annotations import Annotations, NotWrittenError
+from scenegpi.serve.library import Library
+from scenegpi.serve.problems import problems
+from scenegpi.serve.schemas import Strict
+from scenegpi.vocabulary import Vocabulary
+
+FileName = Annotated[str, Query(min_length=1, max_length=200, description="Of the file, with its suffix.")]
+
+
+class Imported(Strict):
+    """Pictures that were begun with the file's boxes and relations; those that had annotations were left alone."""
+
+    imported: int
+    kept: int
+    unknown: int
+    objects: list[str]
+    predicates: list[str]
+
+
+class Agreement(Strict):
+    """How far two annotators agree on the pictures that both have confirmed or begun.
+
+    `objects`: F1 of objects, the same where labels are and boxes overlap by half. `relations`: F1 of relations between
+    these, with the same predicate. `predicates`: the share of ordered pairs, related by both, that have the same
+    predicate, and `kappa`: Cohen's, which takes chance into account. None where there is nothing to compare.
+    """
+
+    pictures: int
+    objects: float | None
+    relations: float | None
+    predicates: float | None
+    kappa: float | None
+    pairs: int
+
+
+class Exchanging:
+    """The routes.
+
+    Args:
+        annotations: what is saved here.
+        library: the images.
+        vocabulary: names that annotations are in; those of a file are added to them.
+        boxes: at most in one image.
+    """
+
+    def __init__(self, annotations: Annotations, library: Library, vocabulary: Vocabulary, boxes: int) -> None:
+        self.annotations, self.library, self.boxes, self._base = annotations, library, boxes, vocabulary
+
+    def router(self) -> APIRouter:
+        """The routes."""
+        router = APIRouter(tags=["annotate"])
+        content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        body = {"requestBody": {"content": content, "required": True}}
+        router.post("/api/import", response_model=Imported, responses=problems(507), openapi_extra=body)(self.read)
+        router.post("/api/agreement", response_model=Agreement, openapi_extra=body)(self.agree)
+        return router
+
+    async def read(self, request: Request, name: FileName) -> Imported:
+        """Begins pictures with what a file, the body, says of them; pictures that were begun here stay as they are."""
+        return await run_in_threadpool(self._import, await request.body(), name)
+
+    async def agree(self, request: Request, name: FileName) -> Agreement:
+        """How far another annotator's file, the body, agrees with what is saved here."""
+        return await run_in_threadpool(self._agree, await request.body(), name)
+
+    def _import(self, data: bytes, name: str) -> Imported:
+        before = self.annotations.vocabulary(self._base)
+        new: dict[str, tuple[SceneGraph, list[int]]] = {}
+        numbers: dict[int, str] = {}
+        known = unknown = 0
+        for image, graph in self._graphs(data, name):
+            if image is None:
+                unknown += 1
+            elif image[1] in self.annotations.states:
+                known += 1
+            else:
+                unsure = [] if graph.scores is None else [k for k, score in enumerate(graph.scores) if score < 1]
+                numbers[image[0]] = image[1]
+                new[image[1]] = graph, unsure
+        used = [graph.vocabulary.predicates[p] for graph, _ in new.values() for p in graph.relations[:, 2].tolist()]
+        labels = [label for graph, _ in new.values() for label in graph.names]
+        objects = [label for label in dict.fromkeys(labels) if label not in before.object_index]
+        predicates = [word for word in dict.fromkeys(used) if word not in before.predicate_index]
+        try:
+            self.annotations.add_names(objects, predicates)
+            words = self.annotations.vocabulary(self._base)
+            about = {key: {"image_id": key, "file": key} for key in new} | self.library.about(numbers)
+            states = {
+                key: (in_words(graph, words).replace(**about[key]), unsure) for key, (graph, unsure) in new.items()
+            }
+            self.annotations.begin(states, f"imported from {Path(name).name}")
+        except NotWrittenError as error:
+            raise HTTPException(507, error.message) from None
+        return Imported(imported=len(new), kept=known, unknown=unknown, objects=objects, predicates=predicates)
+
+    def _agree(self, data: bytes, name: str) -> Agreement:
+        pictures = matched = objects = same = relations = 0
+        predicates: list[tuple[str, str]] = []
+        for image, other in self._graphs(data, name):
+            state = None if image is None else self.annotations.states.get(image[1])
+            if state is None or state.status == "rejected":
+                continue
+            own, pictures = state.confirmed(), pictures + 1
+            place = same_objects(own, other)
+            change = compared("", own, other)
+            matched, objects = matched + 2 * len(place), objects + len(own) + len(other)
+            same, relations = same + 2 * change.same, relations + len(own.relations) + len(other.relations)
+            mine, theirs = _one_each(own), _one_each(other)
+            ends = {(place[s], place[o]): word for (s, o), word in mine.items() if s in place and o in place}
+            predicates += [(word, theirs[pair]) for pair, word in ends.items() if pair in theirs]
+        if not pictures:
+            raise HTTPException(422, f"{Path(name).name:.100}: no picture that is annotated here, too")
+        equal = sum(a == b for a, b in predicates) / len(predicates) if predicates else None
+        return Agreement(
+            pictures=pictures,
+            objects=matched / objects if objects else None,
+            relations=same / relations if relations else None,
+            predicates=equal,
+            kappa=kappa(predicates),
+            pairs=len(predicates),
+        )
+
+    def _graphs(self, data: bytes, name: str) -> Iterator[tuple[tuple[int, str] | None, SceneGraph]]:
+        """Number and key of an image here, or None, and what the file says of it; 422 where it can't be read."""
+        places: dict[str, tuple[int, str]] = {}
+        for number, key, file in self.library.called():
+            for called in (key, file or key, Path(file or key).name, Path(file or key).stem):
+                places.setdefault(called, (number, key))
+        suffix = Path(name).suffix.lower()
+        with tempfile.TemporaryDirectory(prefix="scenegpi-") as folder:
+            path = Path(folder) / f"file{suffix if suffix in ('.json', '.jsonl', '.csv') else '.json'}"
+            path.write_bytes(data)
+            try:
+                for graph in open_dataset(path):
+                    if len(graph) > self.boxes:
+                        raise HTTPException(422, f"{len(graph)} boxes in one image, at most {self.boxes}")
+                    names = (graph.file, graph.image_id, Path(graph.file or "").name, Path(graph.file or "").stem)
+                    yield next((places[str(each)] for each in names if str(each) in places), None), graph
+            except DataError as error:
+                raise HTTPException(422, f"{Path(name).name:.100}: {error.message}") from None
+
+
+def _one_each(graph: SceneGraph) -> dict[tuple[int, int], str]:
+    """Ordered pairs that have one relation, and its predicate."""
+    rows = graph.relations.tolist()
+    often = Counter((s, o) for s, o, _ in rows)
+    return {(s, o): graph.vocabulary.predicates[p] for s, o, p in rows if often[s, o] == 1}
+
+
+def kappa(pairs: list[tuple[str, str]]) -> float | None:
+    """Cohen's kappa, (p - e) / (1 - e): p the share that agrees, e what chance would give; None where e is 1."""
+    if not pairs:
+        return None
+    total = len(pairs)
+    agree = sum(a == b for a, b in pairs) / total
+    first, second = (Counter(side) for side in zip(*pairs, strict=True))
+    chance = sum(count * second[name] for name, count in first.items()) / total**2
+    found: Any = None if chance == 1 else (agree - chance) / (1 - chance)
+    return found

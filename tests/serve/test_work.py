@@ -1,0 +1,183 @@
+"""What the page does with many pictures: choosing, tagging, predicting a folder, files of others, two annotators."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import urllib.request
+from urllib.parse import quote
+
+import pytest
+from PIL import Image
+
+from scenegpi.data import open_dataset
+from scenegpi.serve.exchanging import kappa
+from scenegpi.store import Store
+from serve.serve_cases import call, running
+
+
+@pytest.fixture(scope="module")
+def store(data, tmp_path_factory):
+    """A store with scores: in picture k every label and predicate has (k + 1) / 10."""
+    folder = tmp_path_factory.mktemp("store") / "store"
+    dataset = open_dataset(data)
+    graphs = [
+        graph.replace(scores=[(k + 1) / 10] * len(graph), relation_scores=[(k + 1) / 10] * len(graph.relations))
+        for k, graph in enumerate(dataset)
+    ]
+    Store(folder).add(graphs, dataset.images.folders)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(store, tmp_path_factory):
+    with running({"path": store, "annotations": tmp_path_factory.mktemp("notes")}) as (found, _):
+        yield found
+
+
+def send(url: str, content: bytes):
+    request = urllib.request.Request(url, content, {"content-type": "application/octet-stream"})
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def images(url, **chosen):
+    said = call(f"{url}/api/images?{'&'.join(f'{k}={quote(v)}' for k, v in chosen.items())}")[1]
+    assert len(said["images"]) == said["total"]
+    return [each["image"] for each in said["images"]]
+
+
+def test_pictures_are_chosen_by_state_tag_score_and_doubt(url):
+    facets = call(f"{url}/api/facets")[1]
+    label, often = facets["labels"][0]
+    found = call(f"{url}/api/search?q={quote(json.dumps(label))}&limit=200")[1]
+    assert 0 < found["total"] <= often
+    assert facets["predicates"]
+    some = [hit for hit in found["hits"] if hit["score"] >= 0.35]
+    assert call(f"{url}/api/search?q={quote(json.dumps(label))}&least=0.35")[1]["total"] == len(some) < found["total"]
+    assert images(url, order="uncertain")[0] == 4  # a share of one half says least
+    assert sorted(images(url, order="uncertain")) == images(url)
+    graph = call(f"{url}/api/images/4")[1]["graph"]
+    assert call(f"{url}/api/next?order=uncertain")[1]["image"] == 4
+    assert call(f"{url}/api/annotations/4", {"graph": graph, "status": "done"}, "PUT")[0] == 200
+    assert images(url, status="done") == [4]
+    assert images(url, status="none") == [k for k in range(6) if k != 4]
+    assert call(f"{url}/api/next?order=uncertain")[1]["image"] != 4
+    assert call(f"{url}/api/facets")[1]["statuses"] == {"done": 1}
+    status, said, _ = call(f"{url}/api/images/2/tags", {"tags": [" blurred", "blurred", "night"]}, "PUT")
+    assert (status, said["tags"]) == (200, ["blurred", "night"])
+    assert images(url, tag="night") == [2]
+    assert images(url, tag="night", status="done") == []
+    assert call(f"{url}/api/images/2")[1]["tags"] == ["blurred", "night"]
+    assert call(f"{url}/api/facets")[1]["tags"] == [["blurred", 1], ["night", 1]]
+    assert call(f"{url}/api/images/2/tags", {"tags": []}, "PUT")[1]["tags"] == []
+    assert images(url, tag="night") == []
+    assert call(f"{url}/api/images/99/tags", {"tags": []}, "PUT")[0] == 404
+
+
+def test_similar_pictures_do_not_include_the_picture(url):
+    hits = call(f"{url}/api/images/1/similar")[1]["hits"]
+    assert hits
+    assert 1 not in [hit["image"] for hit in hits]
+    scores = [hit["score"] for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert call(f"{url}/api/images/99/similar")[0] == 404
+
+
+def test_a_graph_of_many_objects_is_drawn_by_its_best_relations(tmp_path):
+    from scenegpi import SceneGraph, Vocabulary
+
+    boxes = [[k, k, k + 10, k + 10] for k in range(1000)]
+    links = [(k, k + 1, "on") for k in range(998, 900, -1)]
+    graph = SceneGraph(boxes, ["man"] * 1000, Vocabulary(["man"], ["on"]), links, image_id=1, width=1100, height=1100)
+    Store(tmp_path / "store").add([graph])
+    with running({"path": tmp_path / "store"}) as (url, _):
+        said = call(f"{url}/api/images/0?drawing=true")[1]
+    assert len(said["colours"]) == 1000
+    drawn = {int(k) for k in re.findall(r'data-box="(\d+)"', said["drawing"])}
+    assert 40 < len(drawn) <= 60
+    shown = {int(k) for some in re.findall(r'data-link="([\d ]+)"', said["drawing"]) for k in some.split()}
+    assert {said["graph"]["relations"][k][end] for k in shown for end in ("subject", "object")} == drawn
+
+
+def test_a_folder_is_predicted_then_searched_and_dropped_photos_too(data, tmp_path):
+    photos = tmp_path / "photos"
+    (photos / "day").mkdir(parents=True)
+    for k, file in enumerate(sorted((data / "images").iterdir())[:3]):
+        Image.open(file).save(photos / ("day" if k else ".") / f"{k}.jpg")
+    (photos / "broken.jpg").write_bytes(b"no photo")
+    fields = {"path": photos, "annotations": tmp_path / "notes", "work": tmp_path / "work"}
+
+    def run(url, folder, **wanted):
+        assert call(f"{url}/api/runs", {"folder": folder})[0] == 200
+        for _ in range(6000):
+            said = call(f"{url}/api/runs")[1]
+            if said["state"] not in ("running", "indexing"):
+                break
+            time.sleep(0.05)
+        assert {key: said[key] for key in wanted} == wanted
+
+    with running(fields) as (url, _):
+        assert call(f"{url}/api/folders")[1] == {"folders": {"day": 2}, "total": 4}
+        assert not call(f"{url}/api/library")[1]["search"]
+        assert call(f"{url}/api/runs", {"folder": "night"})[0] == 404
+        run(url, "day", state="done", total=2, done=2, skipped=0)
+        assert call(f"{url}/api/library")[1]["search"]
+        names = {each["key"]: each["image"] for each in call(f"{url}/api/images")[1]["images"]}
+        assert list(names) == ["0.jpg", "broken.jpg", "day/1.jpg", "day/2.jpg"]
+        known = call(f"{url}/api/images/{names['day/1.jpg']}")[1]["graph"]
+        assert known["objects"]
+        hits = call(f"{url}/api/search?q={quote(json.dumps(known['objects'][0]['label']))}")[1]["hits"]
+        assert names["day/1.jpg"] in [hit["image"] for hit in hits]
+        assert call(f"{url}/api/images/0")[1]["graph"] is None
+        status, said = send(f"{url}/api/dropped?name=..%2Fe%3Fvil.png", (photos / "0.jpg").read_bytes())
+        assert (status, said) == (200, {"name": "dropped/e_vil.png", "image": 4})
+        assert send(f"{url}/api/dropped?name=a.jpg", b"no photo")[0] == 422
+        assert send(f"{url}/api/dropped?name=a.exe", b"no photo")[0] == 422
+        run(url, "", state="done", total=5, done=5, skipped=1)
+    with running(fields) as (url, _):  # it is all there again
+        assert call(f"{url}/api/library")[1] | {"id": ""} == {
+            "kind": "photos",
+            "name": "photos",
+            "total": 5,
+            "search": True,
+            "annotate": True,
+            "predict": True,
+            "tags": True,
+            "model": None,
+            "id": "",
+        }
+        assert call(f"{url}/api/images/0")[1]["graph"]["objects"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["photos", "work"]
+
+
+def test_files_of_others_begin_pictures_and_agree(data, tmp_path):
+    first = {"path": data, "annotations": tmp_path / "one"}
+    with running(first) as (url, _):
+        graph = call(f"{url}/api/images/0")[1]["graph"]
+        for number in (0, 1):
+            whole = call(f"{url}/api/images/{number}")[1]["graph"]
+            assert call(f"{url}/api/annotations/{number}", {"graph": whole, "status": "done"}, "PUT")[0] == 200
+        files = {name: call(f"{url}/api/export/{name}")[1] for name in ("jsonl", "coco", "label-studio")}
+    contents = {name: each if isinstance(each, bytes) else json.dumps(each).encode() for name, each in files.items()}
+    names = {"jsonl": "a.jsonl", "coco": "b.json", "label-studio": "c.json"}
+    for kind, content in contents.items():
+        with running({"path": data, "annotations": tmp_path / kind}) as (url, _):
+            assert call(f"{url}/api/annotations/1", {"graph": graph | {"relations": []}}, "PUT")[0] == 200
+            status, said = send(f"{url}/api/import?name={names[kind]}", content)
+            assert (status, said["imported"], said["kept"], said["unknown"]) == (200, 1, 1, 0), (kind, said)
+            kept = call(f"{url}/api/annotations/0")[1]
+            assert (kept["status"], kept["comment"]) == ("begun", f"imported from {names[kind]}")
+            assert len(kept["graph"]["relations"]) == len(graph["relations"])
+            assert kept["graph"]["image"] == graph["image"]
+            status, said = send(f"{url}/api/agreement?name={names[kind]}", content)
+            assert (status, said["pictures"]) == (200, 2)
+            assert 0 < said["relations"] < 1
+            assert said["predicates"] == 1
+            assert send(f"{url}/api/import?name=x.json", b"{")[0] == 422
+    assert kappa([("on", "on"), ("on", "in"), ("in", "in"), ("in", "in")]) == pytest.approx(0.5)
+    assert kappa([("on", "on")]) is None
