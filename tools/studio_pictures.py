@@ -29,7 +29,7 @@ SIZES = {
     "browse": (1280, 900),
     "annotate": (1280, 900),
     "wide": (2560, 1300),
-    "phone": (390, 1400),
+    "phone": (390, 900),
 }
 
 
@@ -48,7 +48,7 @@ def take(photos: Path, target: Path) -> None:
             browser.get(f"{access.url}#browse")
             _until(lambda: _some(browser, ".run .button.strong"))[0].click()
             _until(lambda: "indexed" in _some(browser, ".run-said")[0].text)
-            walks = {"try": _try, "browse": _browse, "annotate": _annotate, "wide": _wide, "phone": _annotate}
+            walks = {"try": _try, "browse": _browse, "annotate": _annotate, "wide": _wide, "phone": _wide}
             for name, walk in walks.items():
                 browser.set_window_size(*SIZES[name])
                 browser.get("about:blank")
