@@ -179,6 +179,7 @@ def test_a_folder_is_predicted_in_the_page_and_then_searched(browser, data, tmp_
         )
         until(lambda: "predicted and indexed" in browser.find_element(By.CSS_SELECTOR, ".run-said").text)
         until(lambda: len(some(browser, ".hit")) == 3 and some(browser, "#search:not([hidden])"))
+        until(lambda: browser.find_element(By.CSS_SELECTOR, ".run select").get_attribute("value") == "")
         some(browser, ".run .button")[0].click()  # the others, too
         until(
             lambda: call(f"{url}/api/runs")[1] == {"state": "done", "done": 3, "total": 3, "skipped": 0, "problem": ""}

@@ -71,7 +71,7 @@ export class Run {
       none: this.library.search ? "" : "These photos have no scene graphs yet. Find them, and the photos can be searched.",
       running: `${number(done)} of ${number(total)} photos`,
       indexing: "Indexing…",
-      done: `${number(total)} photos predicted and indexed${left}.`,
+      done: `${number(total)} ${total === 1 ? "photo" : "photos"} predicted and indexed${left}.`,
       stopped: `Stopped after ${number(done)} of ${number(total)} photos; the next run goes on from there.`,
       failed: `Not finished: ${problem}`,
     }[state];
@@ -96,6 +96,7 @@ export class Run {
     if (failed.length < photos.length) {
       this.folder.value = [...this.folder.options].some(({ value }) => value === "dropped") ? "dropped" : "";
       await this.begin();
+      this.folder.value = "";
     } else this.bar.hidden = true;
   }
 }
