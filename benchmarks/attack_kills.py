@@ -38,9 +38,7 @@ NEVER = 1e9
 CONFIG = """
 half = true
 [model.vision.features]
-backbone = "small"
-nodes = "crop"
-crop_size = 32
+photo_size = 32
 [model.vision.head]
 hidden = 16
 [model.baseline]

@@ -1,12 +1,12 @@
 """Time and memory of a photo: 640 x 480 pixels with 10 boxes, from the file to label distributions.
 
-    python benchmarks/photo_speed.py [--boxes 10] [--width 640] [--height 480] [--nodes both] [--json FILE]
+    python benchmarks/photo_speed.py [--boxes 10] [--width 640] [--height 480] [--json FILE]
 
 One row per number of threads, each in its own process: milliseconds (the least and the median of `--repeats` photos,
-after one to warm up) of opening the JPEG, of the box features (crops and the whole photo through the backbone), of the
-label head, and of all together; CPU milliseconds; and the peak of memory beside that of a process that has only
-imported torch. Up to 32 boxes are computed by one thread whatever their number (see scenegpi.threads). `--nodes crop`
-computes features from crops alone, at `--crop-size` pixels. The picture is made up and the label head is not trained.
+after one to warm up) of opening the JPEG, of the box features (the photo and its mirror image through the backbone), of
+the label head, and of all together; CPU milliseconds; and the peak of memory beside that of a process that has only
+imported torch. Up to 32 boxes are computed by one thread whatever their number (see scenegpi.threads). The picture is
+made up and the label head is not trained.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def row(path: Path, args: argparse.Namespace) -> dict[str, float]:
     high = np.minimum(low + rng.uniform(0.1, 0.5, (args.boxes, 2)), 1)
     boxes = np.concatenate([low, high], 1) * np.array([args.width, args.height] * 2)
     vocabulary = Vocabulary([f"label {k}" for k in range(100)], ["near"])
-    vision = VisionModel(VisionConfig(BoxFeatureConfig(nodes=args.nodes, crop_size=args.crop_size)), vocabulary)
+    vision = VisionModel(VisionConfig(BoxFeatureConfig(photo_size=args.size)), vocabulary)
     graph = SceneGraph(boxes, [0] * args.boxes, vocabulary, width=args.width, height=args.height)
     times: dict[str, list[float]] = defaultdict(list)
     for repeat in range(args.repeats + 1):
@@ -82,8 +82,7 @@ def main() -> None:
     parser.add_argument("--boxes", type=int, default=10)
     parser.add_argument("--width", type=int, default=640)
     parser.add_argument("--height", type=int, default=480)
-    parser.add_argument("--nodes", choices=("crop", "roi", "both"), default="both")
-    parser.add_argument("--crop-size", type=int, default=160)
+    parser.add_argument("--size", type=int, default=320, help="side of the square that the photo is stretched to")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--row", type=Path, help=argparse.SUPPRESS)

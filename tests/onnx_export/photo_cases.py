@@ -22,7 +22,7 @@ from scenegpi.onnx.export import model_bytes
 from scenegpi.onnx.session import Form
 from scenegpi.vision.config import BoxFeatureConfig, HeadConfig, VisionConfig
 
-SMALL = BoxFeatureConfig(backbone="small", nodes="roi", photo_size=96, square=True, roi_bins=2, surroundings=0.5)
+SMALL = BoxFeatureConfig(photo_size=96)
 
 
 @cache

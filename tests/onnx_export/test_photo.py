@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ import onnx_export.photo_cases as cases
 from models.model_cases import VOCABULARY, small_model
 from scenegpi import Predictor, SceneGraph
 from scenegpi.errors import DataError
-from scenegpi.models import build_model, save_model
+from scenegpi.models import save_model
 from scenegpi.onnx.export import model_bytes
 from scenegpi.onnx.program import onnx_program, suppress
 from scenegpi.onnx.runtime import OnnxModel
@@ -111,13 +110,9 @@ def test_a_predictor_reads_photos_without_torch(tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_exported_is_refused_in_one_line():
-    features = replace(cases.SMALL, square=False)
-    config = cases.small_photo_model().config
-    other = build_model(replace(config, vision=replace(config.vision, features=features)), VOCABULARY)
     for model, form, message in (
         (small_model("baseline"), "photo", "boxes and labels only"),
         (cases.small_photo_model(), "find", "finds no boxes"),
-        (other, "photo", "square = true"),
     ):
         with pytest.raises(DataError, match=message) as error:
             model_bytes(model, form)

@@ -13,7 +13,7 @@ from scenegpi import PredictOptions, Predictor, SceneGraph
 from scenegpi.models import PRESETS, build_model
 from scenegpi.prediction import Item
 from scenegpi.prediction.evidence import POWER, detector_dist
-from scenegpi.vision.config import SMALL
+from vision.vision_cases import PACKAGED
 
 BOXES = np.array([[0, 0, 50, 90], [20, 20, 120, 90], [5, 5, 60, 150]], dtype=float)
 LABELS, SCORES = ["dog", "hat", "man"], [0.6, 0.4, 0.7]
@@ -26,7 +26,7 @@ PHOTOS = {
 @pytest.fixture(scope="module")
 def predictor():
     torch.manual_seed(0)
-    model = build_model(replace(small(PRESETS["gpi-feature-attention"]), vision=SMALL), VOCABULARY).eval()
+    model = build_model(replace(small(PRESETS["gpi-feature-attention"]), vision=PACKAGED), VOCABULARY).eval()
     return Predictor(
         model, options=PredictOptions(min_relation=0.0, top=100, informative=0.0, tidy=False, distributions=True)
     )

@@ -18,9 +18,9 @@ from scenegpi.models import PRESETS, build_model
 from scenegpi.prediction import Item, default_model
 from scenegpi.prediction.inputs import boxes_graph
 from scenegpi.prediction.options import FOUND_RELATION
-from scenegpi.vision.config import SMALL
 from scenegpi.vision.detect import finished
 from scenegpi.vision.photos import EncodedPhoto, as_photo
+from vision.vision_cases import PACKAGED
 
 ALL = PredictOptions(min_relation=0.0, top=10_000, informative=0.0, tidy=False, distributions=True)
 BOXES = [[0, 0, 50, 90], [10, 60, 90, 99], [5, 5, 20, 20]]
@@ -35,7 +35,7 @@ def model():
 def photo_model():
     """A model that uses photos, with random weights."""
     torch.manual_seed(0)
-    return build_model(replace(small(PRESETS["gpi-feature-attention"]), vision=SMALL), VOCABULARY).eval()
+    return build_model(replace(small(PRESETS["gpi-feature-attention"]), vision=PACKAGED), VOCABULARY).eval()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from scenegpi.errors import DataError
 from scenegpi.locks import folder_lock
 from scenegpi.models import save_model
 from scenegpi.training import resume, train
-from scenegpi.training.state import StateFile
+from scenegpi.training.trainer import StateFile
 from training.training_cases import data_file, small_config
 
 
@@ -62,7 +62,7 @@ def test_the_writers_of_torch_and_safetensors_say_so_too(tmp_path):
     with small_files(2000), pytest.raises(DataError, match=r"model: cannot be written \(File too large\)"):
         save_model(model, tmp_path / "model")
     with small_files(2000), pytest.raises(DataError, match=r"last.ckpt: cannot be written \(File too large\)"):
-        StateFile({}, False).save_checkpoint(state, tmp_path / "last.ckpt")
+        StateFile().save_checkpoint(state, tmp_path / "last.ckpt")
     assert not list(tmp_path.iterdir())
 
 

@@ -15,15 +15,15 @@ from scenegpi.models import load_model
 from scenegpi.options import override
 from scenegpi.prediction import Predictor
 from scenegpi.training import photo_fit, photo_stage, resume, train
-from scenegpi.training.config import TrainConfig, train_config
+from scenegpi.training.config import MachineConfig, TrainConfig, train_config
 from scenegpi.training.data_split import open_images
 from scenegpi.training.kept_maps import KeptMaps
+from scenegpi.training.label_head import folds_of
 from scenegpi.training.photo_batches import TrainingPhotos, jittered
 from scenegpi.training.photo_sets import own_photos
 from scenegpi.training.photo_stage import box_logits
 from scenegpi.vision.efficientnet import packaged_network
 from scenegpi.vision.finder import LEVELS
-from scenegpi.vision.fit import folds_of
 from scenegpi.vision.network import PhotoNetwork
 from training.coloured import write_scenes
 
@@ -46,11 +46,8 @@ def settings(data, **photo):
             "vision": {
                 "features": {
                     "backbone": "photo",
-                    "nodes": "roi",
-                    "roi_layers": ["early", "middle", "last"],
                     "photo_size": 64,
-                    "square": True,
-                    "surroundings": 0.5,
+                    "mirror": False,
                 },
                 "head": {"hidden": 16},
                 "second_look": True,
@@ -126,8 +123,8 @@ def test_held_out_distributions_come_from_the_other_half(run):
 def test_every_step_trains_where_it_is_told_to(data, tmp_path, monkeypatch):
     devices = {}
 
-    def no_training(vision, photos, sets, options, epochs, folder, *, device, **_):
-        devices[folder.name] = device
+    def no_training(vision, photos, sets, options, epochs, folder, *, machine, **_):
+        devices[folder.name] = machine.device
 
     monkeypatch.setattr(photo_stage, "fit_network", no_training)
     monkeypatch.setattr(photo_stage, "held_out_logits", lambda *_, **__: {})
@@ -135,7 +132,9 @@ def test_every_step_trains_where_it_is_told_to(data, tmp_path, monkeypatch):
     config = settings(data)
     images = open_images(config.data, photos=True)
     some = images.train_photos[:4], images.train[:4]
-    photo_stage.fit_photo_network(config.model.vision, images.vocabulary, *some, config.photo, tmp_path, device="cuda")
+    photo_stage.fit_photo_network(
+        config.model.vision, images.vocabulary, *some, config.photo, tmp_path, machine=MachineConfig(device="cuda")
+    )
     assert devices == {"half0": "cuda", "half1": "cuda", "whole": "cuda"}
 
 
@@ -212,7 +211,7 @@ def test_kept_maps_are_those_of_the_photos(data, tmp_path):
     paths = [*(dataset.image_path(i) for i in range(3)), tmp_path / "none.png"]
     photos = own_photos(paths, [dataset[i] for i in range(4)])
     network = PhotoNetwork()
-    network.start_from_imagenet()
+    network.start()
     plain, kept = TrainingPhotos(photos, (64,), 1), KeptMaps(photos, 64, 1, network, tmp_path / "maps")
     keys = [(0, i) for i in range(4)]
     wanted, found = plain[keys], kept[keys]

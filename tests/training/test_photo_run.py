@@ -30,7 +30,7 @@ def settings(data, **changes):
         "data": {"path": str(data / "data.jsonl"), "photos": str(data / "images"), "validation": 4},
         "model": {
             "vision": {
-                "features": {"backbone": "small", "nodes": "crop", "crop_size": 32},
+                "features": {"photo_size": 64},
                 "head": {"hidden": 16},
             },
             "baseline": {"hidden": 16, "embedding": 8, "rank": 4},

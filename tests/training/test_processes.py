@@ -14,7 +14,7 @@ import torch
 from scenegpi.models import load_model
 from scenegpi.options import plain
 from scenegpi.training import train
-from scenegpi.training.run import is_first_process
+from scenegpi.training.processes import is_first_process
 from training.training_cases import ENVIRONMENT, SMALL, data_file, small_config
 
 SCRIPT = """
@@ -22,18 +22,18 @@ import json, os, signal, sys, torch
 torch.set_num_threads(1)
 from pathlib import Path
 from scenegpi.options import override
-from scenegpi.training import TrainConfig, resume, state, train
+from scenegpi.training import TrainConfig, resume, train, trainer
 
 how, settings, run = sys.argv[1:]
 if how == "resume":
     resume(Path(run))
     sys.exit()
 if how == "die":  # all processes, once the first epoch is on disk
-    save = state.StateFile.save_checkpoint
+    save = trainer.StateFile.save_checkpoint
     def die(*words, **named):
         save(*words, **named)
         os.kill(os.getpid(), signal.SIGKILL)
-    state.StateFile.save_checkpoint = die
+    trainer.StateFile.save_checkpoint = die
 train(override(TrainConfig(), json.loads(settings), ""), Path(run))
 """
 TIMEOUT = 3600

@@ -25,11 +25,11 @@ import json, os, signal, sys, torch
 torch.set_num_threads(1)
 from pathlib import Path
 from scenegpi.options import override
-from scenegpi.training import TrainConfig, folder, stage, state, train
+from scenegpi.training import TrainConfig, folder, stage, train, trainer
 
 MOMENTS = {
     "while the model is written": (folder, "save_model"),
-    "before the state is written": (state.StateFile, "save_checkpoint"),
+    "before the state is written": (trainer.StateFile, "save_checkpoint"),
     "while it is calibrated": (stage, "save_model"),
     "before the end is noted": (stage, "write_json"),
 }

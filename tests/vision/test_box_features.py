@@ -23,19 +23,15 @@ from scenegpi.vision import (
     photo_boxes,
 )
 from scenegpi.vision.backbone import load_backbone
-from scenegpi.vision.crops import clipped, cut_crops, shrink, with_margin
-from vision.vision_cases import SMALL_FEATURES, VOCABULARY, colour_scene, needs_package
+from scenegpi.vision.crops import clipped
+from vision.vision_cases import TINY_FEATURES, VOCABULARY, colour_scene, needs_package
 
-CONFIGS = [
-    SMALL_FEATURES,
-    replace(SMALL_FEATURES, nodes="roi", roi_layers=("middle", "head"), roi_bins=2),
-    replace(SMALL_FEATURES, nodes="both", crop_layers=("middle", "head")),
-]
+CONFIGS = [TINY_FEATURES, replace(TINY_FEATURES, roi_bins=1, mirror=True, surroundings=0.5)]
 
 
 def extractor(config: BoxFeatureConfig) -> BoxFeatureExtractor:
     torch.manual_seed(3)
-    return BoxFeatureExtractor(config, load_backbone(config.backbone).eval())
+    return BoxFeatureExtractor(config, load_backbone(config).eval())
 
 
 def close(a, b):
@@ -65,32 +61,22 @@ def test_permuted_boxes_give_permuted_features(config, order):
 def test_chunks_change_nothing(config, monkeypatch):
     photo, graph = colour_scene(2, boxes=9)
     whole = extractor(config)(photo, graph.boxes)
-    monkeypatch.setattr(box_features, "CROP_CHUNK", 2)
     monkeypatch.setattr(box_features, "ROI_CHUNK", 3)
     close(extractor(config)(photo, graph.boxes), whole)
 
 
-@pytest.mark.parametrize("nodes", ["crop", "roi"])
-def test_only_the_pixels_that_are_needed_go_through_the_backbone(nodes):
-    """Crops alone need no pass over the whole photo, and RoIs no crops."""
+def test_the_photo_goes_through_the_backbone_once():
     photo, graph = colour_scene(6)
-    extract = extractor(replace(SMALL_FEATURES, nodes=nodes))
+    extract = extractor(CONFIGS[1])
     seen, features = [], extract.backbone.features
     extract.backbone.features = lambda images, layers: seen.append(tuple(images.shape)) or features(images, layers)
     extract(photo, graph.boxes)
-    assert seen == [(6, 3, 32, 32) if nodes == "crop" else (1, 3, 96, 96)]
-
-
-def test_both_is_crop_and_roi():
-    photo, graph = colour_scene(7)
-    crop, roi, both = (extractor(replace(SMALL_FEATURES, nodes=nodes)) for nodes in ("crop", "roi", "both"))
-    close(both(photo, graph.boxes), torch.cat([crop(photo, graph.boxes), roi(photo, graph.boxes)], 1))
-    assert both.width == crop.width + roi.width
+    assert seen == [(2, 3, 64, 64)]
 
 
 @settings(max_examples=25)
 @given(st.integers(0, 10_000), st.integers(1, 90), st.integers(1, 90))
-def test_boxes_anywhere_give_finite_features_and_crops_inside_the_photo(seed, height, width):
+def test_boxes_anywhere_give_finite_features_from_inside_the_photo(seed, height, width):
     rng = np.random.default_rng(seed)
     corners = np.sort(rng.uniform(-150, 250, (5, 2, 2)), axis=1).reshape(5, 4)
     corners[0] = [10, 10, 10, 10]  # no area
@@ -101,29 +87,7 @@ def test_boxes_anywhere_give_finite_features_and_crops_inside_the_photo(seed, he
     assert (inside <= [width, height] * 2).all()
     assert (inside[:, 2:] - inside[:, :2] >= np.minimum([width, height], 2) - 1e-9).all()
     photo = rng.integers(0, 255, (height, width, 3)).astype(np.uint8)
-    assert bool(torch.isfinite(extractor(CONFIGS[2])(photo, corners)).all())
-
-
-def test_crops_show_the_box():
-    photo, graph = colour_scene(3)
-    crops = cut_crops(Image.fromarray(photo), torch.tensor(graph.boxes), 32)
-    assert crops.shape == (len(graph), 3, 32, 32)
-    for crop, box in zip(crops, graph.boxes.astype(int), strict=True):
-        patch = photo[box[1] : box[3], box[0] : box[2]]
-        np.testing.assert_allclose(crop.float().mean((1, 2)), patch.mean((0, 1)), atol=4)
-
-
-def test_margin_by_hand():
-    assert with_margin(torch.tensor([[10.0, 20, 30, 24]]), 0.5).tolist() == [[0, 18, 40, 26]]
-
-
-def test_the_whole_photo_keeps_its_shape():
-    image, scale = shrink(Image.new("RGB", (100, 50)), 64)
-    assert image.shape == (3, 32, 64)
-    assert scale == (0.64, 0.64)
-    image, scale = shrink(Image.new("RGB", (1000, 1)), 64)
-    assert image.shape == (3, 32, 64)
-    assert scale == (0.064, 1.0)
+    assert bool(torch.isfinite(extractor(CONFIGS[1])(photo, corners)).all())
 
 
 @pytest.fixture
@@ -135,7 +99,7 @@ def photo_file(tmp_path):
 
 def test_cached_equals_fresh(tmp_path, photo_file, monkeypatch):
     path, graph = photo_file
-    extract = extractor(SMALL_FEATURES)
+    extract = extractor(TINY_FEATURES)
     fresh = extract(open_photo(path), photo_boxes(graph, open_photo(path)))
     found = cached_box_features(extract, path, graph, tmp_path / "cache")
     assert found.dtype == torch.half
@@ -147,7 +111,7 @@ def test_cached_equals_fresh(tmp_path, photo_file, monkeypatch):
 @pytest.mark.parametrize("damage", ["cut", "bit", "text", "other"])
 def test_a_damaged_cache_file_is_computed_again(tmp_path, photo_file, damage):
     path, graph = photo_file
-    extract = extractor(SMALL_FEATURES)
+    extract = extractor(TINY_FEATURES)
     fresh = cached_box_features(extract, path, graph, tmp_path / "cache")
     (file,) = (tmp_path / "cache").rglob("*.safetensors")
     data = file.read_bytes()
@@ -167,13 +131,13 @@ def test_a_damaged_cache_file_is_computed_again(tmp_path, photo_file, damage):
 
 def test_the_key_knows_photo_boxes_settings_and_weights(tmp_path, photo_file):
     path, graph = photo_file
-    extract = extractor(SMALL_FEATURES)
+    extract = extractor(TINY_FEATURES)
     keys = [cache.cache_key(extract, path, graph)]
     keys.append(cache.cache_key(extract, path, graph.permute(np.arange(len(graph))[::-1])))
     keys.append(cache.cache_key(extract, path, graph.replace(width=320)))
-    keys.append(cache.cache_key(extractor(replace(SMALL_FEATURES, margin=0.2)), path, graph))
+    keys.append(cache.cache_key(extractor(replace(TINY_FEATURES, roi_bins=3)), path, graph))
     with torch.no_grad():
-        extract.backbone.steps[0].down.weight.add_(1)
+        extract.backbone.finder.out["early"].weight.add_(1)
     keys.append(cache.cache_key(extract, path, graph))
     Image.fromarray(255 - open_photo(path)).save(tmp_path / "other.png")
     keys.append(cache.cache_key(extract, tmp_path / "other.png", graph))
@@ -184,7 +148,7 @@ def test_a_broken_photo_is_one_line_and_leaves_no_file(tmp_path):
     (tmp_path / "a.jpg").write_bytes(b"no photo")
     graph = SceneGraph([[0, 0, 5, 5]], [0], VOCABULARY)
     with pytest.raises(DataError, match=r"a\.jpg"):
-        cached_box_features(extractor(SMALL_FEATURES), tmp_path / "a.jpg", graph, tmp_path / "cache")
+        cached_box_features(extractor(TINY_FEATURES), tmp_path / "a.jpg", graph, tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
 from scenegpi.training.combining import fit_combination
 from scenegpi.vision.combine import LOWEST, Candidates, Combined, Things, chances, shipped_weights, things
-from scenegpi.vision.config import PHOTO, FinderConfig, HeadConfig
+from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.detect import Detections
 from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel
-from vision.vision_cases import VOCABULARY
+from vision.vision_cases import TINY_EYES, VOCABULARY
 
 SIZE = (100, 100)
 PERSON = np.array([True, True, False, False])  # of the labels man, woman, dog, hat
@@ -122,8 +120,7 @@ class Other:
 
 def test_a_finder_and_another_detector_on_a_photo():
     torch.manual_seed(0)
-    config = replace(PHOTO, features=replace(PHOTO.features, photo_size=64), head=HeadConfig(hidden=8))
-    finder = Finder(VisionModel(config, VOCABULARY).eval(), FinderConfig(floor=0.0, same_label=1.0))
+    finder = Finder(VisionModel(TINY_EYES, VOCABULARY).eval(), FinderConfig(floor=0.0, same_label=1.0))
     other = Other()
     both = Combined(finder, other)
     assert other.floor == LOWEST

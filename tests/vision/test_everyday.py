@@ -12,12 +12,12 @@ from scenegpi.features.arrays import SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import build_model, folded, unfolded
 from scenegpi.models.config import ModelConfig
-from scenegpi.vision.config import PHOTO, HeadConfig
 from scenegpi.vision.model import VisionModel
 from scenegpi.vocabulary import Vocabulary
+from vision.vision_cases import TINY_EYES
 
 LABELS = Vocabulary(("man", "screen", "chair", "food"), ("on", "has"))
-EYES = replace(PHOTO, everyday=True, features=replace(PHOTO.features, photo_size=64), head=HeadConfig(hidden=8))
+EYES = replace(TINY_EYES, everyday=True)
 
 
 @pytest.fixture(scope="module")

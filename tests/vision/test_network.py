@@ -10,13 +10,12 @@ import torch
 
 from scenegpi.boxes import box_iou
 from scenegpi.errors import OptionError
-from scenegpi.vision.config import PHOTO, SMALL, FinderConfig, HeadConfig
+from scenegpi.vision.config import FinderConfig, VisionConfig
 from scenegpi.vision.find import Finder, mirrored, single
 from scenegpi.vision.finder import ANCHORS, KINDS, LEVELS, corners
 from scenegpi.vision.model import VisionModel
+from vision.vision_cases import TINY_EYES as TINY
 from vision.vision_cases import VOCABULARY, colour_scene
-
-TINY = replace(PHOTO, features=replace(PHOTO.features, photo_size=64), head=HeadConfig(hidden=8))
 
 
 @pytest.fixture(scope="module")
@@ -108,11 +107,6 @@ def test_boxes_are_found_alike_in_a_photo_and_its_mirror_image(vision):
     np.testing.assert_allclose(boxes, found.boxes, atol=1e-2)
 
 
-def test_a_mirror_needs_a_square_photo():
-    with pytest.raises(ValueError, match="mirror: needs RoIs of a square photo"):
-        replace(PHOTO.features, square=False)
-
-
 def test_a_high_floor_leaves_nothing(vision):
     photo, _ = colour_scene(3)
     found = Finder(vision, FinderConfig(floor=1.0)).detect(photo)
@@ -130,9 +124,9 @@ def test_the_chance_weighs_the_evidence_and_takes_what_has_no_weight_for_none(vi
 
 def test_only_a_photo_network_finds():
     with pytest.raises(OptionError, match="finds no boxes"):
-        Finder(VisionModel(SMALL, VOCABULARY))
+        Finder(VisionModel(VisionConfig(), VOCABULARY))
     with pytest.raises(ValueError, match="only the photo network"):
-        replace(SMALL, finder=FinderConfig())
+        VisionConfig(finder=FinderConfig())
 
 
 def test_mirrored_twice_is_the_same():

@@ -7,12 +7,19 @@ import pytest
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.errors import DataError
-from scenegpi.vision import BoxFeatureConfig
+from scenegpi.vision import BoxFeatureConfig, HeadConfig, VisionConfig
 from scenegpi.vision.efficientnet import packaged_network
 
 COLOURS = {"red": (210, 40, 40), "green": (40, 200, 60), "blue": (40, 60, 220), "white": (235, 235, 235)}
 VOCABULARY = Vocabulary(list(COLOURS), ["near"], "colours")
-SMALL_FEATURES = BoxFeatureConfig(backbone="small", nodes="crop", crop_size=32, photo_size=96)
+TINY_FEATURES = BoxFeatureConfig(backbone="photo", photo_size=64, mirror=False, surroundings=0.0)
+"""The photo network with random weights."""
+TINY_EYES = VisionConfig(
+    BoxFeatureConfig(backbone="photo", photo_size=64, roi_bins=3), HeadConfig(hidden=8), second_look=True
+)
+"""All that it has: finder, second look, mirror image."""
+PACKAGED = VisionConfig(BoxFeatureConfig(photo_size=64), HeadConfig(hidden=8))
+"""It names boxes and finds none."""
 
 
 def colour_scene(seed: int, boxes: int = 6, width: int = 160, height: int = 120):

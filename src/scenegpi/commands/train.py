@@ -37,6 +37,10 @@ def train(
     photos: Annotated[
         Text, typer.Option(help="Folder of photos, if not beside the data; implies --use-photos.", show_default=False)
     ] = None,
+    backbone: Annotated[
+        Text,
+        typer.Option(help="Of a photo network: hf:FOLDER, a checkpoint of transformers.", show_default=False),
+    ] = None,
     other: Annotated[
         Text,
         typer.Option(
@@ -74,6 +78,12 @@ def train(
         Text, typer.Option(help="Where to train: cpu, gpu, cuda, mps or auto.", show_default=False)
     ] = None,
     devices: Annotated[Number, typer.Option(help="Processes per machine.", min=1, show_default=False)] = None,
+    precision: Annotated[
+        Text, typer.Option(help="32-true, or bf16-mixed or 16-mixed for autocast.", show_default=False)
+    ] = None,
+    strategy: Annotated[
+        Text, typer.Option(help="How processes share the work: one of Lightning's ddp strategies.", show_default=False)
+    ] = None,
     num_nodes: Annotated[Number, typer.Option(help="Number of machines.", min=1, show_default=False)] = None,
     threads: Annotated[Number, typer.Option(help="CPU threads per process.", min=1, show_default=False)] = None,
     recipes: Annotated[bool, typer.Option("--recipes", help="List the recipes and exit.")] = False,
@@ -94,6 +104,8 @@ def train(
         "device": device,
         "devices": devices,
         "nodes": num_nodes,
+        "precision": precision,
+        "strategy": strategy,
         "epochs": epochs,
         "data": {
             "path": None if data is None else str(data),
@@ -103,7 +115,9 @@ def train(
             "words": words,
             "distributions": distributions,
         },
-        "model": {"vision": {}} if use_photos or photos is not None else {},
+        "model": {"vision": {"features": {"backbone": backbone}} if backbone else {}}
+        if use_photos or photos is not None or backbone
+        else {},
         "simulate": {} if simulate else None,
     }
     more = {"path": other, "photos": other_photos, "same": other_ids}
@@ -120,7 +134,7 @@ def train(
     except KeyboardInterrupt:
         say(f"stopped; go on with: scenegpi train --resume --out {out}", error=True)
         raise typer.Exit(130) from None
-    from scenegpi.training.run import is_first_process
+    from scenegpi.training.processes import is_first_process
 
     if is_first_process():
         say(f"{model}: the model, with its figures in README.md\n{out / 'log.csv'}: one row per epoch")

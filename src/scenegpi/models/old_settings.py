@@ -1,4 +1,6 @@
-"""Settings of a model as earlier versions wrote them: each kind of network had a field of its own, one of nine."""
+"""Settings of a model as earlier versions wrote them.
+
+Each kind of network had a field of its own, one of nine; a box could be described by a crop of the photo."""
 
 from __future__ import annotations
 
@@ -8,6 +10,10 @@ from typing import Any
 from scenegpi.errors import OptionError
 from scenegpi.models.prior import SMOOTHING
 from scenegpi.models.systems import KINDS
+
+_FEATURES = {"nodes": "roi", "square": True, "roi_layers": ["early", "middle", "last"]}
+"""What a model that describes boxes as all do now said of it; what it said of crops meant nothing."""
+_CROPS = ("crop_size", "margin", "crop_layers")
 
 
 def one_network(data: Any) -> Any:
@@ -26,4 +32,14 @@ def one_network(data: Any) -> Any:
         if baseline["smoothing"] != SMOOTHING:
             raise OptionError(f"model.baseline.smoothing: {baseline['smoothing']!r:.20}, now always {SMOOTHING:g}")
         kept["baseline"] = {key: value for key, value in baseline.items() if key != "smoothing"}
+    vision = kept.get("vision")
+    if isinstance(vision, Mapping) and isinstance(vision.get("features"), Mapping):
+        kept["vision"] = {**vision, "features": _by_roi(vision["features"])}
     return kept
+
+
+def _by_roi(features: Mapping[str, Any]) -> dict[str, Any]:
+    for name, now in _FEATURES.items():
+        if name in features and features[name] != now:
+            raise OptionError(f"model.vision.features.{name}: {features[name]!r:.40}, now always {now!r}")
+    return {key: value for key, value in features.items() if key not in (*_FEATURES, *_CROPS)}

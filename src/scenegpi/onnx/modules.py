@@ -89,9 +89,7 @@ class VisionModule(nn.Module):
         super().__init__()
         if model.vision is None:
             raise DataError("export", "this model uses boxes and labels only: export it without --photo and --find")
-        self.vision, features = model.vision, model.vision.config.features
-        if features.nodes != "roi" or not features.square:
-            raise DataError("export", 'a model that reads photos is exported with nodes = "roi" and square = true')
+        self.vision = model.vision
         with torch.no_grad():  # weights of another package or model are read when first needed: not while it is traced
             self.vision.backbone.features(torch.zeros(1, 3, 32, 32), ("early",))
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from scenegpi.lazy import lazy
 
 if TYPE_CHECKING:
-    from scenegpi.training.config import TrainConfig, train_config
+    from scenegpi.training.config import FitOptions, MachineConfig, TrainConfig, train_config
+    from scenegpi.training.label_head import FittedVision, fit_vision
     from scenegpi.training.recipes import find_recipe, read_config, recipe_titles
     from scenegpi.training.run import resume, train
     from scenegpi.training.simulate import simulate_labels

@@ -75,13 +75,14 @@ class EpochBatches(Sampler[list[Key]]):
     """The keys of each batch of an epoch that belongs to process `rank` of `world`.
 
     The shuffled images are cut into the same number of batches every epoch. Batch k goes to process k mod world: one
-    process with batches of twice the size sees in each step what two processes see together.
+    process with batches of twice the size sees in each step what two processes see together. A pass over very many
+    images may be dealt into `parts`: each counts as an epoch, after which the state is written.
     """
 
-    def __init__(self, images: int, batch: int, seed: int = 0, rank: int = 0, world: int = 1) -> None:
-        wanted = -(-images // (batch * world))
-        self.steps = min(max(wanted, 1), max(images // world, 1))
-        self.images, self.seed, self.rank, self.world, self.epoch = images, seed, rank, world, 0
+    def __init__(self, images: int, batch: int, seed: int = 0, rank: int = 0, world: int = 1, parts: int = 1) -> None:
+        wanted = -(-images // (batch * world * parts))
+        self.steps = min(max(wanted, 1), max(images // (world * parts), 1))
+        self.images, self.seed, self.rank, self.world, self.parts, self.epoch = images, seed, rank, world, parts, 0
 
     def set_epoch(self, epoch: int) -> None:
         """Which epoch the next iteration is."""
@@ -91,10 +92,11 @@ class EpochBatches(Sampler[list[Key]]):
         return self.steps
 
     def __iter__(self) -> Iterator[list[Key]]:
-        order = np.random.default_rng((self.seed, self.epoch, _ORDER)).permutation(self.images)
-        parts = self.steps * self.world
-        cuts = -(-np.arange(parts + 1) * self.images // parts)  # the larger parts first
-        for k in range(self.rank, parts, self.world):
+        order = np.random.default_rng((self.seed, self.epoch // self.parts, _ORDER)).permutation(self.images)
+        each = self.steps * self.world  # batches of a part
+        cuts = -(-np.arange(each * self.parts + 1) * self.images // (each * self.parts))  # the larger batches first
+        first = self.epoch % self.parts * each
+        for k in range(first + self.rank, first + each, self.world):
             yield [(self.epoch, i) for i in order[cuts[k] : cuts[k + 1]].tolist()]
 
 

@@ -30,7 +30,6 @@ from scenegpi.models.old_settings import one_network
 from scenegpi.models.presets import preset
 from scenegpi.options import bounded, override
 from scenegpi.training.photo_config import PhotoFitConfig
-from scenegpi.vision.config import FitOptions
 
 _DEFAULT_PRESET = "gpi-feature-attention"
 
@@ -136,7 +135,46 @@ class SimulateConfig:
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class FitOptions:
+    """How the label head is trained on a backbone that stays as it is: see `scenegpi.training.label_head`.
+
+    Args:
+        epochs, batch, rate, weight_decay: of the training; a batch counts boxes.
+        folds: number of parts that the photos are dealt into.
+    """
+
+    epochs: int = bounded(20, 1, 1000)
+    batch: int = bounded(256, 1, 65536)
+    rate: float = bounded(2e-3, 1e-6, 1.0)
+    weight_decay: float = bounded(0.01, 0.0, 10.0)
+    folds: int = bounded(5, 2, 100)
+
+
+@dataclass(frozen=True)
+class MachineConfig:
+    """Where every stage is trained.
+
+    Args:
+        device, devices, nodes: one of Lightning's accelerators, processes per machine, machines.
+        precision: "32-true", or "bf16-mixed" or "16-mixed" for autocast.
+        strategy: how processes share the work: "auto", or one of Lightning's DDP strategies by name. Every process
+            needs all weights, for their running mean and for the state on disk: those that shard them (FSDP,
+            DeepSpeed) are refused.
+    """
+
+    device: Literal["auto", "cpu", "gpu", "cuda", "mps"] = "cpu"
+    devices: int = bounded(1, 1, 1024)
+    nodes: int = bounded(1, 1, 1024)
+    precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
+    strategy: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.strategy != "auto" and not self.strategy.startswith("ddp"):
+            raise ValueError(f"strategy: {self.strategy!r:.40}, expected auto or one of Lightning's ddp strategies")
+
+
+@dataclass(frozen=True)
+class TrainConfig(MachineConfig):
     """A whole run: the label predictor where `model.vision` is set, then the baseline, then the context if any.
 
     A compared system is trained in the place of the baseline, or of the context (`model.on_baseline`).
@@ -146,9 +184,8 @@ class TrainConfig:
         task: labels are given ("predcls"), found ("sgcls"), or given in some batches and found in others ("both").
         seed: random seed.
         start: a run, or a model, whose baseline is taken over instead of trained; a run's label predictor too.
-        device, devices, nodes: one of Lightning's accelerators, processes per machine, machines.
         model, data: what is trained on what.
-        fit: how the label head is trained, where not by the defaults.
+        fit: how the label head is trained, where the backbone stays as it is.
         photo: how the photo network is trained with its label head, where the model has one.
         baseline, context: how each stage is trained.
         simulate: label distributions for SGCls are made up; the figures are then called simulated.
@@ -160,12 +197,9 @@ class TrainConfig:
     task: Literal["predcls", "sgcls", "both"] = "predcls"
     seed: int = bounded(0, 0, 2**31 - 1)
     start: str | None = None
-    device: Literal["auto", "cpu", "gpu", "cuda", "mps"] = "cpu"
-    devices: int = bounded(1, 1, 1024)
-    nodes: int = bounded(1, 1, 1024)
     model: ModelConfig = field(default_factory=lambda: preset(_DEFAULT_PRESET))
     data: DataConfig = DataConfig()
-    fit: FitOptions | None = None
+    fit: FitOptions = FitOptions()
     photo: PhotoFitConfig = field(default_factory=PhotoFitConfig)
     baseline: StageConfig = StageConfig()
     context: StageConfig = StageConfig(epochs=4, augment=AugmentConfig(drop=0.5))

@@ -28,8 +28,9 @@ from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images
 from scenegpi.training.finder_calibration import fit_finder
 from scenegpi.training.folder import FINISHED, MODEL
+from scenegpi.training.label_head import label_figures
 from scenegpi.training.photo_stage import box_logits, fit_whole, open_photos
-from scenegpi.vision.fit import label_figures
+from scenegpi.training.processes import is_first_process, wait_for
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.photos import EncodedPhoto, photo_boxes
 
@@ -52,9 +53,10 @@ def train_eyes(config: TrainConfig, images: Images, folder: Path, progress: bool
     take_over(vision, model.vision)
     paths, graphs = [path for path, _ in photos], [graph for _, graph in photos]
     data = open_photos(vision, paths, graphs, config.photo.other)
-    fit_whole(
-        vision, data, config.photo, folder / "vision" / "whole", seed=config.seed, shown=progress, device=config.device
-    )
+    fit_whole(vision, data, config.photo, folder / "vision" / "whole", seed=config.seed, shown=progress, machine=config)
+    if not is_first_process():
+        wait_for(folder / FINISHED)
+        return folder / MODEL
     vision.eval().config = replace(vision.config, finder=fit_finder(vision, validation, data.aside))
     figures = fit_opinions(vision, validation)
     made = build_model(replace(model.config, vision=vision.config), images.vocabulary)

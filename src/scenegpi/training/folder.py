@@ -30,7 +30,6 @@ from scenegpi.models.build import SceneModel
 from scenegpi.models.checkpoint import load_model, save_model
 from scenegpi.training.callbacks import RunningMean
 from scenegpi.training.module import MONITOR, SceneModule, recall_figures
-from scenegpi.training.state import check_optimizer
 
 CONFIG, LOG, MODEL, STATE, FINISHED = "config.json", "log.csv", "model", "last.ckpt", "finished.json"
 BASELINE = "baseline"
@@ -57,7 +56,6 @@ class RunFolder(L.Callback):
         self.metrics: dict[str, Any] = {}
         self._kept: SceneModel | None = None
         self.started = time.perf_counter()
-        self.stepped = False
 
     @property
     def kept(self) -> SceneModel:
@@ -69,13 +67,6 @@ class RunFolder(L.Callback):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.rows, self.best, self.metrics = (state_dict[name] for name in ("rows", "best", "metrics"))
-
-    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        for optimizer in trainer.optimizers if self.rows else ():  # of a run that goes on
-            check_optimizer(self.folder / STATE, optimizer)
-
-    def on_train_batch_end(self, *args: Any) -> None:
-        self.stepped = True
 
     def on_train_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.started = time.perf_counter()

@@ -19,7 +19,7 @@ from scenegpi.training.finder_loss import STRIDES
 from scenegpi.training.photo_batches import NOTHING, PhotoBatch, TrainingPhotos
 from scenegpi.training.photo_sets import TrainingPhoto
 from scenegpi.vision.finder import LEVELS
-from scenegpi.vision.network import INPUTS, PhotoNetwork
+from scenegpi.vision.network import PhotoNetwork
 
 FILES = ("maps.f16", "maps.done")
 
@@ -39,7 +39,7 @@ class KeptMaps(TrainingPhotos):
     ) -> None:
         super().__init__(photos, (side,), seed)
         self.network = network
-        self.shapes = [(INPUTS[name], side // STRIDES[name], side // STRIDES[name]) for name in LEVELS]
+        self.shapes = [(network.trunk.widths[name], side // STRIDES[name], side // STRIDES[name]) for name in LEVELS]
         self.ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
         folder.mkdir(parents=True, exist_ok=True)
         self.maps: NDArray[np.float16] = _kept(
@@ -66,7 +66,7 @@ class KeptMaps(TrainingPhotos):
             pixels = self.pixels(self.sides[0], 0, i)
             if pixels is not None:
                 photo = torch.from_numpy(pixels.copy()).permute(2, 0, 1)[None]
-                maps = self.network.lite0.maps(photo, LEVELS)
+                maps = self.network.trunk.maps(photo, LEVELS)
                 self.maps[i] = torch.cat([each.values.flatten() for each in maps]).half().numpy()
             self.done[i] = 2 if pixels is None else 1
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import lightning as L
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -51,9 +50,6 @@ class SceneModule(L.LightningModule):
 
     def training_step(self, batch: SceneBatch, number: int) -> Tensor:
         """The loss of a batch, divided by its images."""
-        # Dropout depends on the place in the run, not on what ran before: a resumed run repeats it.
-        seed = (self.config.seed, self.current_epoch, number, self.global_rank)
-        torch.manual_seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
         out = self.model(batch)
         losses = scene_loss(out, batch, self.stage.loss, self.balance, self._mean_over_processes)
         losses = self.model.training_loss(batch, out, losses)

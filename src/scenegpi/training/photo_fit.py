@@ -6,28 +6,29 @@ FOLDER/vision.safetensors     the running mean of the weights; written when it i
 
 from __future__ import annotations
 
-import logging
 import time
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import lightning as L
 import torch
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import DataLoader
 
+from scenegpi.errors import OptionError
 from scenegpi.files import whole_file
 from scenegpi.models.checkpoint import read_tensors
-from scenegpi.training.batches import Key, as_they_are
+from scenegpi.training.batches import EpochBatches, as_they_are
 from scenegpi.training.callbacks import Bar, RunningMean
+from scenegpi.training.config import MachineConfig
 from scenegpi.training.folder import STATE
 from scenegpi.training.kept_maps import KeptMaps, drop_maps
 from scenegpi.training.photo_batches import TrainingPhotos
 from scenegpi.training.photo_config import PhotoFitConfig
 from scenegpi.training.photo_module import FIRST, PhotoModule, measure_head
 from scenegpi.training.photo_sets import LabelSets, TrainingPhoto
-from scenegpi.training.state import StateFile
+from scenegpi.training.processes import wait_for
+from scenegpi.training.trainer import StateFile, fit, make_trainer
 from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
@@ -36,7 +37,6 @@ from scenegpi.vocabulary import Vocabulary
 WEIGHTS = "vision.safetensors"
 PART = 4096
 """Photos after which the state is written; a pass over more is divided evenly."""
-CLIP = 5.0
 
 
 def fit_network(
@@ -51,7 +51,7 @@ def fit_network(
     name: str = "photos",
     progress: bool = False,
     measure: bool = True,
-    device: str = "cpu",
+    machine: MachineConfig | None = None,
 ) -> VisionModel:
     """Trains a vision model that has a photo network, in place, unless the folder holds the result already.
 
@@ -62,20 +62,23 @@ def fit_network(
         folder: where state and weights are written.
         name: of what is shown while it goes on.
         measure: measure the label head's inputs first; not if the head goes on from another training.
-        device: one of Lightning's accelerators.
+        machine: where, and by how many processes, which all call this.
     """
     done = folder / WEIGHTS
     if done.is_file():
         return take_weights(vision, done)
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", module="lightning")
+    machine = machine or MachineConfig()
+    if options.keep and machine.devices * machine.nodes > 1:
+        raise OptionError("photo.keep: maps are kept by one process (devices = 1)")
     L.seed_everything(seed, workers=True, verbose=False)
-    network = vision.backbone
-    data = TrainingPhotos(photos, options.sizes, seed)
+    data, network = TrainingPhotos(photos, options.sizes, seed), vision.backbone
     if options.keep and isinstance(network, PhotoNetwork):
         data = KeptMaps(photos, options.sizes[0], seed, network, folder)
     parts = max(-(-len(data) // PART), 1)
-    order = _Parts(len(data), options.batch, parts, seed)
+    last = max(round(epochs * parts), 1)
+    callbacks = [RunningMean(options.average), *([Bar(name)] if progress else []), _KeepState(folder, parts, name)]
+    trainer = make_trainer(machine, seed, last, callbacks, unused=True)
+    order = EpochBatches(len(data), options.batch, seed, trainer.global_rank, trainer.world_size, parts)
     own = torch.Generator()  # a new iterator draws a number, at another moment after a resume
     # Maps are computed by a process of its own, beside the training.
     loader = DataLoader(
@@ -88,52 +91,31 @@ def fit_network(
         prefetch_factor=8 if options.keep else None,
         persistent_workers=options.keep,
     )
-    last = max(round(epochs * parts), 1)
-    module = PhotoModule(vision, sets, options, order.steps(last))
+    module = PhotoModule(vision, sets, options, last * len(order))
     vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = folder / STATE
-    if measure and not state.exists():
-        measure_head(vision, [data[keys] for keys in order.batches(0)[:FIRST]], module)
-    file = StateFile(module.state_dict(), averaged=True, logged=False)
     if state.exists():  # a process that reads ahead asks for batches before Lightning says which part comes next
-        order.set_epoch(int(file.load_checkpoint(state)["epoch"]) + 1)
-    mean = RunningMean(options.average)
-    callbacks: list[L.Callback] = [mean, *([Bar(name)] if progress else []), _KeepState(folder, order, name)]
-    trainer = L.Trainer(
-        accelerator=device,
-        devices=1,
-        max_epochs=last,
-        gradient_clip_val=CLIP,
-        callbacks=callbacks,
-        logger=False,
-        plugins=[file],
-        enable_checkpointing=False,
-        enable_model_summary=False,
-        enable_progress_bar=False,
-    )
-    try:
-        trainer.fit(module, loader, ckpt_path=str(state) if state.exists() else None)
-    except SystemExit as stop:
-        if stop.code != 1:  # Lightning's answer to Ctrl+C; SIGTERM has another code
-            raise
-        raise KeyboardInterrupt from None
-    averaged = mean.module
-    if not isinstance(averaged, PhotoModule):
-        raise TypeError("the running mean is not that of a photo module")
-    vision.load_state_dict(averaged.vision.state_dict())
-    save_weights(vision, done)
-    state.unlink(missing_ok=True)
-    drop_maps(folder)
-    return vision.eval()
+        order.set_epoch(int(StateFile().load_checkpoint(state).get("epoch", 0)) + 1)
+    elif measure:
+        some = islice(EpochBatches(len(data), options.batch, seed, parts=parts), FIRST)
+        measure_head(vision, [data[keys] for keys in some], module)
+    fit(trainer, module, loader, state)
+    if trainer.is_global_zero:  # what was trained is the running mean now
+        save_weights(vision.cpu(), done)
+        state.unlink(missing_ok=True)
+        drop_maps(folder)
+    else:
+        wait_for(done)
+    return take_weights(vision.cpu(), done)
 
 
 def new_vision(config: VisionConfig, vocabulary: Vocabulary, seed: int) -> VisionModel:
-    """A vision model with ImageNet's weights in its backbone and random ones elsewhere."""
+    """A vision model with trained weights in its backbone and random ones elsewhere."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         vision = VisionModel(config, vocabulary)
     if isinstance(vision.backbone, PhotoNetwork):
-        vision.backbone.start_from_imagenet()
+        vision.backbone.start(config.features.backbone)
     return vision
 
 
@@ -151,51 +133,19 @@ def save_weights(vision: VisionModel, file: Path) -> None:
         save_file({key: value.contiguous() for key, value in vision.state_dict().items()}, part)
 
 
-class _Parts(Sampler[list[Key]]):
-    """Batches of a shuffled pass over the photos, dealt into parts that Lightning takes for epochs."""
-
-    def __init__(self, photos: int, batch: int, parts: int, seed: int) -> None:
-        self.photos, self.batch, self.parts, self.seed, self.epoch = photos, batch, parts, seed, 0
-
-    def set_epoch(self, epoch: int) -> None:
-        """Which part comes next; called by Lightning."""
-        self.epoch = epoch
-
-    def steps(self, epochs: int) -> int:
-        """Batches of the first parts."""
-        return sum(len(self.batches(k)) for k in range(epochs))
-
-    def batches(self, epoch: int) -> list[list[Key]]:
-        rng = torch.Generator().manual_seed(self.seed * 1000 + epoch // self.parts)
-        mine = torch.randperm(self.photos, generator=rng).tensor_split(self.parts)[epoch % self.parts]
-        return [[(epoch, i) for i in rows.tolist()] for rows in mine.split(self.batch)]
-
-    def __iter__(self) -> Iterator[list[Key]]:
-        # Which part it is, is asked for with the first batch: Lightning says so after it has made the iterator.
-        yield from self.batches(self.epoch)
-
-    def __len__(self) -> int:
-        return len(self.batches(self.epoch))
-
-
 class _KeepState(L.Callback):
     """Writes the state after every part, and prints a line."""
 
-    def __init__(self, folder: Path, order: _Parts, name: str) -> None:
-        self.folder, self.order, self.name, self.started = folder, order, name, time.perf_counter()
+    def __init__(self, folder: Path, parts: int, name: str) -> None:
+        self.folder, self.parts, self.name, self.started = folder, parts, name, time.perf_counter()
 
     def on_train_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.started = time.perf_counter()
 
-    def on_train_batch_start(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
-    ) -> None:
-        # Dropout and jitter depend on the step alone, not on what was drawn before a kill.
-        torch.manual_seed(self.order.seed * 1_000_000 + trainer.global_step)
-
     def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         shown = ", ".join(f"{key} {float(value):.4f}" for key, value in trainer.callback_metrics.items())
         seconds = time.perf_counter() - self.started
-        done = f"{(trainer.current_epoch + 1) / self.order.parts:.3g}"
-        print(f"{self.name}: after {done} passes, {shown}, {seconds:.0f} s", flush=True)
+        done = f"{(trainer.current_epoch + 1) / self.parts:.3g}"
+        if trainer.is_global_zero:
+            print(f"{self.name}: after {done} passes, {shown}, {seconds:.0f} s", flush=True)
         trainer.save_checkpoint(self.folder / STATE)

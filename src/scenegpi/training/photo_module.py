@@ -45,7 +45,7 @@ class PhotoModule(L.LightningModule):
         super().__init__()
         self.vision, self.sets, self.options, self.steps = vision, sets, options, max(steps, 11)
         network, head = self.network, vision.head
-        network.freeze(options.frozen)
+        network.trunk.freeze(options.frozen)
         names = options.names > 0
         self.labels = sets.folded(vision.stands)
         for part, trained in (
@@ -73,7 +73,7 @@ class PhotoModule(L.LightningModule):
         maps = self.maps(batch, layers) if layers else []
         parts: dict[str, Tensor] = {}
         if named:
-            logits = self.vision.head(*self.label_inputs(maps[: len(LEVELS)], batch))
+            logits = self.vision.head(*self.label_inputs(maps[: len(LEVELS)], batch)).float()
             parts["names"] = options.names * self.labels.nll(logits, batch.rows).sum() / (BOXES * photos)
         if found:
             parts |= self.finding_losses(maps, batch)
@@ -82,7 +82,11 @@ class PhotoModule(L.LightningModule):
             if parts
             else self.vision.head.mean.new_zeros((), requires_grad=True)
         )
-        self.log_dict({**parts, "loss": loss}, batch_size=photos, on_step=False, on_epoch=True)
+        world = self.trainer.world_size
+        if world > 1:  # their losses are averaged, and a batch is cut into parts of almost one size
+            mean = self.trainer.strategy.reduce(loss.new_tensor(float(photos)), reduce_op="mean")
+            loss = loss * photos / mean
+        self.log_dict({**parts, "loss": loss}, batch_size=photos, on_step=False, on_epoch=True, sync_dist=world > 1)
         return loss
 
     def maps(self, batch: PhotoBatch, layers: Sequence[Layer]) -> list[FeatureMap]:
@@ -90,7 +94,7 @@ class PhotoModule(L.LightningModule):
         if not batch.trunk:
             return self.network.features(batch.photos, layers)
         trunk = [
-            FeatureMap(values.float(), stride, stride - 0.5)
+            FeatureMap(values.float(), stride, self.network.trunk.first(stride))
             for values, stride in zip(batch.trunk, STRIDES.values(), strict=True)
         ]
         return self.network.necks(trunk, layers)
@@ -125,7 +129,7 @@ class PhotoModule(L.LightningModule):
 
     def configure_optimizers(self) -> Any:
         options = self.options
-        slow = {id(each) for each in self.network.lite0.parameters()}
+        slow = {id(each) for each in self.network.trunk.parameters()}
         groups, rates = [], []
         for tuned in (False, True):
             for decayed in (False, True):

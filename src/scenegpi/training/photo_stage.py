@@ -26,12 +26,14 @@ from scenegpi.files import read_object, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.calibration import fit_temperature
 from scenegpi.models.checkpoint import read_tensors
+from scenegpi.training.config import MachineConfig
+from scenegpi.training.label_head import FittedVision, folds_of, label_figures
 from scenegpi.training.photo_config import OtherConfig, PhotoFitConfig
 from scenegpi.training.photo_fit import fit_network, new_vision
 from scenegpi.training.photo_module import mean_weights
 from scenegpi.training.photo_sets import LabelSets, TrainingPhoto, joined, own_photos
+from scenegpi.training.processes import is_first_process, wait_for
 from scenegpi.vision.config import VisionConfig
-from scenegpi.vision.fit import FittedVision, folds_of, label_figures
 from scenegpi.vision.model import VisionModel, graph_geometry
 from scenegpi.vision.photos import pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
@@ -101,7 +103,7 @@ def fit_photo_network(
     progress: Callable[[str, int, int], Any] | None = None,
     shown: bool = False,
     unreadable: Callable[[DataError], Any] | None = None,
-    device: str = "cpu",
+    machine: MachineConfig | None = None,
 ) -> FittedVision:
     """Trains the network and its label head on photos and the labels of their graphs, as `fit_vision` does heads.
 
@@ -109,7 +111,7 @@ def fit_photo_network(
         folder: of the stage.
         progress: called with what is being done, the number done, and the total, where no bar of `shown` tells.
         unreadable: called with the error of a photo that can't be read; its held-out distribution is None.
-        device: one of Lightning's accelerators.
+        machine: where it is trained; all processes call this.
     """
     whole = new_vision(config, vocabulary, seed)
     data = open_photos(whole, photos, graphs, options.other)
@@ -131,19 +133,26 @@ def fit_photo_network(
             seed=seed + k,
             name=name,
             progress=shown,
-            device=device,
+            machine=machine,
         )
         halves.append(vision)
         logits |= held_out_logits(
             vision, others, photos, graphs, place / HELD_OUT, k, progress=progress, unreadable=unreadable
         )
     whole.load_state_dict(mean_weights(list(halves)))
-    fit_whole(whole, data, options, folder / "whole", seed=seed + HALVES, shown=shown, device=device)
+    fit_whole(whole, data, options, folder / "whole", seed=seed + HALVES, shown=shown, machine=machine)
     return _calibrated(whole, graphs, logits)
 
 
 def fit_whole(
-    vision: VisionModel, data: Photos, options: PhotoFitConfig, folder: Path, *, seed: int, shown: bool, device: str
+    vision: VisionModel,
+    data: Photos,
+    options: PhotoFitConfig,
+    folder: Path,
+    *,
+    seed: int,
+    shown: bool,
+    machine: MachineConfig | None,
 ) -> None:
     """Goes on with all photos, in place, at a share of the rate."""
     slower = replace(
@@ -160,7 +169,7 @@ def fit_whole(
         name="photos, all",
         progress=shown,
         measure=False,
-        device=device,
+        machine=machine,
     )
 
 
@@ -179,7 +188,9 @@ def held_out_logits(
     from safetensors.torch import save_file
 
     counts, names = [len(graphs[i]) for i in others], len(vision.labels.objects)
-    if not file.is_file():
+    if not is_first_process():
+        wait_for(file)
+    elif not file.is_file():
         rows = [torch.full((count, names), torch.nan) for count in counts]  # of a photo that can't be read
         for done, i in enumerate(others):
             try:

@@ -1,15 +1,16 @@
-"""A training run from configuration to model: label predictor, baseline, context; it can be resumed after a kill."""
+"""A training run from configuration to model: a list of stages, each of which can be resumed after a kill."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scenegpi.errors import DataError, OptionError, SceneGPIError
 from scenegpi.files import read_object, tidy, write_json
 from scenegpi.locks import LOCK, folder_lock
+from scenegpi.models.config import ModelConfig
 from scenegpi.models.old_settings import one_network
 from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
@@ -18,10 +19,13 @@ from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images, open_images, open_words
 from scenegpi.training.folder import BASELINE, CONFIG, FINISHED, MODEL, check_empty
 from scenegpi.training.label_resampling import LabelResampler
+from scenegpi.training.processes import is_first_process
 from scenegpi.training.simulate import label_shares, simulated
 from scenegpi.training.stage import Stage, train_stage
 from scenegpi.training.vision_stage import STAGE as VISION
-from scenegpi.training.vision_stage import fit_stage, load_stage, stage_figures, wait_for_stage, with_label_dist
+from scenegpi.training.vision_stage import fit_stage, load_stage, stage_figures, with_label_dist
+from scenegpi.vision.config import HF
+from scenegpi.vision.hf_trunk import read_architecture
 from scenegpi.vision.model import VisionModel
 
 
@@ -71,63 +75,110 @@ def read_run(folder: str | Path) -> TrainConfig:
         raise DataError(folder / CONFIG, str(error)) from None
 
 
-def is_first_process() -> bool:
-    """Whether this process makes the folder.
+class Run(NamedTuple):
+    """A run on its way: what a stage finds, and changes for the next one.
 
-    RANK comes from torchrun, SLURM_PROCID from srun, the others from Lightning's own launcher.
+    `vision` is the label predictor that gave the images' `label_dist`, `figures` its own; `start` a model whose
+    baseline is taken over.
     """
-    one = next((name for name in ("RANK", "SLURM_PROCID") if name in os.environ), None)
-    names = ("LOCAL_RANK", "NODE_RANK") if one is None else (one,)
-    return all(os.environ.get(name, "0") == "0" for name in names)
+
+    config: TrainConfig
+    images: Images
+    folder: Path
+    progress: bool
+    vision: VisionModel | None = None
+    figures: dict[str, Any] | None = None
+    resampler: LabelResampler | None = None
+    start: Path | str | None = None
+
+
+def stages(config: TrainConfig) -> list[Callable[[Run], Run]]:
+    """What is done, in this order. A stage that has its result in the folder takes it from there."""
+    if config.photo.only:
+        return [new_eyes]
+    found: list[Callable[[Run], Run]] = [] if config.model.vision is None else [label_predictor]
+    found.append(label_distributions)
+    if config.model.two_stages:
+        found.append(baseline)
+    return [*found, graph_model]
 
 
 def _train(config: TrainConfig, folder: Path, progress: bool) -> Path:
+    config = replace(config, model=with_architecture(config.model))
     images = open_images(config.data, photos=config.model.vision is not None)
     open_words(config, images.vocabulary)  # now, not after hours: a run whose words cannot be read has no last stage
-    if config.photo.only:
-        from scenegpi.training.eyes import train_eyes
-
-        return train_eyes(config, images, folder, progress)
-    vision, figures = None, None
-    if config.model.vision is not None:
-        images, vision, figures = _vision(config, images, folder, progress)
-        config = replace(config, model=replace(config.model, vision=vision.config))
-    resampler = None
-    if config.simulate is not None:
-        shares = label_shares(images.train, len(images.vocabulary.objects))
-        images = images._replace(validation=list(simulated(images.validation, shares, config.simulate, config.seed)))
-    elif config.task != "predcls" and any(graph.label_dist is None for graph in images.train):
-        if vision is None:
-            raise OptionError("task: sgcls needs label distributions (data.distributions, or simulate to make them up)")
-        resampler = LabelResampler(images.train, len(images.vocabulary.objects))
-    record = _record(config, images, figures)
-    last = Stage(config, config.stage, config.model, folder, vision=vision, resampler=resampler)
-    if not config.model.two_stages:
-        return train_stage(last, images, record, progress)
-    if config.start is not None:
-        start = find_model(_start_model(config.start))
-    else:
-        first = last._replace(settings=config.baseline, model=config.model.first_stage(), folder=folder / BASELINE)
-        about = {key: value for key, value in record.items() if key != "context"}
-        start = train_stage(first, images, {**about, "preset": BASELINE}, progress)
-    return train_stage(last._replace(start=start), images, record, progress)
+    run = Run(config, images, folder, progress)
+    for stage in stages(config):
+        run = stage(run)
+    return folder / MODEL
 
 
-def _vision(
-    config: TrainConfig, images: Images, folder: Path, progress: bool
-) -> tuple[Images, VisionModel, dict[str, Any] | None]:
-    """The images with label distributions, the label predictor that gave them, and its figures."""
-    folder = _vision_run(config.start) or folder
-    with StageBar(progress) as bar:
+def with_architecture(model: ModelConfig) -> ModelConfig:
+    """What a trained model needs to know of a backbone of transformers, when the folder is gone."""
+    if model.vision is None or not model.vision.features.backbone.startswith(HF):
+        return model
+    features = model.vision.features
+    features = replace(features, architecture=read_architecture(features.backbone.removeprefix(HF)))
+    return replace(model, vision=replace(model.vision, features=features))
+
+
+def new_eyes(run: Run) -> Run:
+    """Only the photo network of another model is trained; its graph stays."""
+    from scenegpi.training.eyes import train_eyes
+
+    train_eyes(run.config, run.images, run.folder, run.progress)
+    return run
+
+
+def label_predictor(run: Run) -> Run:
+    """Photos -> label distributions, by a predictor that is trained here or taken over."""
+    config, images = run.config, run.images
+    folder = _vision_run(config.start) or run.folder
+    with StageBar(run.progress) as bar:
         if stage_figures(folder) is None:
+            figures = fit_stage(config, images, folder, bar)
             if is_first_process():
-                figures = fit_stage(config, images, folder, bar)
                 shown = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
                 print(f"label predictor, on boxes it was not trained on: {shown}", flush=True)
-            else:
-                wait_for_stage(folder)
-        images = with_label_dist(config, images, folder, bar)
-    return images, load_stage(config, images.vocabulary, folder), stage_figures(folder)
+        vision = load_stage(config, images.vocabulary, folder)
+        images = with_label_dist(config, images, folder, vision, bar)
+    config = replace(config, model=replace(config.model, vision=vision.config))
+    return run._replace(config=config, images=images, vision=vision, figures=stage_figures(folder))
+
+
+def label_distributions(run: Run) -> Run:
+    """Where images have none of their own: simulated ones, or those of other images, drawn anew each epoch."""
+    config, images = run.config, run.images
+    if config.simulate is not None:
+        shares = label_shares(images.train, len(images.vocabulary.objects))
+        validation = list(simulated(images.validation, shares, config.simulate, config.seed))
+        return run._replace(images=images._replace(validation=validation))
+    if config.task == "predcls" or all(graph.label_dist is not None for graph in images.train):
+        return run
+    if run.vision is None:
+        raise OptionError("task: sgcls needs label distributions (data.distributions, or simulate to make them up)")
+    return run._replace(resampler=LabelResampler(images.train, len(images.vocabulary.objects)))
+
+
+def baseline(run: Run) -> Run:
+    """Each box and each pair by itself: trained, or taken over."""
+    config = run.config
+    if config.start is not None:
+        return run._replace(start=find_model(_start_model(config.start)))
+    about = {key: value for key, value in _record(run).items() if key != "context"}
+    stage = _stage(run, run.folder / BASELINE)._replace(settings=config.baseline, model=config.model.first_stage())
+    return run._replace(start=train_stage(stage, run.images, {**about, "preset": BASELINE}, run.progress))
+
+
+def graph_model(run: Run) -> Run:
+    """The whole model, on its baseline if it has one."""
+    train_stage(_stage(run, run.folder), run.images, _record(run), run.progress)
+    return run
+
+
+def _stage(run: Run, folder: Path) -> Stage:
+    config = run.config
+    return Stage(config, config.stage, config.model, folder, run.start, run.vision, run.resampler)
 
 
 def _vision_run(start: str | None) -> Path | None:
@@ -147,8 +198,9 @@ def _start_model(start: str) -> Path | str:
     return start
 
 
-def _record(config: TrainConfig, images: Images, figures: dict[str, Any] | None) -> dict[str, Any]:
+def _record(run: Run) -> dict[str, Any]:
     """How the model is made, for its card."""
+    config, images, figures = run.config, run.images, run.figures
     record: dict[str, Any] = {"preset": config.preset, "task": config.task, "data": Path(config.data.path).name}
     record |= {"seed": config.seed, "training images": len(images.train), "validation images": len(images.validation)}
     if figures is not None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import time
-import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,11 +11,10 @@ from typing import Any, NamedTuple
 import lightning as L
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.data import DataLoader
 
-from scenegpi.errors import DataError, OptionError, SceneGPIError
+from scenegpi.errors import DataError, OptionError
 from scenegpi.features.batch import grouped
 from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
@@ -36,11 +33,8 @@ from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.losses import predicate_balance
 from scenegpi.training.module import MONITOR, SceneModule, recall_figures, recall_plan, scored
 from scenegpi.training.simulate import label_shares
-from scenegpi.training.state import StateFile
+from scenegpi.training.trainer import fit, make_trainer
 from scenegpi.vision.model import VisionModel
-
-CLIP = 5.0
-"""Largest norm of a gradient."""
 
 
 class Stage(NamedTuple):
@@ -70,31 +64,13 @@ def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: 
     if not images.validation and settings.optim.keep == "best":
         raise OptionError("optim.keep: the best epoch is chosen by validation images, and there are none")
     module = make_module(stage, images)
-    trainer, writer = make_trainer(stage, module, record, progress)
+    trainer, writer = stage_trainer(stage, record, progress)
     shares = label_shares(images.train, len(images.vocabulary.objects))
     training = TrainingImages(images.train, stage.config, settings, shares, stage.resampler)
     loader = train_loader(training, trainer.global_rank, trainer.world_size)
     mine = images.validation[trainer.global_rank :: trainer.world_size]
     started = time.perf_counter()
-    state = folder / STATE
-    try:
-        trainer.fit(
-            module,
-            loader,
-            validation_loader(mine) if images.validation else None,
-            ckpt_path=str(state) if state.exists() else None,
-        )
-    except SystemExit as stop:
-        if stop.code != 1:  # Lightning's answer to Ctrl+C; SIGTERM has another code
-            raise
-        raise KeyboardInterrupt from None
-    except SceneGPIError:
-        raise
-    except Exception as error:
-        if writer.stepped or not state.exists():
-            raise
-        said = " ".join(str(error).split())
-        raise DataError(state, f"cannot be resumed from ({type(error).__name__}: {said:.200})") from error
+    fit(trainer, module, loader, folder / STATE, validation_loader(mine) if images.validation else None)
     if trainer.is_global_zero:
         finish(stage, writer, images.validation)
         kept = writer.rows[-1].get(MONITOR) if settings.optim.keep == "last" else writer.best
@@ -131,7 +107,8 @@ def make_module(stage: Stage, images: Images) -> SceneModule:
     L.seed_everything(config.seed, workers=True, verbose=False)
     words = open_words(config, images.vocabulary) if stage.model.words else None
     model = build_model(stage.model, images.vocabulary, words)
-    prepare_model(model, images.train)
+    if stage.start is None or stage.model.system is not None:  # the counts and scales of a baseline come with it
+        prepare_model(model, images.train)
     model.trained_on = Fingerprint.of(images.train)
     if stage.vision is not None and model.vision is not None:
         model.vision.load_state_dict(stage.vision.state_dict())
@@ -157,49 +134,24 @@ def take_baseline(model: SceneModel, source: Path | str) -> None:
         model.trained_on = other.trained_on if model.trained_on is None else model.trained_on | other.trained_on
 
 
-def make_trainer(
-    stage: Stage, module: SceneModule, record: dict[str, Any], progress: bool = False
-) -> tuple[L.Trainer, RunFolder]:
-    """Lightning's Trainer with a running mean, early stopping, the stage's folder, and TensorBoard where there is one.
+def stage_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -> tuple[L.Trainer, RunFolder]:
+    """The trainer with a running mean, early stopping, the stage's folder, and TensorBoard where there is one.
 
     `record` says how the model is made, for its card.
     """
-    for name in ("lightning", "lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", module="lightning")
     config, optim = stage.config, stage.settings.optim
     mean = RunningMean(optim.average) if optim.average else None
     writer = RunFolder(stage.folder, record, mean, optim.keep == "last", config.simulated)
-    callbacks: list[Callback] = [] if mean is None else [mean]
+    callbacks: list[L.Callback] = [] if mean is None else [mean]
     if optim.keep == "best":
         callbacks.append(Patience(MONITOR, optim.patience))
     if progress:
         callbacks.append(Bar(stage.name))
-    callbacks.append(writer)
     board = TensorBoardLogger(str(stage.folder), name="", version="tensorboard") if find_spec("tensorboard") else False
-    trainer = L.Trainer(
-        accelerator=config.device,
-        devices=config.devices,
-        num_nodes=config.nodes,
-        strategy=_strategy(stage) if config.devices * config.nodes > 1 else "auto",
-        max_epochs=stage.settings.epochs,
-        gradient_clip_val=CLIP,
-        callbacks=callbacks,
-        logger=board,
-        plugins=[StateFile(module.state_dict(), mean is not None)],
-        enable_checkpointing=False,
-        enable_model_summary=False,
-        enable_progress_bar=False,
-        num_sanity_val_steps=0,
-        use_distributed_sampler=False,
-        inference_mode=False,
-    )
-    return trainer, writer
-
-
-def _strategy(stage: Stage) -> str:
-    """A compared system may have weights that a batch does not use: those that decode labels, where all are given."""
-    return "ddp" if stage.model.system is None else "ddp_find_unused_parameters_true"
+    # A compared system may have weights that a batch does not use: those that decode labels, where all are given.
+    unused = stage.model.system is not None
+    epochs = stage.settings.epochs
+    return make_trainer(config, config.seed, epochs, [*callbacks, writer], unused=unused, logger=board), writer
 
 
 def validation_loader(images: Sequence[SceneGraph]) -> DataLoader[Any]:

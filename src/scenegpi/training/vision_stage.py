@@ -1,8 +1,8 @@
 """The stage before graphs: a label predictor from photos, and its held-out label distributions of every training image.
 
-    figures = fit_stage(config, images, folder)         # once per run, by its first process
-    images = with_label_dist(config, images, folder)    # the same images; graphs with a photo carry `label_dist`
+    fit_stage(config, images, folder)                   # once per run
     vision = load_stage(config, images.vocabulary, folder)
+    images = with_label_dist(config, images, folder, vision)      # the same; graphs with a photo carry `label_dist`
 
     RUN/vision/features/              box features, one file per photo (or in `data.cache`)
     RUN/vision/vision.safetensors     the label predictor
@@ -19,7 +19,6 @@ without a photo.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -36,10 +35,11 @@ from scenegpi.options import override, plain
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images
 from scenegpi.training.finder_calibration import fit_finder
+from scenegpi.training.label_head import FittedVision, fit_vision
 from scenegpi.training.photo_stage import fit_photo_network
+from scenegpi.training.processes import is_first_process, wait_for
 from scenegpi.vision.cache import cached_box_features
 from scenegpi.vision.config import FinderConfig, VisionConfig
-from scenegpi.vision.fit import FittedVision, fit_vision
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vocabulary import Vocabulary
@@ -53,22 +53,25 @@ log = logging.getLogger("scenegpi")
 def fit_stage(config: TrainConfig, images: Images, folder: Path, progress: Progress | None = None) -> dict[str, Any]:
     """Trains the label predictor on the photos of the training images, writes the stage, and gives its figures.
 
-    The figures are "photos", the number of training photos, and those of `FittedVision`.
+    The figures are "photos", the number of training photos, and those of `FittedVision`. All processes train a photo
+    network; the first one writes, and it trains a label head alone.
     """
     from safetensors.torch import save_file
 
-    if config.fit is not None and config.fit.folds < 2:
-        raise OptionError("fit.folds: the graph stage needs held-out distributions, so at least 2 folds")
+    stage, first = folder / STAGE, is_first_process()
     places = [i for i, path in enumerate(images.train_photos) if path is not None]
     if len(places) < 2:
         raise DataError(config.data.path, f"photos of {len(places)} training images were found (data.photos, --photos)")
-    fitted = _fitted(config, images, places, folder, progress)
+    if first or _vision(config).features.finds:
+        fitted = _fitted(config, images, places, folder, progress)
+    if not first:
+        wait_for(stage / FIGURES)
+        return read_figures(stage / FIGURES)
     # Rows of zeros, which are no distribution, stand for boxes without a readable photo.
     rows = [np.zeros((len(graph), len(images.vocabulary.objects)), dtype=np.float32) for graph in images.train]
     readable = {i: dist for i, dist in zip(places, fitted.held_out, strict=True) if dist is not None}
     for i, dist in readable.items():
         rows[i] = dist
-    stage = folder / STAGE
     (stage / FIGURES).unlink(missing_ok=True)
     with whole_file(stage / WEIGHTS) as part:
         save_file({name: value.contiguous() for name, value in fitted.model.state_dict().items()}, part)
@@ -82,13 +85,13 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, progress: Progr
     return figures
 
 
-def with_label_dist(config: TrainConfig, images: Images, folder: Path, progress: Progress | None = None) -> Images:
-    """The images, with `label_dist` in every graph whose photo can be read; DataError if the stage is not done.
+def with_label_dist(
+    config: TrainConfig, images: Images, folder: Path, vision: VisionModel, progress: Progress | None = None
+) -> Images:
+    """The images, with `label_dist` in every graph whose photo can be read.
 
-    Those of training images are the held-out ones; validation images are predicted by the stage's label predictor.
+    Those of training images are the held-out ones; validation images are predicted by `vision`, the stage's own.
     """
-    if stage_figures(folder) is None:
-        raise DataError(folder / STAGE, "the vision stage is not done")
     counts = [len(graph) for graph in images.train]
     wanted = {"label_dist": torch.empty(sum(counts), len(images.vocabulary.objects), device="meta")}
     rows = read_tensors(folder / STAGE / HELD_OUT, wanted)["label_dist"].split(counts)
@@ -96,7 +99,7 @@ def with_label_dist(config: TrainConfig, images: Images, folder: Path, progress:
         graph.replace(label_dist=dist.numpy()) if bool(dist.any()) else graph
         for graph, dist in zip(images.train, rows, strict=True)
     ]
-    vision, cache = load_stage(config, images.vocabulary, folder), _cache(config, folder)
+    cache = _cache(config, folder)
     validation: list[SceneGraph] = []
     for graph, path in zip(images.validation, images.validation_photos, strict=True):
         validation.append(graph if path is None else _labelled(vision, path, graph, cache))
@@ -106,7 +109,9 @@ def with_label_dist(config: TrainConfig, images: Images, folder: Path, progress:
 
 
 def load_stage(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> VisionModel:
-    """The label predictor of the stage, for prediction only."""
+    """The label predictor of the stage, for prediction only; DataError if the stage is not done."""
+    if stage_figures(folder) is None:
+        raise DataError(folder / STAGE, "the vision stage is not done")
     vision = VisionModel(_vision(config), vocabulary)
     vision.everyday = False  # the graph learns in the labels
     vision.load_state_dict(read_tensors(folder / STAGE / WEIGHTS, vision.state_dict()))
@@ -122,15 +127,6 @@ def stage_figures(folder: Path) -> dict[str, Any] | None:
     return read_figures(path) if path.is_file() else None
 
 
-def wait_for_stage(folder: Path, seconds: float = 24 * 3600.0) -> None:
-    """Returns when another process has done the stage."""
-    until = time.monotonic() + seconds
-    while stage_figures(folder) is None:
-        if time.monotonic() > until:
-            raise DataError(folder / STAGE, "the first process did not finish the vision stage")
-        time.sleep(1.0)
-
-
 def _fitted(
     config: TrainConfig, images: Images, places: list[int], folder: Path, progress: Progress | None
 ) -> FittedVision:
@@ -138,7 +134,7 @@ def _fitted(
     vision, vocabulary = _vision(config), images.vocabulary
     photos = [path for i in places if (path := images.train_photos[i]) is not None]
     graphs = [images.train[i] for i in places]
-    if vision.features.backbone == "photo":
+    if vision.features.finds:
         return fit_photo_network(
             vision,
             vocabulary,
@@ -150,7 +146,7 @@ def _fitted(
             progress=progress,
             shown=progress is not None,
             unreadable=_report,
-            device=config.device,
+            machine=config,
         )
     return fit_vision(
         vision,
@@ -158,8 +154,9 @@ def _fitted(
         photos,
         graphs,
         _cache(config, folder),
-        seed=config.seed,
         options=config.fit,
+        seed=config.seed,
+        machine=config,
         progress=progress,
         unreadable=_report,
     )

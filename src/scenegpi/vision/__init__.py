@@ -12,9 +12,8 @@ from scenegpi.lazy import lazy
 if TYPE_CHECKING:
     from scenegpi.vision.box_features import BoxFeatureExtractor
     from scenegpi.vision.cache import cached_box_features
-    from scenegpi.vision.config import BoxFeatureConfig, FitOptions, HeadConfig, VisionConfig
+    from scenegpi.vision.config import BoxFeatureConfig, HeadConfig, VisionConfig
     from scenegpi.vision.detect import Detections, Detector, load_detector
-    from scenegpi.vision.fit import FittedVision, fit_vision
     from scenegpi.vision.model import VisionModel
     from scenegpi.vision.photos import EncodedPhoto, as_photo, open_photo, photo_boxes
 

@@ -1,7 +1,7 @@
-"""Photo and boxes -> one feature vector per box: means over its crop, its RoI, or both.
+"""Photo and boxes -> one feature vector per box, by RoIAlign on maps of the whole photo.
 
-Permuting the boxes permutes the vectors. Crops and RoIs are computed in chunks, so 500 boxes need little more memory
-than their vectors.
+Permuting the boxes permutes the vectors. RoIs are computed in chunks, so 500 boxes need little more memory than their
+vectors.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from scenegpi.options import plain
 from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import Backbone, FeatureMap
 from scenegpi.vision.config import BoxFeatureConfig
-from scenegpi.vision.crops import clipped, cut_crops, shrink, stretch, with_margin
+from scenegpi.vision.crops import clipped, stretch
 from scenegpi.vision.finder import FIND, LEVELS
 from scenegpi.vision.photos import Photo
 from scenegpi.vision.roi import roi_align
 
 PhotoMaps = tuple[list[FeatureMap], tuple[float, float]]
-VERSION = 3
+VERSION = 4
 """Raised when the same settings come to mean other numbers, so that old caches are not read."""
-CROP_CHUNK = 16
 ROI_CHUNK = 512
 ROI_SAMPLES = 6
 """Points per side of a RoI, shared by its bins."""
@@ -48,10 +47,7 @@ class BoxFeatureExtractor:
     def __init__(self, config: BoxFeatureConfig, backbone: Backbone, device: torch.device | str = "cpu") -> None:
         self.config, self.backbone, self.device = config, backbone, device
         self.around = config.surroundings > 0
-        self.by_crop, self.by_roi = config.nodes != "roi", config.nodes != "crop"
-        crop = sum(backbone.widths[layer] for layer in config.crop_layers) if self.by_crop else 0
-        roi = sum(backbone.widths[layer] for layer in config.roi_layers) if self.by_roi else 0
-        self.view_width = crop + roi * (config.roi_bins**2 + 2 * self.around)
+        self.view_width = sum(backbone.widths[layer] for layer in LEVELS) * (config.roi_bins**2 + 2 * self.around)
         self.width = self.view_width * (1 + config.mirror)
 
     def key(self) -> str:
@@ -68,36 +64,19 @@ class BoxFeatureExtractor:
         boxes = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
         if not len(boxes):
             return torch.empty(0, self.width)
-        image = Image.fromarray(photo)
-        inside = clipped(torch.tensor(boxes), _size(image))
+        inside = clipped(torch.tensor(boxes), torch.tensor(photo.shape[1::-1], dtype=torch.float64))
         with one_thread(len(boxes) <= FEW_BOXES):
-            parts = [self._from_crops(image, inside)] if self.by_crop else []
-            parts += [self._from_rois(maps or self.photo_maps(image), inside)] if self.by_roi else []
-        return torch.cat(parts, 1)
-
-    def crops(self, photo: Image.Image, boxes: Tensor) -> Tensor:
-        """The crops that go through the backbone: ``(N, 3, crop_size, crop_size)`` bytes."""
-        return cut_crops(photo, self.crop_boxes(boxes, _size(photo)), self.config.crop_size)
-
-    def crop_boxes(self, boxes: Tensor, size: Tensor) -> Tensor:
-        """What is cut out for boxes ``(N, 4)`` of a photo with this width and height: ``(N, 4)`` within it."""
-        return clipped(with_margin(clipped(boxes, size), self.config.margin), size)
-
-    def crop_features(self, crops: Tensor) -> Tensor:
-        """Crops ``(B, 3, S, S)`` -> means of the maps ``(B, d)``; differentiable in the backbone's weights."""
-        maps = self.backbone.features(crops.to(self.device), self.config.crop_layers)
-        return torch.cat([each.values.mean((2, 3)) for each in maps], 1)
-
-    def _from_crops(self, photo: Image.Image, boxes: Tensor) -> Tensor:
-        return torch.cat([self.crop_features(self.crops(photo, some)).cpu() for some in boxes.split(CROP_CHUNK)])
+            found, scale = maps or self.photo_maps(Image.fromarray(photo))
+            rois = (inside * inside.new_tensor(scale * 2)).to(self.device)
+            return torch.cat([self.roi_features(found, chunk) for chunk in rois.split(ROI_CHUNK)]).cpu()
 
     def roi_features(self, maps: Sequence[FeatureMap], rois: Tensor) -> Tensor:
         """Maps of one photo, RoIs ``(N, 4)`` in its pixels -> ``(N, d)``; differentiable in the backbone's weights.
 
-        The first maps are those of `roi_layers`; others are not read. Maps of two pictures are those of a square photo
-        and of its mirror image: then it is ``(N, 2 d)``.
+        The first maps are those of `LEVELS`; others are not read. Maps of two pictures are those of a photo and of its
+        mirror image: then it is ``(N, 2 d)``.
         """
-        maps = maps[: len(self.config.roi_layers)]
+        maps = maps[: len(LEVELS)]
         if maps[0].values.shape[0] == 1:
             return self._view(maps, rois)
         left, top, right, bottom = rois.unbind(1)
@@ -122,24 +101,11 @@ class BoxFeatureExtractor:
 
         With `mirror` the maps have two pictures, the photo and its mirror image.
         """
-        size = self.config.photo_size
-        image, scale = stretch(photo, size) if self.config.square else shrink(photo, size)
+        image, scale = stretch(photo, self.config.photo_size)
         return self.maps_of(image.to(self.device)), scale
 
     def maps_of(self, image: Tensor) -> list[FeatureMap]:
-        """The maps of a photo that has its size already, ``(3, H, W)``; then those of finder and second look."""
-        more = (*LEVELS, *FIND) if FIND[0] in self.backbone.widths else ()
-        return self.backbone.features(self.pictures(image), (*self.config.roi_layers, *more))
-
-    def pictures(self, image: Tensor) -> Tensor:
-        """The photo ``(3, H, W)`` and, with `mirror`, its mirror image: ``(1 or 2, 3, H, W)``."""
-        return torch.stack([image, image.flip(2)]) if self.config.mirror else image[None]
-
-    def _from_rois(self, photo_maps: PhotoMaps, boxes: Tensor) -> Tensor:
-        maps, scale = photo_maps
-        rois = (boxes * boxes.new_tensor(scale * 2)).to(self.device)
-        return torch.cat([self.roi_features(maps, chunk) for chunk in rois.split(ROI_CHUNK)]).cpu()
-
-
-def _size(photo: Image.Image) -> Tensor:
-    return torch.tensor(photo.size, dtype=torch.float64)
+        """The maps of a photo that has its size already, ``(3, H, W)``; then those of the second look, if any."""
+        more = FIND if FIND[0] in self.backbone.widths else ()
+        pictures = torch.stack([image, image.flip(2)]) if self.config.mirror else image[None]
+        return self.backbone.features(pictures, (*LEVELS, *more))

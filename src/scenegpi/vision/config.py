@@ -7,53 +7,46 @@ from typing import Literal
 
 from scenegpi.options import bounded
 
-Layer = Literal["early", "middle", "last", "head", "find early", "find middle", "find last"]
-"""Maps of a backbone, from fine to coarse: 8, 16, 32 and 32 pixels per cell; the last is the widest. The photo network
-has three more, in which boxes are found."""
+Layer = Literal["early", "middle", "last", "find early", "find middle", "find last"]
+"""Maps of a backbone, from fine to coarse: 8, 16 and 32 pixels per cell. The photo network has three more, in which
+boxes are found."""
+BACKBONES, HF = ("efficientnet-lite0", "photo", "vg150-photo"), "hf:"
 
 
 @dataclass(frozen=True)
 class BoxFeatureConfig:
-    """Which pixels describe a box, and how.
+    """Which pixels describe a box, and how: by RoIAlign on three maps of the whole photo, stretched to a square.
 
     Args:
         backbone: "efficientnet-lite0" with ImageNet weights from its package; "photo", the photo network, which finds
-            boxes, too, and whose weights are the model's; "vg150-photo", the photo network of the shipped model, as it
-            is; or "small", trained with the model.
-        nodes: a box is described by a "crop" of the photo that goes through the backbone by itself; by RoIAlign on
-            the map of the whole photo ("roi"); or by "both".
-        crop_size: side of a crop in pixels.
-        margin: how much of its surroundings a crop shows on each side, as a share of the box's side.
-        crop_layers, roi_layers: maps whose means describe a box.
-        photo_size: longer side, in pixels, of the whole photo that RoIAlign reads.
-        square: that photo is stretched to a square.
+            boxes, too, and whose weights are the model's; "hf:FOLDER", the same with a backbone of transformers from a
+            checkpoint on this machine; or "vg150-photo", the photo network of the shipped model, as it is.
+        architecture: of a backbone of transformers, as JSON: what a trained model has in place of the folder.
+        photo_size: side, in pixels, of the whole photo.
         mirror: a box is described a second time, as it looks in the mirror image; the label head says the mean of what
             it makes of the two. Boxes are looked for in both.
-        roi_bins: a RoI is cut into this many bins per side, each with features of its own.
+        roi_bins: a box is cut into this many bins per side, each with features of its own.
         surroundings: above 0, a box is also described by its surroundings, the box grown by this share of its sides on
             each side, and by the whole photo, one bin each.
     """
 
-    backbone: Literal["efficientnet-lite0", "photo", "vg150-photo", "small"] = "efficientnet-lite0"
-    nodes: Literal["crop", "roi", "both"] = "both"
-    crop_size: int = bounded(160, 32, 512)
-    margin: float = bounded(0.15, 0.0, 2.0)
-    crop_layers: tuple[Layer, ...] = ("middle", "head")
-    roi_layers: tuple[Layer, ...] = ("middle",)
-    photo_size: int = bounded(480, 32, 1024)
-    square: bool = False
-    mirror: bool = False
+    backbone: str = "efficientnet-lite0"
+    architecture: str = ""
+    photo_size: int = bounded(320, 32, 1024)
+    mirror: bool = True
     roi_bins: int = bounded(2, 1, 4)
-    surroundings: float = bounded(0.0, 0.0, 4.0)
+    surroundings: float = bounded(0.5, 0.0, 4.0)
 
     def __post_init__(self) -> None:
-        for name in ("crop_size", "photo_size"):
-            if getattr(self, name) % 32:
-                raise ValueError(f"{name}: {getattr(self, name)} is not a multiple of 32")
-        if (self.nodes != "roi" and not self.crop_layers) or (self.nodes != "crop" and not self.roi_layers):
-            raise ValueError("crop_layers, roi_layers: at least one map must describe a box")
-        if self.mirror and (self.nodes != "roi" or not self.square):
-            raise ValueError("mirror: needs RoIs of a square photo")
+        if self.photo_size % 32:
+            raise ValueError(f"photo_size: {self.photo_size} is not a multiple of 32")
+        if self.backbone not in BACKBONES and not self.backbone.startswith(HF):
+            raise ValueError(f"backbone: {self.backbone!r:.40} is none of {', '.join(BACKBONES)}, hf:FOLDER")
+
+    @property
+    def finds(self) -> bool:
+        """Whether the backbone is a photo network of the model's own, which finds boxes."""
+        return self.backbone == "photo" or self.backbone.startswith(HF)
 
 
 @dataclass(frozen=True)
@@ -115,55 +108,7 @@ class VisionConfig:
     finder: FinderConfig | None = None
 
     def __post_init__(self) -> None:
-        if self.finder is not None and self.features.backbone != "photo":
+        if self.finder is not None and not self.features.finds:
             raise ValueError("finder: only the photo network finds boxes")
         if self.everyday and not self.second_look:
             raise ValueError("everyday: needs a second look")
-
-
-SMALL = VisionConfig(
-    features=BoxFeatureConfig(backbone="small", nodes="crop", crop_size=64),
-    head=HeadConfig(hidden=128, dropout=0.2, input_dropout=0.2),
-)
-"""Settings that suit the small backbone."""
-
-
-PHOTO = VisionConfig(
-    features=BoxFeatureConfig(
-        backbone="photo",
-        nodes="roi",
-        roi_layers=("early", "middle", "last"),
-        photo_size=320,
-        square=True,
-        mirror=True,
-        roi_bins=3,
-        surroundings=0.5,
-    ),
-    head=HeadConfig(hidden=448, dropout=0.3, input_dropout=0.1),
-    second_look=True,
-    finder=FinderConfig(),
-)
-"""Settings that suit the photo network."""
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """How heads are trained: AdamW with a learning rate that falls to 0 along a cosine.
-
-    Args:
-        epochs, batch, rate, weight_decay: of the training; a batch counts boxes.
-        folds: number of parts that the photos are dealt into; 0 or 1 trains the model alone, without held-out
-            predictions.
-        seed: random seed of weights, folds and the order of the boxes.
-    """
-
-    epochs: int = bounded(20, 1, 1000)
-    batch: int = bounded(256, 1, 65536)
-    rate: float = bounded(2e-3, 1e-6, 1.0)
-    weight_decay: float = bounded(0.01, 0.0, 10.0)
-    folds: int = bounded(5, 0, 100)
-    seed: int = bounded(0, 0, 2**31 - 1)
-
-
-SMALL_OPTIONS = FitOptions(epochs=12, batch=64, rate=3e-3, folds=3)
-"""Options that suit the small backbone, which is trained anew for each fold."""

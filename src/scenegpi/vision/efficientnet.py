@@ -38,6 +38,7 @@ STAGES = (
     (5, 2, 6, 192, 4),
     (3, 1, 6, 320, 1),
 )
+WIDTHS: dict[Layer, int] = {"early": 40, "middle": 112, "last": 320}
 TAKEN: dict[int, tuple[Layer, int]] = {2: ("early", 8), 4: ("middle", 16), 6: ("last", 32)}
 
 
@@ -46,9 +47,9 @@ class EfficientNetLite0(Backbone):
 
     def __init__(self) -> None:
         super().__init__()
-        self.widths = {"early": 40, "middle": 112, "last": 320, "head": 1280}
+        self.widths = dict(WIDTHS)
 
-    def features(self, images: Tensor, layers: Sequence[Layer] = ("head",)) -> list[FeatureMap]:
+    def features(self, images: Tensor, layers: Sequence[Layer]) -> list[FeatureMap]:
         return packaged_network(str(images.device)).maps(images, layers)
 
     def fingerprint(self) -> str:
@@ -60,6 +61,8 @@ class Lite0Network(nn.Module):
 
     Without `classify` it ends at the last map: no wide head, no classifier.
     """
+
+    widths = WIDTHS
 
     def __init__(self, classify: bool = True) -> None:
         super().__init__()
@@ -77,7 +80,7 @@ class Lite0Network(nn.Module):
             self.classifier = nn.Linear(1280, 1000)
 
     def maps(self, images: Tensor, layers: Sequence[Layer]) -> list[FeatureMap]:
-        """images ``(B, 3, H, W)`` from 0 to 255 -> a map for each layer. Stops where the last of them is known."""
+        """images ``(B, 3, H, W)`` from 0 to 255 -> a map for each layer."""
         x = (images.float() / 127.5 - 1).contiguous(memory_format=torch.channels_last)
         found: dict[Layer, FeatureMap] = {}
         x = self.stem(x)
@@ -85,16 +88,22 @@ class Lite0Network(nn.Module):
             x = stage(x)
             if k in TAKEN:
                 name, stride = TAKEN[k]
-                # Padded on the right and below only: with every step a cell sits on the odd pixel of the last.
-                found[name] = FeatureMap(x, stride, stride - 0.5)
-                if set(layers) <= set(found):
-                    return [found[layer] for layer in layers]
-        found["head"] = FeatureMap(self.head(x), 32, 31.5)
+                found[name] = FeatureMap(x, stride, self.first(stride))
         return [found[layer] for layer in layers]
+
+    def first(self, stride: int) -> float:
+        """Where the first cell lies. Padded on the right and below only, with every step it is on the odd pixel."""
+        return stride - 0.5
+
+    def freeze(self, stages: int) -> None:
+        """The stem and the first `stages` of seven are not trained: edges look the same everywhere."""
+        for part in (self.stem, *list(self.stages)[:stages]):
+            part.requires_grad_(False)
 
     def forward(self, images: Tensor) -> Tensor:
         """images ``(B, 3, H, W)`` from 0 to 255 -> ``(B, 1000)``."""
-        return self.classifier(self.maps(images, ("head",))[0].values.mean((2, 3)))
+        (last,) = self.maps(images, ("last",))
+        return self.classifier(self.head(last.values).mean((2, 3)))
 
 
 class _Conv(nn.Module):

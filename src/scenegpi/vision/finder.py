@@ -72,7 +72,8 @@ class FinderHead(nn.Module):
             x = each.values
             for depth, point in zip(self.depth, self.point, strict=True):
                 x = F.relu(point(depth(x)))
-            out = self.out[name](x).unflatten(1, (-1, 4 + KINDS)).permute(0, 1, 3, 4, 2)  # (B, A, h, w, 4 + KINDS)
+            out = self.out[name](x).float()  # under autocast, too
+            out = out.unflatten(1, (-1, 4 + KINDS)).permute(0, 1, 3, 4, 2)  # (B, A, h, w, 4 + KINDS)
             height, width = out.shape[2:4]
             y, x = torch.meshgrid(_range(height, out), _range(width, out), indexing="ij")
             scale = out.new_tensor([width, height])

@@ -1,7 +1,7 @@
 r"""Photo and boxes -> label distributions, as one module that is saved and loaded with a model.
 
-Its weights are those of the label head and, if the backbone is the small one, of that; a packaged backbone is not part
-of them. It can be built on the "meta" device, where shapes are checked before anything is allocated.
+Its weights are those of the label head and of a photo network of its own; a packaged backbone is not part of them. It
+can be built on the "meta" device, where shapes are checked before anything is allocated.
 
 With a second look there are two opinions of what a box shows, the label head's h and the second look's q, which knows
 everyday names, too. Of a label c, and of a name n that it stands for, they say together
@@ -62,7 +62,7 @@ class VisionModel(nn.Module):
         self.config, self.labels, self.everyday = config, labels, config.everyday
         more = everyday_names(labels.objects) if config.everyday else ()
         self.names: tuple[str, ...] = (*labels.objects, *more)
-        self.backbone = load_backbone(config.features.backbone, len(self.names) if config.second_look else 0)
+        self.backbone = load_backbone(config.features, len(self.names) if config.second_look else 0)
         width = BoxFeatureExtractor(config.features, self.backbone).view_width
         self._wide = Vocabulary(self.names, labels.predicates) if more else labels
         place = [*range(len(labels.objects)), *(labels.object_index[STANDS_FOR[name]] for name in more)]
@@ -82,11 +82,11 @@ class VisionModel(nn.Module):
     def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
         """P(label) of each box, calibrated: (N, C)."""
         # In full precision: rounded features would differ with the order of the boxes, by a last bit here and there.
-        encoded, extractor = EncodedPhoto.of(photo), self.extractor
+        encoded = EncodedPhoto.of(photo)
         boxes = photo_boxes(graph, encoded.pixels, encoded.size)
-        maps = self.photo_maps(encoded) if extractor.by_roi and len(graph) else None
+        maps = self.photo_maps(encoded) if len(graph) else None
         looked = None if maps is None else self.look_again(maps[0], torch.from_numpy(boxes), maps[1])
-        return self.label_dist_of(extractor(encoded.pixels, boxes, maps), graph, looked)
+        return self.label_dist_of(self.extractor(encoded.pixels, boxes, maps), graph, looked)
 
     @torch.no_grad()
     def look_again(

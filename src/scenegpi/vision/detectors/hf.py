@@ -50,7 +50,7 @@ def load(name: str, find: Sequence[str], device: Any = "cpu") -> Closed | Owl | 
     where = f"hf:{name}"
     how: dict[str, Any] = {"local_files_only": Path(name).is_dir(), "trust_remote_code": False}
     try:
-        with _quiet(transformers.utils.logging):
+        with quiet(transformers.utils.logging):
             config = transformers.AutoConfig.from_pretrained(name, **how)
             if getattr(config, "use_pretrained_backbone", False):
                 config.use_pretrained_backbone = False  # its weights are in the checkpoint; nothing else is fetched
@@ -80,7 +80,7 @@ def load(name: str, find: Sequence[str], device: Any = "cpu") -> Closed | Owl | 
 
 
 @contextmanager
-def _quiet(log: Any) -> Iterator[None]:
+def quiet(log: Any) -> Iterator[None]:
     """No bars and remarks among our lines; what is wrong is an error anyway."""
     before, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()

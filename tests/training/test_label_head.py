@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -13,11 +11,12 @@ from PIL import Image
 
 from scenegpi import Vocabulary
 from scenegpi.errors import DataError, GraphError
-from scenegpi.vision import BoxFeatureConfig, FitOptions, HeadConfig, VisionConfig, VisionModel, fit, fit_vision
-from scenegpi.vision.fit import folds_of
-from vision.vision_cases import SMALL_FEATURES, VOCABULARY, colour_scene, needs_package
+from scenegpi.training import FitOptions, fit_vision, label_head
+from scenegpi.training.label_head import folds_of
+from scenegpi.vision import BoxFeatureConfig, HeadConfig, VisionConfig
+from vision.vision_cases import TINY_FEATURES, VOCABULARY, colour_scene, needs_package
 
-TINY = VisionConfig(features=SMALL_FEATURES, head=HeadConfig(hidden=32, input_dropout=0.0, dropout=0.2))
+TINY = VisionConfig(features=TINY_FEATURES, head=HeadConfig(hidden=32, input_dropout=0.0, dropout=0.2))
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +33,15 @@ def dozen(tmp_path_factory):
 def test_colours_are_learned_from_a_dozen_photos(dozen, tmp_path):
     photos, graphs = dozen
     heard = []
-    config = VisionConfig(features=BoxFeatureConfig(crop_size=64, photo_size=96))
+    config = VisionConfig(features=BoxFeatureConfig(photo_size=96))
     fitted = fit_vision(
-        config, VOCABULARY, photos, graphs, tmp_path, folds=3, progress=lambda *given: heard.append(given)
+        config,
+        VOCABULARY,
+        photos,
+        graphs,
+        tmp_path,
+        options=FitOptions(folds=3),
+        progress=lambda *given: heard.append(given),
     )
     assert fitted.figures["top-1"] > 0.9
     right = [(dist.argmax(1) == graph.labels).mean() for dist, graph in zip(fitted.held_out, graphs, strict=True)]
@@ -48,29 +53,21 @@ def test_colours_are_learned_from_a_dozen_photos(dozen, tmp_path):
     np.testing.assert_allclose(dist.sum(1), 1, atol=1e-5)
 
 
-def test_the_small_backbone_learns_colours_from_scratch(dozen):
-    photos, graphs = dozen
-    fitted = fit_vision(TINY, VOCABULARY, photos, graphs, options=FitOptions(epochs=20, batch=16, rate=5e-3, folds=2))
-    assert fitted.figures["top-1"] > 0.9
-    photo, graph = colour_scene(999)
-    assert (fitted.model.label_dist(photo, graph).argmax(1) == graph.labels).mean() > 0.8
-
-
 def fit_chance(seed=0, **changes):
     """Features that say nothing about labels: held-out predictions cannot be better than chance."""
-    config = VisionConfig(BoxFeatureConfig(nodes="crop", crop_layers=("early",)), HeadConfig(128, dropout=0.2))
+    config = VisionConfig(BoxFeatureConfig(mirror=False), HeadConfig(128, dropout=0.2))
     rng = np.random.default_rng(0)
     graphs = [colour_scene(k, boxes=6)[1].replace(labels=rng.integers(0, 4, 6)) for k in range(40)]
-    features = {k: torch.from_numpy(rng.normal(size=(6, 40))).half() for k in range(40)}
-    options = FitOptions(**{"epochs": 40, "batch": 64, "seed": seed} | changes)
+    features = {k: torch.from_numpy(rng.normal(size=(6, 2832))).half() for k in range(40)}
+    options = FitOptions(**{"epochs": 40, "batch": 64} | changes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fit, "cached_box_features", lambda extractor, photo, graph, cache: features[photo])
-        return fit_vision(config, VOCABULARY, range(40), graphs, options=options), features, graphs
+        patch.setattr(label_head, "cached_box_features", lambda extractor, photo, graph, cache: features[photo])
+        return fit_vision(config, VOCABULARY, range(40), graphs, options=options, seed=seed), features, graphs
 
 
 @pytest.fixture(scope="module")
 def chance():
-    return fit_chance(folds=4)
+    return fit_chance(folds=2, epochs=25)
 
 
 def test_held_out_predictions_are_not_memorised(chance):
@@ -118,9 +115,9 @@ def test_a_photo_that_cannot_be_read_is_left_out_or_raised(dozen, tmp_path):
         fit_vision(TINY, VOCABULARY, photos, graphs, options=quick)
 
 
-@pytest.mark.parametrize("epochs", [1, 3, 9, 10, 11])
+@pytest.mark.parametrize("epochs", [1, 10])
 def test_any_number_of_steps(epochs):
-    fitted, *_ = fit_chance(folds=0, epochs=epochs, batch=10_000)
+    fitted, *_ = fit_chance(folds=2, epochs=epochs, batch=10_000)
     assert all(bool(torch.isfinite(value).all()) for value in fitted.model.state_dict().values())
 
 
@@ -137,25 +134,15 @@ def test_folds_are_even(images, folds, seed):
         ({"graphs": []}, "photos"),
         ({"folds": 50}, "50 of only"),
         ({"vocabulary": Vocabulary(["a"], ["b"])}, "vocabulary"),
-        ({"features": replace(SMALL_FEATURES, nodes="roi")}, "trained on crops"),
     ],
 )
 def test_what_cannot_be_fitted_is_said(dozen, change, said):
     photos, graphs = dozen
-    config = replace(TINY, features=change.get("features", TINY.features))
     with pytest.raises(GraphError, match=said):
         fit_vision(
-            config,
+            TINY,
             change.get("vocabulary", VOCABULARY),
             photos,
             change.get("graphs", graphs),
-            folds=change.get("folds", 2),
+            options=FitOptions(folds=change.get("folds", 2)),
         )
-
-
-def test_without_folds_only_the_model_is_trained(dozen):
-    photos, graphs = dozen
-    fitted = fit_vision(TINY, VOCABULARY, photos, graphs, folds=0, options=FitOptions(epochs=1))
-    assert isinstance(fitted.model, VisionModel)
-    assert fitted.held_out == []
-    assert fitted.figures == {}

@@ -1,0 +1,127 @@
+"""The one trainer of all stages: on the machine that the run names, and it goes on after a kill."""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import numpy as np
+import torch
+from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
+
+from scenegpi.errors import DataError, OptionError, SceneGPIError
+from scenegpi.files import check_file, whole_file
+from scenegpi.training.config import MachineConfig
+
+CLIP = 5.0
+"""Largest norm of a gradient."""
+
+
+def make_trainer(
+    machine: MachineConfig,
+    seed: int,
+    epochs: int,
+    callbacks: Sequence[L.Callback],
+    *,
+    unused: bool = False,
+    logger: Any = False,
+) -> L.Trainer:
+    """Lightning's Trainer.
+
+    Args:
+        machine: where, by how many processes, in which precision.
+        seed: of what is random in a step.
+        epochs: the most.
+        callbacks: the one that writes the state last.
+        unused: a batch may leave weights unused; processes then look for them.
+        logger: of Lightning.
+    """
+    for name in ("lightning", "lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning")
+    strategy = machine.strategy
+    if strategy == "auto" and machine.devices * machine.nodes > 1:
+        strategy = "ddp_find_unused_parameters_true" if unused else "ddp"
+    try:
+        return L.Trainer(
+            accelerator=machine.device,
+            devices=machine.devices,
+            num_nodes=machine.nodes,
+            strategy=strategy,
+            precision=machine.precision,
+            max_epochs=epochs,
+            gradient_clip_val=CLIP,
+            callbacks=[_Steps(seed), *callbacks],
+            logger=logger,
+            plugins=[StateFile()],
+            enable_checkpointing=False,
+            enable_model_summary=False,
+            enable_progress_bar=False,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,
+            inference_mode=False,
+        )
+    except (ValueError, RuntimeError) as error:  # no such device here, or not in this precision
+        raise OptionError(f"device, devices, precision, strategy: {' '.join(str(error).split()):.200}") from None
+
+
+def fit(
+    trainer: L.Trainer, module: L.LightningModule, batches: Any, state: Path | None = None, validation: Any = None
+) -> None:
+    """Trains, from the state on disk if there is one; DataError where that is not one of this training."""
+    going_on = state is not None and state.exists()
+    try:
+        trainer.fit(module, batches, validation, ckpt_path=str(state) if going_on else None)
+    except SystemExit as stop:
+        if stop.code != 1:  # Lightning's answer to Ctrl+C; SIGTERM has another code
+            raise
+        raise KeyboardInterrupt from None
+    except SceneGPIError:
+        raise
+    except Exception as error:
+        stepped = next(each.stepped for each in trainer.callbacks if isinstance(each, _Steps))  # type: ignore[attr-defined]
+        if stepped or state is None or not going_on:
+            raise
+        said = " ".join(str(error).split())
+        raise DataError(state, f"cannot be resumed from ({type(error).__name__}: {said:.200})") from error
+
+
+class _Steps(L.Callback):
+    """Draws what is random in a step by its place in the run, not by what ran before: a resumed run repeats it."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed, self.stepped = seed, False
+
+    def on_train_batch_start(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        place = (self.seed, trainer.current_epoch, batch_idx, trainer.global_rank)
+        torch.manual_seed(int(np.random.SeedSequence(place).generate_state(1)[0]))
+
+    def on_train_batch_end(self, *args: Any) -> None:
+        self.stepped = True
+
+
+class StateFile(TorchCheckpointIO):
+    """The state that a run goes on from: written whole, read without running what is in it, loaded strictly."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None) -> None:
+        memory = io.BytesIO()  # torch's own writer does not say that a disk is full
+        torch.save(checkpoint, memory)
+        with whole_file(Path(path)) as part:
+            part.write_bytes(memory.getbuffer())
+
+    def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = True) -> dict[str, Any]:
+        check_file(Path(path))
+        try:
+            state = torch.load(path, map_location=map_location or "cpu", weights_only=True)
+        except Exception as error:  # what torch raises depends on where the file is broken
+            raise DataError(path, f"is no state to resume from ({type(error).__name__})") from None
+        if not isinstance(state, dict):
+            raise DataError(path, f"is no state to resume from (a {type(state).__name__})")
+        return state
