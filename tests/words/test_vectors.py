@@ -9,8 +9,7 @@ import torch
 from scenegpi.data import DataError
 from scenegpi.words import public as public_words
 from scenegpi.words.public import load_glove_package, load_glove_text, load_words, wanted_words
-from scenegpi.words.tables import label_table, predicate_table
-from scenegpi.words.vectors import WordVectors
+from scenegpi.words.vectors import WordVectors, label_table, predicate_table
 
 
 @pytest.fixture

@@ -31,8 +31,7 @@ from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vocabulary import Vocabulary
-from scenegpi.words.tables import label_table, predicate_table
-from scenegpi.words.vectors import WordVectors
+from scenegpi.words.vectors import WordVectors, label_table, predicate_table
 
 FEW_PAIRS = 2048
 """Up to this many pairs one thread is faster than two."""

@@ -13,13 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.errors import DataError
 from scenegpi.files import check_file, parse_json, whole_file
+from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.forms import word_forms
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FORMAT = "word vectors 1"
 LARGEST = 1e6
@@ -177,3 +182,17 @@ def label_words(label: str, known: WordVectors) -> Iterator[str]:
             yield from word.split("-")
         else:
             yield word
+
+
+def label_table(words: WordVectors, vocabulary: Vocabulary) -> Tensor:
+    """(C, d): row c is the vector of label c; `x_table` of a GPI layer."""
+    import torch
+
+    return torch.from_numpy(words.table(vocabulary.objects))
+
+
+def predicate_table(words: WordVectors, vocabulary: Vocabulary) -> Tensor:
+    """(1 + P, d): row 0, "no relation", is zero; row p + 1 is the vector of predicate p; `edge_table` of a layer."""
+    import torch
+
+    return torch.from_numpy(np.pad(words.table(vocabulary.predicates), ((1, 0), (0, 0))))
