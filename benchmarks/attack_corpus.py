@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import runpy
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,48 +23,34 @@ Case = tuple[str, Path]  # how it is read, and what one opens: a file, or a fold
 def corpus(folder: Path, data: Path | None = None, images: int = 12) -> dict[str, Case]:
     """Name -> case: a few images (of `data`, or the sample) in every format of data sets, and the other kinds."""
     dataset = open_dataset(data)[:images] if data else open_dataset(sample_path())
-    sets = {
-        "jsonl": folder / "jsonl" / "x.jsonl",
-        "coco": folder / "coco" / "x.json",
-        "vg": folder / "vg",
-        "jsonl-scored": folder / "jsonl-scored" / "x.jsonl",
-        "coco-scored": folder / "coco-scored" / "x.json",
-        "vg-scored": folder / "vg-scored",
-    }
-    scored = folder / "scored.jsonl"
-    write_jsonl(scored, [_scored(graph, i) for i, graph in enumerate(dataset)])
-    for name, target in sets.items():
-        convert(open_dataset(scored) if name.endswith("scored") else dataset, target)
-    sets |= {
-        "vrd": _vrd(folder / "vrd", dataset),
-        "coco-folder": _coco_folder(folder / "coco-folder", dataset),
-        "open-images": _csv(folder / "open-images" / "x.csv", dataset),
-        "coco-results": _results(folder / "coco-results" / "x.json", dataset),
-        "yolo": _yolo(folder / "yolo", dataset),
-        "parquet": _parquet(folder / "parquet" / "x.parquet", dataset),
-    }
+    names = ("jsonl/x.jsonl", "coco/x.json", "vg", "jsonl-scored/x.jsonl", "coco-scored/x.json", "vg-scored")
+    write_jsonl(folder / "scored.jsonl", [_scored(graph, i) for i, graph in enumerate(dataset)])
+    for name in names:
+        convert(open_dataset(folder / "scored.jsonl") if "scored" in name else dataset, folder / name)
+    makers = (_vrd, _coco_folder, _open_images, _coco_results, _yolo, _parquet)
+    sets = [*(folder / name for name in names), *(make(folder, dataset) for make in makers)]
     layouts = runpy.run_path(str(LAYOUTS))["LAYOUTS"]
-    sets |= {f"public {name}": write(folder / f"public {name}") for name, write in layouts.items()}
-    found: dict[str, Case] = {name: ("data", path) for name, path in sets.items()}
-    found |= {"evaluation": ("evaluation", _evaluation(folder / "evaluation" / "x.npz"))}
-    found |= {"distributions": ("distributions", folder / "distributions" / "x.npz")}
-    write_distributions(found["distributions"][1], _whole(dataset))
-    found |= {name: ("words", path) for name, path in _words(folder).items()}
-    found |= {name: ("names", path) for name, path in _names(folder).items()}
+    found = {path.relative_to(folder).parts[0]: ("data", path) for path in sets}
+    found |= {f"public {name}": ("data", write(folder / f"public {name}")) for name, write in layouts.items()}
+    found["evaluation"] = "evaluation", _evaluation(folder)
+    found["distributions"] = "distributions", folder / "distributions" / "x.npz"
+    write_distributions(found["distributions"][1], [_scored(graph, 1) for graph in dataset])
+    found["words-text"] = "words", _dump(folder / "words-text" / "x.txt", "man 1 0.5\nhorse 0 1\ndog -1 2e-1\n")
+    found["words-own"] = "words", folder / "words-own" / "x.safetensors"
+    found["words-own"][1].parent.mkdir()
+    WordVectors(["man", "on"], np.random.default_rng(0).normal(size=(2, 4)), "made up").save(found["words-own"][1])
+    found["names-text"] = "names", _dump(folder / "names-text" / "classes.txt", "man\nhorse\ndog\n")
+    found["names-yaml"] = "names", _dump(folder / "names-yaml" / "x.yaml", "nc: 3\nnames: ['man', \"horse\", dog]\n")
+    found["names-json"] = "names", _dump(folder / "names-json" / "x.json", {"categories": [{"id": 1, "name": "man"}]})
+    found["toml"] = "toml", _dump(folder / "toml" / "x.toml", "[model]\npreset = 'baseline'\n[fit]\nepochs = 2\n")
+    found["store"] = "store", _store(folder / "store", dataset)
+    found["video"] = "video", video(folder / "video" / "x.avi", [(64, 48)] * 3)
     return found | {name: ("photo", path) for name, path in _photos(folder).items()}
 
 
-def _parquet(path: Path, dataset: Dataset) -> Path:
-    import pyarrow
-    from pyarrow import parquet
-
-    path.parent.mkdir(parents=True)
-    columns = {
-        "boxes": [graph.boxes.tolist() for graph in dataset],
-        "labels": [list(graph.names) for graph in dataset],
-        "id": [str(graph.image_id) for graph in dataset],
-    }
-    parquet.write_table(pyarrow.table(columns), path)
+def _dump(path: Path, value: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
     return path
 
 
@@ -75,35 +60,23 @@ def _scored(graph: SceneGraph, seed: int) -> SceneGraph:
     fields: dict[str, Any] = {"scores": rng.uniform(size=len(graph)).astype(np.float32)}
     fields["relation_scores"] = rng.uniform(size=len(graph.relations))
     if seed % 3:
-        pairs = [(i, j) for i in range(min(len(graph), 3)) for j in range(min(len(graph), 3)) if i != j]
-        fields["label_dist"] = rng.dirichlet(np.ones(len(graph.vocabulary.objects)), len(graph)).astype(np.float32)
-        fields |= {
-            "pairs": pairs,
-            "pair_dist": rng.dirichlet(np.ones(1 + len(graph.vocabulary.predicates)), len(pairs)),
-        }
+        few, words = range(min(len(graph), 3)), graph.vocabulary
+        pairs = [(i, j) for i in few for j in few if i != j]
+        fields["label_dist"] = rng.dirichlet(np.ones(len(words.objects)), len(graph)).astype(np.float32)
+        fields |= {"pairs": pairs, "pair_dist": rng.dirichlet(np.ones(1 + len(words.predicates)), len(pairs))}
     return graph.replace(**fields)
 
 
-def _whole(dataset: Dataset) -> Iterable[SceneGraph]:
-    return [_scored(graph, 1) for graph in dataset]
+def _objects(graph: SceneGraph) -> list[tuple[int, list[float]]]:
+    return list(zip(graph.labels.tolist(), graph.boxes.tolist(), strict=True))
 
 
-def _dump(path: Path, value: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(value if isinstance(value, str) else json.dumps(value))
-    return path
-
-
-def _vrd(folder: Path, dataset: Dataset) -> Path:
-    rows = {}
+def _vrd(root: Path, dataset: Dataset) -> Path:
+    folder, rows = root / "vrd", {}
     for graph in dataset:
-        ends = [
-            {"category": label, "bbox": [int(y1), int(y2), int(x1), int(x2)]}
-            for label, (x1, y1, x2, y2) in zip(graph.labels.tolist(), graph.boxes.tolist(), strict=True)
-        ]
-        rows[graph.file] = [
-            {"subject": ends[s], "object": ends[o], "predicate": p} for s, o, p in graph.relations.tolist()
-        ]
+        ends = [{"category": k, "bbox": [*map(int, (y1, y2, x1, x2))]} for k, (x1, y1, x2, y2) in _objects(graph)]
+        triples = graph.relations.tolist()
+        rows[graph.file] = [{"subject": ends[s], "object": ends[o], "predicate": p} for s, o, p in triples]
     _dump(folder / "annotations_train.json", rows)
     _dump(folder / "objects.json", dataset.vocabulary.objects)
     _dump(folder / "predicates.json", dataset.vocabulary.predicates)
@@ -111,123 +84,129 @@ def _vrd(folder: Path, dataset: Dataset) -> Path:
     return folder
 
 
-def _coco_folder(folder: Path, dataset: Dataset) -> Path:
-    convert(dataset, folder / "train.json")
+def _coco_folder(root: Path, dataset: Dataset) -> Path:
+    convert(dataset, root / "coco-folder" / "train.json")
     relations = {str(g.image_id): g.relations.tolist() for g in dataset}
-    _dump(folder / "rel.json", {"train": relations, "rel_categories": dataset.vocabulary.predicates})
-    return folder
+    rows = {"train": relations, "rel_categories": dataset.vocabulary.predicates}
+    return _dump(root / "coco-folder" / "rel.json", rows).parent
 
 
-def _csv(path: Path, dataset: Dataset) -> Path:
+def _open_images(root: Path, dataset: Dataset) -> Path:
     lines = ["ImageID,LabelName1,LabelName2,XMin1,XMax1,YMin1,YMax1,XMin2,XMax2,YMin2,YMax2,RelationshipLabel"]
     for graph in dataset:
-        unit = graph.boxes / ([graph.width, graph.height] * 2)
+        unit = (graph.boxes / ([graph.width, graph.height] * 2))[:, [0, 2, 1, 3]].tolist()
         for t in graph.triplets():
-            boxes = [f"{unit[i][0]},{unit[i][2]},{unit[i][1]},{unit[i][3]}" for i in (t.subject_index, t.object_index)]
-            lines.append(f"{graph.image_id},{t.subject},{t.object},{','.join(boxes)},{t.predicate}")
-    _dump(path.parent / "class-descriptions.csv", "/m/01,Man\n/m/02,Horse\n")
-    return _dump(path, "\n".join(lines))
+            boxes = ",".join(map(str, unit[t.subject_index] + unit[t.object_index]))
+            lines.append(f"{graph.image_id},{t.subject},{t.object},{boxes},{t.predicate}")
+    _dump(root / "open-images" / "class-descriptions.csv", "/m/01,Man\n/m/02,Horse\n")
+    return _dump(root / "open-images" / "x.csv", "\n".join(lines))
 
 
-def _results(path: Path, dataset: Dataset) -> Path:
+def _coco_results(root: Path, dataset: Dataset) -> Path:
     rows = [
-        {"image_id": g.image_id, "category_id": label, "bbox": [x1, y1, x2 - x1, y2 - y1], "score": 0.5}
+        {"image_id": g.image_id, "category_id": k, "bbox": [x1, y1, x2 - x1, y2 - y1], "score": 0.5}
         for g in dataset
-        for label, (x1, y1, x2, y2) in zip(g.labels.tolist(), g.boxes.tolist(), strict=True)
+        for k, (x1, y1, x2, y2) in _objects(g)
     ]
-    return _dump(path, rows)
+    return _dump(root / "coco-results" / "x.json", rows)
 
 
-def _yolo(folder: Path, dataset: Dataset) -> Path:
+def _yolo(root: Path, dataset: Dataset) -> Path:
     """With photos, whose sizes are looked up."""
+    (root / "yolo" / "images").mkdir(parents=True)
     for g in dataset:
-        rows = [
-            f"{label} {(x1 + x2) / 2 / g.width} {(y1 + y2) / 2 / g.height} {(x2 - x1) / g.width} {(y2 - y1) / g.height}"
-            for label, (x1, y1, x2, y2) in zip(g.labels.tolist(), g.boxes.tolist(), strict=True)
-        ]
-        _dump(folder / "labels" / f"{g.image_id}.txt", "\n".join(rows))
-        (folder / "images").mkdir(exist_ok=True)
-        _picture().save(folder / "images" / f"{g.image_id}.jpg", exif=_exif(6))
-    _dump(folder / "classes.txt", "\n".join(dataset.vocabulary.objects))
-    return folder
+        unit = [(k, np.array(box) / ([g.width, g.height] * 2)) for k, box in _objects(g)]
+        rows = [f"{k} {(b[0] + b[2]) / 2} {(b[1] + b[3]) / 2} {b[2] - b[0]} {b[3] - b[1]}" for k, b in unit]
+        _dump(root / "yolo" / "labels" / f"{g.image_id}.txt", "\n".join(rows))
+        picture().save(root / "yolo" / "images" / f"{g.image_id}.jpg", exif=_exif(6))
+    return _dump(root / "yolo" / "classes.txt", "\n".join(dataset.vocabulary.objects)).parent
 
 
-def _evaluation(path: Path) -> Path:
-    """Two images of three boxes; three classes, two predicates."""
-    rng = np.random.default_rng(0)
-    low = rng.uniform(0, 50, (6, 2))
-    boxes = np.concatenate([low, low + rng.uniform(1, 50, (6, 2))], axis=1)
-    pairs = np.array([(i, j) for _ in range(2) for i in range(3) for j in range(3) if i != j])
+def _parquet(root: Path, dataset: Dataset) -> Path:
+    import pyarrow
+    from pyarrow import parquet
+
+    path = root / "parquet" / "x.parquet"
     path.parent.mkdir(parents=True)
-    np.savez(
-        path,
-        gt_boxes=boxes,
-        gt_classes=np.array([1, 2, 3] * 2),
-        gt_rels=np.array([[0, 1, 1], [1, 2, 2], [2, 0, 1]]),
-        pred_boxes=boxes + rng.uniform(-1, 1, (6, 1)),
-        pred_classes=np.array([1, 2, 3] * 2),
-        obj_scores=rng.uniform(size=6).astype(np.float32),
-        rel_pairs=pairs,
-        rel_scores=rng.dirichlet(np.ones(3), len(pairs)).astype(np.float32),
-        gt_box_ptr=np.array([0, 3, 6]),
-        gt_rel_ptr=np.array([0, 2, 3]),
-        pred_box_ptr=np.array([0, 3, 6]),
-        rel_ptr=np.array([0, 6, 12]),
-        zeroshot=np.array([[1, 2, 1]]),
-    )
+    rows = [{"boxes": g.boxes.tolist(), "labels": list(g.names), "id": str(g.image_id)} for g in dataset]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     return path
 
 
-def _words(folder: Path) -> dict[str, Path]:
-    rng = np.random.default_rng(0)
-    words = ["man", "horse", "dog", "on", "riding"]
-    vectors = rng.normal(size=(5, 4))
-    text = "\n".join(f"{word} " + " ".join(f"{v:.4f}" for v in row) for word, row in zip(words, vectors, strict=True))
-    own = folder / "words-own" / "x.safetensors"
-    own.parent.mkdir(parents=True)
-    WordVectors(words, vectors, "made up").save(own)
-    return {"words-text": _dump(folder / "words-text" / "x.txt", text), "words-own": own}
+def _store(folder: Path, dataset: Dataset) -> Path:
+    from scenegpi.store import Store
+
+    Store(folder).add(dataset)
+    return folder
 
 
-def _names(folder: Path) -> dict[str, Path]:
-    return {
-        "names-text": _dump(folder / "names-text" / "classes.txt", "man\nhorse\ndog\n"),
-        "names-yaml": _dump(folder / "names-yaml" / "data.yaml", "nc: 3\nnames: ['man', \"horse\", dog]\n"),
-        "names-json": _dump(folder / "names-json" / "x.json", {"categories": [{"id": 1, "name": "man"}]}),
-    }
+def _evaluation(root: Path) -> Path:
+    """Two images of three boxes; three classes, two predicates."""
+    rng, path = np.random.default_rng(0), root / "evaluation" / "x.npz"
+    low = rng.uniform(0, 50, (6, 2))
+    boxes = np.concatenate([low, low + rng.uniform(1, 50, (6, 2))], axis=1)
+    pairs = np.array([(i, j) for _ in range(2) for i in range(3) for j in range(3) if i != j])
+    arrays: dict[str, Any] = {"gt_boxes": boxes, "pred_boxes": boxes + rng.uniform(-1, 1, (6, 1)), "rel_pairs": pairs}
+    arrays |= dict.fromkeys(("gt_classes", "pred_classes"), np.array([1, 2, 3] * 2))
+    arrays |= dict.fromkeys(("gt_box_ptr", "pred_box_ptr"), np.array([0, 3, 6]))
+    arrays |= {"gt_rels": [[0, 1, 1], [1, 2, 2], [2, 0, 1]], "gt_rel_ptr": [0, 2, 3], "rel_ptr": [0, 6, 12]}
+    arrays |= {"obj_scores": rng.uniform(size=6), "rel_scores": rng.dirichlet(np.ones(3), 12), "zeroshot": [[1, 2, 1]]}
+    path.parent.mkdir(parents=True)
+    np.savez(path, **arrays)
+    return path
 
 
-def _picture(mode: str = "RGB", side: int = 48) -> Image.Image:
+def video(path: Path, sizes: list[tuple[int, int]]) -> Path:
+    """A video of JPEG frames of these sizes; what it says of itself is the first."""
+    import io
+
+    import av
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w", format="avi") as container:
+        stream = container.add_stream("mjpeg", rate=10)
+        stream.width, stream.height = sizes[0]
+        stream.pix_fmt = "yuvj420p"
+        for k, size in enumerate(sizes):
+            data = io.BytesIO()
+            Image.new("RGB", size, (90, 40 * k % 255, 0)).save(data, "JPEG", quality=5)
+            packet = av.Packet(data.getvalue())
+            packet.pts = packet.dts = k
+            packet.stream = stream
+            container.mux(packet)
+    return path
+
+
+def picture(mode: str = "RGB", side: int = 48) -> Image.Image:
     x, y = np.meshgrid(np.linspace(0, 255, side), np.linspace(0, 255, side * 3 // 4))
     return Image.fromarray(np.stack([x, y, 0 * x + 90], 2).astype(np.uint8)).convert(mode)
 
 
 def _exif(turn: int) -> Image.Exif:
     exif = Image.Exif()
-    exif[0x0112] = turn
-    exif[0x010E] = "a note"
+    exif[0x0112], exif[0x010E] = turn, "a note"
     return exif
 
 
 def _photos(folder: Path) -> dict[str, Path]:
+    wide = Image.fromarray(np.asarray(picture("L")).astype(np.uint16) * 200)
     kinds: dict[str, tuple[Image.Image, str, dict[str, Any]]] = {
-        "jpeg": (_picture(), "jpg", {"exif": _exif(6)}),
-        "jpeg-progressive": (_picture(), "jpg", {"progressive": True}),
-        "png": (_picture(), "png", {"exif": _exif(3)}),
-        "png-grey-alpha": (_picture("LA"), "png", {}),
-        "png-palette": (_picture().quantize(16), "png", {}),
-        "png-16-bit": (Image.fromarray(np.asarray(_picture("L")).astype(np.uint16) * 200), "png", {}),
-        "webp": (_picture(), "webp", {"exif": _exif(8)}),
-        "webp-lossless": (_picture("RGBA"), "webp", {"lossless": True}),
-        "gif": (_picture().quantize(16), "gif", {"comment": "a note"}),
-        "bmp": (_picture(), "bmp", {}),
-        "tiff": (_picture(), "tif", {"exif": _exif(5)}),
-        "tiff-deflate": (_picture(), "tif", {"compression": "tiff_deflate"}),
-        "tiff-lzw-cmyk": (_picture("CMYK"), "tif", {"compression": "tiff_lzw"}),
+        "jpeg": (picture(), "jpg", {"exif": _exif(6)}),
+        "jpeg-progressive": (picture(), "jpg", {"progressive": True}),
+        "png": (picture(), "png", {"exif": _exif(3)}),
+        "png-grey-alpha": (picture("LA"), "png", {}),
+        "png-palette": (picture().quantize(16), "png", {}),
+        "png-16-bit": (wide, "png", {}),
+        "webp": (picture(), "webp", {"exif": _exif(8)}),
+        "webp-lossless": (picture("RGBA"), "webp", {"lossless": True}),
+        "gif": (picture().quantize(16), "gif", {"comment": "a note"}),
+        "bmp": (picture(), "bmp", {}),
+        "tiff": (picture(), "tif", {"exif": _exif(5)}),
+        "tiff-deflate": (picture(), "tif", {"compression": "tiff_deflate"}),
+        "tiff-lzw-cmyk": (picture("CMYK"), "tif", {"compression": "tiff_lzw"}),
     }
-    found = {}
-    for name, (image, suffix, options) in kinds.items():
-        found[name] = folder / name / f"x.{suffix}"
+    found = {name: folder / name / f"x.{suffix}" for name, (_, suffix, _) in kinds.items()}
+    for name, (image, _, options) in kinds.items():
         found[name].parent.mkdir(parents=True)
         image.save(found[name], **options)
     return found

@@ -31,11 +31,14 @@ from scenegpi.data.distributions import read_distributions
 from scenegpi.data.evaluation_npz import EvaluationNpz
 from scenegpi.data.images import photo_size
 from scenegpi.data.jsonl import json_lines
+from scenegpi.data.video import MAX_PIXELS, frames
+from scenegpi.store import Store
+from scenegpi.training.recipes import read_toml
 from scenegpi.vision.photos import open_photo
 from scenegpi.words.public import load_words
 
 GOOD, BAD = ("read", "defects", "refused"), ("FAULT", "MEMORY", "HANG", "CRASH")
-SECONDS, WAIT = 40, 90
+SECONDS, WAIT = 40, 600
 GROWTH = 450 * 2**20
 ADDRESS_SPACE = 6 * 2**30
 
@@ -108,14 +111,30 @@ def _read_photo(path: Path) -> str:
     return "read"
 
 
-READERS = {
-    "data": _read_data,
-    "evaluation": _read_evaluation,
-    "distributions": _read_distributions,
-    "words": _read_words,
-    "names": _read_names,
-    "photo": _read_photo,
-}
+def _read_store(path: Path) -> str:
+    """Searched, shown and added to: what was there stays."""
+    store = Store(path)
+    before = len(store)
+    answer = store.search("* * *", limit=100)
+    graphs = store.graphs(hit.image for hit in answer.hits)
+    store.add([SceneGraph([[0, 0, 9, 9]], ["man"], next(iter(graphs.values())).vocabulary, image_id="new")])
+    assert len(store) == before + 1, f"{before} images and one more are {len(store)}"
+    return "read"
+
+
+def _read_video(path: Path) -> str:
+    for frame in frames(path):
+        height, width, _ = frame.photo.shape
+        assert width * height <= MAX_PIXELS
+    return "read"
+
+
+def _read_toml(path: Path) -> str:
+    read_toml(path)
+    return "read"
+
+
+READERS = {name.removeprefix("_read_"): reader for name, reader in globals().items() if name.startswith("_read_")}
 
 
 def _peak() -> int:
@@ -123,6 +142,10 @@ def _peak() -> int:
 
 
 def _work(connection: Connection) -> None:
+    import av
+    import duckdb  # noqa: F401, before the memory is counted
+
+    av.logging.set_level(None)
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     logging.getLogger("scenegpi").setLevel(logging.ERROR)
     base = _peak()

@@ -17,7 +17,7 @@ from scenegpi.errors import DataError, GraphError
 
 PART = ".scenegpi.part"
 """How the name of a file ends that is not whole yet; no other program writes such names."""
-LOCK = ".lock"
+LOCK = ".scenegpi.lock"
 MAX_BYTES = 2**30
 MAX_FIGURES = 2**26
 MAX_BITS = 1000

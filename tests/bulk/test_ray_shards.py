@@ -22,9 +22,8 @@ import pytest
 from typer.testing import CliRunner
 
 from models.model_cases import random_graphs, small_model
-from scenegpi.bulk import ray_shards
 from scenegpi.bulk.digests import photo_digest
-from scenegpi.bulk.ray_shards import ENVIRONMENT, ShardActor, Shards, said_by_actor, shard_settings
+from scenegpi.bulk.ray_shards import ENVIRONMENT, ShardActor, Shards, shard_settings
 from scenegpi.bulk.run_inputs import Entry, Inputs
 from scenegpi.bulk.summary import Answer, Summary
 from scenegpi.bulk.workers import Setup
@@ -156,6 +155,11 @@ def assert_same(found: list[dict], wanted: list[dict]) -> None:
     np.testing.assert_allclose(numbers["found"], numbers["wanted"], atol=1e-6)
 
 
+def unexpected(text: str) -> list[str]:
+    """Lines that neither tell of progress nor that ray was told to be quiet."""
+    return [line for line in text.splitlines() if not line.startswith("images:") and "Set ray log level" not in line]
+
+
 def test_the_rows_are_those_of_a_plain_run(data, plain, tmp_path):
     out = tmp_path / "out"
     assert len(plain) == IMAGES
@@ -264,17 +268,19 @@ def test_a_summary_travels_as_text(data):
     assert again.names[summary.target].total() == 14
 
 
-def test_a_signal_ends_a_run_as_without_ray():
-    """Ray puts a handler of its own in the place of ours."""
-
-    class Ray:
-        @staticmethod
-        def init(**_: object) -> None:
-            signal.signal(signal.SIGTERM, lambda *_: None)
-
-    before = signal.getsignal(signal.SIGTERM)
-    ray_shards._connect(Ray, 1, None)
-    assert signal.getsignal(signal.SIGTERM) is before
+def test_a_signal_ends_a_run_as_without_ray(data, cluster, tmp_path):
+    """Ray puts a handler of its own in the place of ours, which ends with another code and a page of text."""
+    (graph,) = random_graphs((3,))
+    write_jsonl(tmp_path / "many.jsonl", (graph.replace(image_id=k) for k in range(3000)))
+    words = ["predict", "many.jsonl", "--model", data / "model", "--engine", "ray", "--shard", 1, "--out", "out"]
+    words += ["--formats", "none", "--address", cluster]
+    command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *map(str, words)]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+        while run.poll() is None and not (tmp_path / "out" / "shards" / "000000.jsonl").exists():
+            time.sleep(0.05)
+        run.send_signal(signal.SIGTERM)
+        said = run.communicate(timeout=ENOUGH)[1]
+    assert (run.returncode, unexpected(said)) == (143, [])
 
 
 def test_where_no_cluster_is(data, tmp_path):
@@ -322,11 +328,15 @@ def test_shards_that_are_done(data, tmp_path):
     assert not shards.is_done(3)
 
 
-def test_an_error_of_an_actor_is_said_as_without_ray():
-    outer = RuntimeError("RayTaskError: a page of text")
-    outer.cause = DataError("out", "cannot be written (No space left on device)")
-    assert str(said_by_actor(outer)) == "out: cannot be written (No space left on device)"
-    assert str(said_by_actor(RuntimeError("first\nlast"))) == "--engine ray: last"
+def test_an_error_of_an_actor_is_said_as_without_ray(data, cluster, tmp_path, monkeypatch, capfd):
+    class Full(ShardActor):
+        def shard(self, k: int) -> Summary:
+            raise DataError("out", "cannot be written (No space left on device)")
+
+    monkeypatch.setattr("scenegpi.bulk.ray_shards.ShardActor", Full)
+    with pytest.raises(AssertionError, match=r"out: cannot be written \(No space left on device\)"):
+        predict(data, "boxes.jsonl", tmp_path / "out", "--engine", "ray", "--address", cluster)
+    assert unexpected(capfd.readouterr().err) == []
 
 
 def test_a_folder_shards_of_somebody_else_is_refused(data, tmp_path):

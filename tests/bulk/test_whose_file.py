@@ -15,6 +15,7 @@ from scenegpi.bulk.manifest import MANIFEST, Manifest, written_by_us
 from scenegpi.bulk.run_folder import LINES
 from scenegpi.bulk.run_inputs import find_photos
 from scenegpi.errors import DataError
+from scenegpi.files import LOCK
 from scenegpi.models import save_model
 from scenegpi.onnx.exported import kept_file
 
@@ -44,6 +45,12 @@ def test_a_photo_is_never_the_output(desk, out, force):
     assert "holiday.png: is an input" in message
     assert (desk / "holiday.png").read_bytes() == before
     assert (desk / "hard" / "holiday.png").read_bytes() == before
+
+
+def test_a_photo_that_only_boxes_name_is_never_the_output(desk):
+    before = (desk / "holiday.png").read_bytes()
+    assert "holiday.png: is an input" in refused("--boxes", "boxes.jsonl", "--out", ".", *LAYOUT, "--force")
+    assert (desk / "holiday.png").read_bytes() == before
 
 
 def test_boxes_are_never_the_output(desk):
@@ -88,6 +95,42 @@ def test_a_hostile_manifest_leads_nowhere(tmp_path, name):
     with pytest.raises(DataError, match=f"{MANIFEST}: line 1: damaged"):
         Manifest(tmp_path / "out", force=True)
     assert written_by_us(tmp_path / "out") == set()
+
+
+@pytest.mark.parametrize("text", ['{"audio": "a.wav"}', '{"audio": "a.wav"}\n{"audio": "b.wav"}', "mine", "[]\n"])
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_manifest_of_another_program_is_refused_as_it_is(desk, text, force):
+    (desk / "out").mkdir()
+    (desk / "out" / MANIFEST).write_text(text)
+    assert f"{MANIFEST}: " in refused("--boxes", "boxes.jsonl", "--out", "out", *LAYOUT, *force)
+    assert {path.name: path.read_text() for path in (desk / "out").iterdir()} == {MANIFEST: text}
+
+
+def test_a_lock_of_another_program_stays(desk):
+    (desk / "out").mkdir()
+    (desk / "out" / ".lock").write_text("mine")
+    fine("--boxes", "boxes.jsonl", "--out", "out", *LAYOUT, "--formats", "none")
+    assert (desk / "out" / ".lock").read_text() == "mine"
+    assert LOCK not in {path.name for path in (desk / "out").iterdir()}
+
+
+def test_a_graph_is_not_drawn_over_its_photo(desk):
+    before = (desk / "holiday.png").read_bytes()
+    (desk / "link.png").symlink_to("holiday.png")
+    for graph, given in ((scene(), "holiday.png"), (scene(photo=str(desk / "holiday.png")), None)):
+        for target in ("holiday.png", "link.png"):
+            with pytest.raises(DataError, match="is the photo itself"):
+                graph.draw(target, photo=given)
+    assert (desk / "holiday.png").read_bytes() == before
+
+
+def test_of_many_images_the_first_are_printed_and_the_rest_counted(desk):
+    boxes = lines(desk / "many.jsonl", *(scene(k) for k in range(7)))
+    words = ["--boxes", boxes, "--out", "out", *LAYOUT, "--formats", "none"]
+    text = fine(*words)
+    assert text.count("man  wearing  hat") == 5
+    assert "2 more images: `scenegpi report out` shows them" in text
+    assert "7 more images: `scenegpi report out` shows them" in fine(*words)
 
 
 def test_the_same_again_prints_its_triplets_again(desk):

@@ -202,6 +202,12 @@ def test_a_photo_alone_is_enough(tmp_path):
     assert (found.width, found.height) == (640, 480)
 
 
+def test_a_model_without_a_finder_says_who_finds_the_boxes(tmp_path):
+    words = [photo(tmp_path / "a.jpg", 64, 48), "--out", tmp_path / "out", "--formats", "none", "--model"]
+    assert "vrd-layout finds no boxes itself: vg150-photo does" in fine(*words, "vrd-layout")
+    assert "finds no boxes itself" not in fine(*words, "vg150-photo")
+
+
 def test_a_line_says_where_its_photo_is(tmp_path, monkeypatch):
     """From any folder: the path is absolute, also where the photo was found by way of its boxes."""
     monkeypatch.chdir(tmp_path)

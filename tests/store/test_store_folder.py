@@ -242,12 +242,12 @@ def test_files_that_are_not_ours_stay(tmp_path):
 @pytest.mark.parametrize("name", ["y [1]", "n?", "st*", "it's", "label=cat", "[a-z]"])
 def test_the_name_of_a_folder_is_taken_literally(tmp_path, name):
     for other in ("y 1", "n1", "st1", "q"):
-        Store(tmp_path / other).add([scene("other")])
+        Store(tmp_path / other / "s").add([scene("other")])
     store = Store(tmp_path / name / "s")
     store.add([scene(1)])
     store.add([scene(1), scene(2)])
     assert keys(store, "man") == {"1", "2"}
-    assert len(Store(tmp_path / "q")) == 1
+    assert len(Store(tmp_path / "q" / "s")) == 1
 
 
 def test_a_folder_whose_name_is_not_utf_8_is_refused(tmp_path):

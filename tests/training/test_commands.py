@@ -12,10 +12,12 @@ import typer
 from typer.testing import CliRunner
 
 from models.model_cases import small_model
+from scenegpi.commands import train as train_command
 from scenegpi.commands.models import models
 from scenegpi.commands.train import train
 from scenegpi.data import DataError
 from scenegpi.models import load_model, save_model
+from scenegpi.models.shipped import find_model
 from training.training_cases import data_file
 
 CONFIG = """
@@ -109,6 +111,13 @@ def test_options_that_make_no_sense(tmp_path):
         found = call(train, "--resume", "--out", tmp_path / "none", *arguments)
         assert "leave out" in str(found.exception)
     assert "--out" in str(call(train, "--recipe", "vrd-layout").exception)
+
+
+@pytest.mark.parametrize(("model", "said"), [("vrd-photo", True), ("vg150-photo", False), ("vrd-layout", False)])
+def test_a_model_that_finds_no_boxes_says_so(tmp_path, monkeypatch, model, said):
+    monkeypatch.setattr(train_command, "_train", lambda *_: find_model(model))
+    text = call(train, "--out", tmp_path / "run").output
+    assert ("finds none of its labels by itself" in text) == said
 
 
 def test_recipes_are_listed_with_what_they_make():

@@ -168,6 +168,16 @@ def test_what_a_half_said_of_the_others_is_kept(run, monkeypatch):
         photo_stage.held_out_logits(vision, others[1:], [], graphs, file, 1)
 
 
+def test_weights_that_are_read_back_are_laid_out_as_they_were_trained(data, tmp_path):
+    config = settings(data)
+    made = [photo_fit.new_vision(config.model.vision, open_dataset(data / "data.jsonl").vocabulary, 0) for _ in "ab"]
+    photo_fit.save_weights(made[0], tmp_path / photo_fit.WEIGHTS)
+    read = photo_fit.fit_network(made[1], [], None, config.photo, 1, tmp_path)
+    weights = [each for each in read.backbone.parameters() if each.dim() == 4]
+    assert len(weights) > 10
+    assert all(each.is_contiguous(memory_format=torch.channels_last) for each in weights)
+
+
 def test_a_killed_run_ends_where_an_undisturbed_one_does(run, data, tmp_path, monkeypatch):
     class Killed(BaseException):
         pass

@@ -63,6 +63,8 @@ def open_log(setup: Setup, engine: Engine, files: Collection[Path], inputs: Inpu
         if whole is not None:
             raise DataError("--formats", f"{whole} holds all images in one file, which --engine ray does not write")
         settings |= shard_settings(inputs, engine.form, engine.shard)
+    if inputs is not None and engine.force:  # without it, nothing that is not ours is overwritten anyway
+        files = [*files, *inputs.photos_of_boxes()]
     folder = choose_folder(setup.folder, settings, engine.resume, engine.force)
     return PredictionLog(folder, settings, engine.force, files)
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from scenegpi.bulk.journal import Journal, damage, read_rows
 from scenegpi.errors import DataError
-from scenegpi.files import writing
+from scenegpi.files import open_file, writing
 
 MANIFEST = "manifest.jsonl"
 SHARDS = "shards"
+BEGINS = b'{"files":['
 SHARD_FILE = re.compile(r"\d{6,}\.(jsonl|parquet|skipped\.txt)")
 
 
@@ -34,9 +35,10 @@ class Manifest:
         self._identities: set[tuple[int, int]] | None = None
         self.names: set[str] = set()
         new = not os.path.lexists(folder / MANIFEST)
+        if not new:
+            self.names.update(_listed(folder / MANIFEST))  # before a torn line is cut: it may be somebody else's
         self._journal = Journal(folder / MANIFEST)
         try:
-            self.names.update(_listed(folder / MANIFEST))
             if new:
                 self.claim([MANIFEST])
         except BaseException:
@@ -99,6 +101,10 @@ def written_by_us(folder: Path) -> set[str]:
 
 
 def _listed(path: Path) -> Iterator[str]:
+    with open_file(path, empty=True) as handle:
+        begins = handle.read(len(BEGINS))
+    if not BEGINS.startswith(begins.rstrip(b"\0")):
+        raise damage(path, 1, "it is not a manifest of ours")
     for number, row in read_rows(path):
         files = row.get("files")
         if not isinstance(files, list) or not all(isinstance(name, str) and _is_plain(name) for name in files):

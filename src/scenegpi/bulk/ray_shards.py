@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any, Literal
 
 from scenegpi.bulk.digests import file_digest, image_digest, photo_digest
@@ -85,11 +86,16 @@ def run_ray(
             num_cpus=1,
         )
         for some in found.iter_batches(batch_size=None, prefetch_batches=0):  # as they come, for the progress
-            for line, images in zip(some["summary"], some["images"], strict=True):
+            for line, images, problem in zip(some["summary"], some["images"], some["problem"], strict=True):
+                if problem:
+                    raise SceneGPIError(str(problem))
                 summary.join(Summary.from_json(str(line)))
                 step(int(images))
-    except ray.exceptions.RayError as error:
-        raise said_by_actor(error) from None
+    except BaseException as error:
+        clear_frames(error.__traceback__)  # ray's iterators end with their frames, and would start another ray later
+        if isinstance(error, ray.exceptions.RayError):
+            raise DataError("--engine ray", str(error).strip().rpartition("\n")[2]) from None
+        raise
     finally:
         ray.shutdown()
         if shards.folder.exists():
@@ -97,22 +103,12 @@ def run_ray(
     return summary
 
 
-def said_by_actor(error: Any) -> Exception:
-    """What went wrong in an actor, as it would be said without ray."""
-    seen: Any = error
-    while seen is not None:
-        if isinstance(seen, SceneGPIError):
-            return seen
-        seen = getattr(seen, "cause", None) or seen.__cause__
-    return DataError("--engine ray", str(error).strip().rpartition("\n")[2])
-
-
 def _connect(ray: Any, jobs: int, address: str | None) -> None:
     """To a cluster, or to one that is started on this machine and ends with this process."""
     here = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
     for handler in logging.getLogger("ray.data").handlers:
         if type(handler).__module__.startswith("ray.") and isinstance(handler, logging.StreamHandler):  # not the user's
-            handler.setLevel(logging.ERROR)
+            handler.setLevel(logging.CRITICAL)
     if address:
         _check_answers(address)
     stop = signal.getsignal(signal.SIGTERM)
@@ -184,13 +180,22 @@ class ShardActor:
 
         self.shards: Shards = ray.get(shards) if isinstance(shards, ray.ObjectRef) else shards
         os.chdir(self.shards.here)  # paths of inputs may be relative
-        self.worker = Worker(replace(self.shards.setup, threads=1))
+        self._worker: Worker | None = None
+
+    @property
+    def worker(self) -> Worker:
+        """Made with the first shard, where an error can be handed on."""
+        self._worker = self._worker or Worker(replace(self.shards.setup, threads=1))
+        return self._worker
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        numbers = [int(k) for k in batch["shard"]]
-        done = [self.shard(k) for k in numbers]
-        images = [stop - start for start, stop in map(self.shards.place, numbers)]
-        return {"summary": [each.to_json() for each in done], "images": images}
+        (k,) = map(int, batch["shard"])
+        start, stop = self.shards.place(k)
+        try:
+            done, problem = self.shard(k), ""
+        except SceneGPIError as error:  # as text: ray does not hand on what an error was raised from
+            done, problem = Summary(), str(error)
+        return {"summary": [done.to_json()], "images": [stop - start], "problem": [problem]}
 
     def shard(self, k: int) -> Summary:
         """Predicts a shard and writes its files; what another actor finished before it died is not done again."""

@@ -88,6 +88,11 @@ class Inputs:
         """What is read, as far as it is known before the images are."""
         return [*self.photos, *([] if self.boxes is None else [Path(self.boxes.path)])]
 
+    def photos_of_boxes(self) -> Iterator[Path]:
+        """Photos that only the boxes name."""
+        if not self.photos and self.boxes is not None:
+            yield from (photo for photo, _, _ in self._images(slice(None)) if photo is not None)
+
     def part(self, start: int, stop: int, names: Names | None = None) -> Iterator[Entry]:
         """The images from one place to another; no two of them share a source or a name."""
         sources: set[str] = set()

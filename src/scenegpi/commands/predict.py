@@ -211,6 +211,8 @@ def _predict_images(
     inputs = Inputs(photos[: limit or None], data if not limit or photos or data is None else data[:limit])
     if data is None:
         check_finder(setup.finder)
+    if data is None and setup.finder is None and setup.model:
+        _say_who_finds(setup.model, console)
     setup = replace(setup, model=setup.model or _default_model(inputs, console), formats=wanted)
     if setup.backend == "onnx":
         _export_once(setup.model, console)
@@ -247,6 +249,15 @@ def _default_model(inputs: Inputs, console: Console) -> str:
     name, why = default_model(photos, None if boxes is None else boxes.vocabulary, scored)
     console.print(f"using {name}: {why} (override with --model)", style="dim", highlight=False, soft_wrap=True)
     return name
+
+
+def _say_who_finds(model: str, console: Console) -> None:
+    from scenegpi.models.shipped import vision_settings
+    from scenegpi.prediction.defaults import PHOTO
+
+    if not Path(model).is_file() and not vision_settings(model).get("finder"):
+        line = f"{model} finds no boxes itself: {PHOTO} does; those whose labels match are kept (or give --boxes)"
+        console.print(line, style="dim", highlight=False, soft_wrap=True)
 
 
 def _export_once(model: str, console: Console) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 from scenegpi.bulk.image_files import WHOLE, suffix
 from scenegpi.bulk.manifest import SHARDS
 from scenegpi.bulk.run_folder import LINES, SKIPPED
-from scenegpi.bulk.summary import SHOWN, Summary
+from scenegpi.bulk.summary import Summary
 from scenegpi.bulk.video_run import VideoSummary
 from scenegpi.bulk.workers import Setup
 from scenegpi.commands.terminal import say
@@ -34,11 +34,14 @@ def print_summary(
     console: Console, summary: Summary, setup: Setup, whole: list[Path], left_out: Sequence[Path] = ()
 ) -> None:
     """Prints the end of a run: a few graphs, what happened to labels and boxes, the files."""
-    if summary.predicted <= SHOWN:
-        for key, _, graph in summary.shown:
-            head = f"{key}: {counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
-            console.print(Text(printable(head), style="bold"), soft_wrap=True)
-            console.print(triplets(graph))
+    for key, _, graph in summary.shown:
+        head = f"{key}: {counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
+        console.print(Text(printable(head), style="bold"), soft_wrap=True)
+        console.print(triplets(graph))
+    more = summary.predicted + summary.resumed - len(summary.shown)
+    if more > 0 and not (setup.folder / SHARDS).exists():
+        hint = f"{counted(more, 'more image')}: `scenegpi report {setup.folder}` shows them"
+        console.print(Text(printable(hint), style="dim"), soft_wrap=True)
     for line in label_lines(summary, setup):
         console.print(Text(line), soft_wrap=True)
     for reason, count in summary.left_out.items():

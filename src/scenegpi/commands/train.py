@@ -134,10 +134,14 @@ def train(
     except KeyboardInterrupt:
         say(f"stopped; go on with: scenegpi train --resume --out {out}", error=True)
         raise typer.Exit(130) from None
+    from scenegpi.models.shipped import vision_settings
     from scenegpi.training.processes import is_first_process
 
     if is_first_process():
         say(f"{model}: the model, with its figures in README.md\n{out / 'log.csv'}: one row per epoch")
+        if (vision := vision_settings(model)) and not vision.get("finder"):
+            say("It names boxes that are given with a photo (predict --boxes) and finds none of its labels by itself;")
+            say("`--recipe vg150-photo` trains a photo network that does.")
 
 
 def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path | None) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from scenegpi.errors import DataError
 from scenegpi.files import read_object
@@ -38,7 +39,12 @@ def model_vocabulary(source: str | Path) -> Vocabulary:
         labels = Vocabulary.from_dict(read_object(path))
     except ValueError as error:
         raise DataError(path, str(error)) from None
-    model = read_object(folder / "config.json").get("model")
-    vision = model.get("vision") if isinstance(model, dict) else None
-    everyday = isinstance(vision, dict) and vision.get("everyday") is True
+    everyday = vision_settings(folder).get("everyday") is True
     return Vocabulary((*labels.objects, *everyday_names(labels.objects)), labels.predicates) if everyday else labels
+
+
+def vision_settings(source: str | Path) -> dict[str, Any]:
+    """What the configuration of a model says of photos, unchecked; empty where it uses boxes and labels only."""
+    model = read_object(find_model(source) / "config.json").get("model")
+    vision = model.get("vision") if isinstance(model, dict) else None
+    return vision if isinstance(vision, dict) else {}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, counted
 from scenegpi.store.store import Answer, Hit, Store
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import INK, MUTED
 from scenegpi.viz.panels import colours_of, draw_boxes, draw_canvas
-from scenegpi.viz.picture import fitted, picture_file
+from scenegpi.viz.picture import fitted, not_the_photo, picture_file
 from scenegpi.viz.sheet import Panel, Sheet
 from scenegpi.viz.text import numbered, shortened
 
@@ -26,8 +26,10 @@ def draw_hits(store: Store, answer: Answer, target: str | Path) -> Path:
     width = max(columns * (CELL[0] + EDGE) + EDGE, 2 * CELL[0])
     sheet = Sheet(width, HEAD + rows * (CELL[1] + FOOT + EDGE))
     sheet.text((EDGE, 0.22), shortened(str(answer.query), int(14 * width)), 12, INK, bold=True)
-    sheet.text((EDGE, 0.44), f"{answer.images:,} images, the first {len(answer.hits)}", 9.5, MUTED)
+    first = f", the first {len(answer.hits):,}" if len(answer.hits) < answer.images else ""
+    sheet.text((EDGE, 0.44), f"{counted(answer.images, 'image')}{first}", 9.5, MUTED)
     for k, hit in enumerate(answer.hits):
+        not_the_photo(target, store.photo(hit))
         left, top = EDGE + k % columns * (CELL[0] + EDGE), HEAD + k // columns * (CELL[1] + FOOT + EDGE)
         _draw_hit(sheet, left, top, store, hit)
     sheet.save(target)

@@ -64,8 +64,9 @@ def fit_network(
         measure: measure the label head's inputs first; not if the head goes on from another training.
         machine: where, and by how many processes, which all call this.
     """
+    vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     done = folder / WEIGHTS
-    if done.is_file():
+    if done.is_file():  # laid out as they were trained, or the last bits of what they say would differ
         return take_weights(vision, done)
     machine = machine or MachineConfig()
     if options.keep and machine.devices * machine.nodes > 1:
@@ -92,7 +93,6 @@ def fit_network(
         persistent_workers=options.keep,
     )
     module = PhotoModule(vision, sets, options, last * len(order))
-    vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = folder / STATE
     if state.exists():  # a process that reads ahead asks for batches before Lightning says which part comes next
         order.set_epoch(int(StateFile().load_checkpoint(state).get("epoch", 0)) + 1)
