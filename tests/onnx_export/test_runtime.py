@@ -104,6 +104,9 @@ def test_borrowed_weights_are_part_of_what_a_file_is_kept_by(tmp_path, monkeypat
     (lender / "model.safetensors").write_bytes(b"2")
     assert kept_file(folder, "vision") != first
     assert kept_file(folder, "layout") != kept_file(folder, "vision")
+    config["model"]["vision"]["features"]["backbone"] = "hf:checkpoint"
+    (folder / "config.json").write_text(json.dumps(config))
+    assert forms(folder) == ("layout", "vision", "finder")
 
 
 def test_files_that_are_no_model(tmp_path, file):

@@ -51,7 +51,8 @@ def forms(source: str | Path) -> tuple[Form, ...]:
     vision = _vision(find_model(source))
     if vision is None:
         return ("layout",)
-    return ("layout", "vision", "finder") if vision.get("backbone") == "photo" else ("layout", "vision")
+    finds = str(vision.get("backbone")).startswith(("photo", "hf:"))  # a photo network of its own
+    return ("layout", "vision", "finder") if finds else ("layout", "vision")
 
 
 def is_exported(source: str | Path) -> bool:
