@@ -184,7 +184,8 @@ def test_a_folder_is_predicted_in_the_page_and_then_searched(browser, data, tmp_
         until(
             lambda: call(f"{url}/api/runs")[1] == {"state": "done", "done": 3, "total": 3, "skipped": 0, "problem": ""}
         )
-        some(browser, ".hit")[0].click()
+        until(lambda: "3 photos predicted" in browser.find_element(By.CSS_SELECTOR, ".run-said").text)
+        browser.execute_script("location.hash = 'browse/?picture=0'")
         until(lambda: some(browser, "#viewer .node"))
         tags = browser.find_element(By.ID, "viewer-tags")
         tags.send_keys("night, blurred", Keys.ENTER)
