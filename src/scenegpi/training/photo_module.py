@@ -77,16 +77,17 @@ class PhotoModule(L.LightningModule):
             parts["names"] = options.names * self.labels.nll(logits, batch.rows).sum() / (BOXES * photos)
         if found:
             parts |= self.finding_losses(maps, batch)
+        world = self.trainer.world_size
+        if world > 1:  # their losses are averaged, and a batch is cut into parts of almost one size
+            mean = self.trainer.strategy.reduce(batch.boxes.new_tensor(float(photos)), reduce_op="mean")
+            parts = {name: value * photos / mean for name, value in parts.items()}
         loss = (
             torch.stack(list(parts.values())).sum()
             if parts
             else self.vision.head.mean.new_zeros((), requires_grad=True)
         )
-        world = self.trainer.world_size
-        if world > 1:  # their losses are averaged, and a batch is cut into parts of almost one size
-            mean = self.trainer.strategy.reduce(loss.new_tensor(float(photos)), reduce_op="mean")
-            loss = loss * photos / mean
-        self.log_dict({**parts, "loss": loss}, batch_size=photos, on_step=False, on_epoch=True, sync_dist=world > 1)
+        told = {"names": 0.0} if options.names > 0 else {}  # a photo without boxes: all processes tell the same
+        self.log_dict(told | parts | {"loss": loss}, batch_size=1, on_step=False, on_epoch=True, sync_dist=world > 1)
         return loss
 
     def maps(self, batch: PhotoBatch, layers: Sequence[Layer]) -> list[FeatureMap]:
