@@ -18,7 +18,7 @@ from scenegpi.options import override
 from scenegpi.paper.rendered import render_folder
 from scenegpi.training import find_recipe, read_config, train
 from scenegpi.training.recipes import recipe_files
-from scenegpi.vision.config import FinderConfig, VisionConfig
+from scenegpi.vision.config import FinderConfig
 from training.training_cases import SMALL
 from vision.vision_cases import needs_package
 
@@ -35,7 +35,7 @@ def uncalibrated(model: ModelConfig) -> ModelConfig:
     if model.vision is None or model.vision.finder is None:
         return model
     finder = replace(model.vision.finder, weights=FinderConfig().weights)
-    return replace(model, vision=replace(model.vision, finder=finder, opinions=VisionConfig().opinions))
+    return replace(model, vision=replace(model.vision, finder=finder))
 
 
 def test_every_shipped_model_has_its_recipe():

@@ -1,4 +1,4 @@
-"""Everyday names beyond the labels: two opinions make one name, and names are summed back to labels."""
+"""Everyday names beyond the labels: a label is divided among them, and they are summed back exactly."""
 
 from __future__ import annotations
 
@@ -38,18 +38,13 @@ def test_names_beyond_the_labels_are_known(vision):
     assert [LABELS.objects[k] for k in vision.stands[4:]].count("food") == 4
 
 
-def test_two_opinions_are_multiplied_and_may_count_more_or_less(vision):
+def test_a_label_is_divided_among_its_names_and_summed_back_exactly(vision):
     head, look = opinions(vision)
-    dist = vision.agreed(head, look, (1.0, 0.5))
+    dist = vision.divided(head, look)
     torch.testing.assert_close(dist.sum(1), torch.ones(5))
-    whole = vision.folded(look.exp())
-    wanted = head.exp() * whole.sqrt()
-    torch.testing.assert_close(vision.folded(dist), wanted / wanted.sum(1, keepdim=True))
-    shares = (look.exp() / whole[:, vision.stands], dist / vision.folded(dist)[:, vision.stands])
-    torch.testing.assert_close(*shares)  # who a label is divided among is the second look's business
-    torch.testing.assert_close(vision.agreed(head, look, (0.0, 1.0)), look.exp())
-    torch.testing.assert_close(vision.folded(vision.agreed(head, look, (1.0, 0.0))), head.exp())
-    assert bool((dist[:, 4:] > 0).all())
+    torch.testing.assert_close(vision.folded(dist), head.exp())
+    whole = vision.folded(look.exp())[:, vision.stands]
+    torch.testing.assert_close(dist / vision.folded(dist)[:, vision.stands], look.exp() / whole)
 
 
 def test_a_second_look_names_boxes_in_any_order(vision):
@@ -57,7 +52,7 @@ def test_a_second_look_names_boxes_in_any_order(vision):
     photo = rng.integers(0, 256, (48, 80, 3), dtype=np.uint8)
     low = rng.uniform(0, 40, (6, 2))
     graph = SceneGraph(np.hstack([low, low + 8]), np.zeros(6, int), LABELS, width=80, height=48)
-    wide = VisionModel(replace(EYES, opinions=(0.7, 0.6)), LABELS).eval()
+    wide = VisionModel(EYES, LABELS).eval()
     wide.load_state_dict(vision.state_dict())
     torch.nn.init.normal_(wide.backbone.look.name.weight)
     dist, turned = wide.label_dist(photo, graph), wide.label_dist(photo, graph.permute(np.arange(6)[::-1]))
@@ -67,7 +62,7 @@ def test_a_second_look_names_boxes_in_any_order(vision):
 
 
 def test_a_model_shares_out_what_its_network_says_of_a_label(vision):
-    dist = vision.agreed(*opinions(vision), (1.0, 1.0)).numpy()
+    dist = vision.divided(*opinions(vision)).numpy()
     stands = vision.stands.numpy()
     graph = SceneGraph(
         np.tile([0.0, 0, 9, 9], (5, 1)), dist.argmax(1), vision.vocabulary, label_dist=dist, width=9, height=9

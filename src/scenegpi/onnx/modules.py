@@ -98,7 +98,7 @@ class VisionModule(nn.Module):
         extractor, scale = self.vision.extractor, square.shape[1] / size
         maps = extractor.maps_of(square.float())
         features = extractor.roi_features(maps, clipped(boxes, size) * scale.repeat(2))
-        return self.vision.distribution(features, boxes, size, self.vision.look_again(maps, boxes, scale))
+        return self.vision.distribution(features, boxes, size, self.vision.everyday_logits(maps, boxes, scale))
 
 
 class FinderModule(VisionModule):

@@ -3,8 +3,8 @@
     RUN/vision/whole/       the training (scenegpi.training.photo_fit); it goes on after a kill
     RUN/model/              the model that the run starts from, graph and all, with the new eyes
 
-On the validation photos are fitted: the chance that a box shows something, what label head and second look count in its
-name, and the probabilities of the graph, which reads what the eyes say.
+Where neither finder nor label head is trained, what was fitted for them stays as it is. Otherwise the chance that a box
+shows something and the probabilities of the graph are fitted to the validation photos.
 """
 
 from __future__ import annotations
@@ -12,11 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
-import torch
-from torch import Tensor
-from torch.nn.functional import nll_loss
 
 from scenegpi.errors import DataError, OptionError
 from scenegpi.files import write_json
@@ -28,11 +23,10 @@ from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images
 from scenegpi.training.finder_calibration import fit_finder
 from scenegpi.training.folder import FINISHED, MODEL
-from scenegpi.training.label_head import label_figures
-from scenegpi.training.photo_stage import box_logits, fit_whole, open_photos
+from scenegpi.training.photo_stage import fit_whole, open_photos
 from scenegpi.training.processes import is_first_process, wait_for
+from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.model import VisionModel
-from scenegpi.vision.photos import EncodedPhoto, photo_boxes
 
 NAMING, FINDING = "backbone.naming.", "backbone.finding."
 Photos = Sequence[tuple[Path, SceneGraph]]
@@ -57,23 +51,24 @@ def train_eyes(config: TrainConfig, images: Images, folder: Path, progress: bool
     if not is_first_process():
         wait_for(folder / FINISHED)
         return folder / MODEL
-    vision.eval().config = replace(vision.config, finder=fit_finder(vision, validation, data.aside))
-    figures = fit_opinions(vision, validation)
+    refit = config.photo.names + config.photo.finder > 0
+    finder = fit_finder(vision.eval(), validation) if refit else _finder(vision, model.vision)
+    vision.eval().config = replace(vision.config, finder=finder)
     made = build_model(replace(model.config, vision=vision.config), images.vocabulary)
     made.network.load_state_dict(model.network.state_dict())
     made.vision, made.calibration, made.trained_on = vision, model.calibration, model.trained_on
     if config.half:
         round_to_half(made)
-    calibrate_graph(made, validation, config)
+    if refit:
+        calibrate_graph(made, validation, config)
     record = {
         "preset": config.preset,
         "task": config.task,
         "seed": config.seed,
         "graph": f"of {config.start}",
-        **figures,
     }
     save_model(made, folder / MODEL, {}, record, overwrite=True, half=config.half)
-    write_json(folder / FINISHED, {"photos": len(photos), **figures})
+    write_json(folder / FINISHED, {"photos": len(photos)})
     return folder / MODEL
 
 
@@ -92,41 +87,10 @@ def take_over(vision: VisionModel, other: VisionModel) -> None:
     vision.load_state_dict(wanted)
 
 
-@torch.no_grad()
-def fit_opinions(vision: VisionModel, photos: Photos) -> dict[str, float]:
-    """Sets what label head and second look count in a name (in place), by the likelihood of the labels of these photos;
-    gives figures of both together, and of the head alone."""
-    heads, looks = [], []
-    for path, graph in photos:
-        encoded = EncodedPhoto.of(path)
-        heads.append((box_logits(vision, encoded, graph) / vision.head.temperature).log_softmax(1))
-        boxes = torch.from_numpy(photo_boxes(graph, encoded.pixels, encoded.size))
-        maps, scale = vision.photo_maps(encoded)
-        looked = vision.look_again(maps, boxes, scale)
-        looks.append(None if looked is None else looked.log_softmax(1))
-    labels = torch.from_numpy(np.concatenate([graph.labels for _, graph in photos]).astype(np.int64))
-    said = torch.cat(heads)
-    figures = {f"{name}, label head alone": value for name, value in label_figures(said, labels, 1.0).items()}
-    if any(each is None for each in looks):
-        return figures
-    looked = torch.cat([each for each in looks if each is not None])
-    weights = torch.tensor([1.0, 0.5], requires_grad=True)
-    optimiser = torch.optim.LBFGS([weights], max_iter=60, line_search_fn="strong_wolfe")
-
-    def agreed() -> Tensor:
-        return vision.folded(vision.agreed(said, looked, weights.unbind())).clamp_min(1e-30).log()
-
-    def loss() -> Tensor:
-        optimiser.zero_grad()
-        value = nll_loss(agreed(), labels)
-        value.backward()
-        return value
-
-    with torch.enable_grad():
-        optimiser.step(loss)
-    first, second = (round(float(each), 4) for each in weights.detach())
-    vision.config = replace(vision.config, opinions=(first, second))
-    return figures | label_figures(agreed(), labels, 1.0)
+def _finder(vision: VisionModel, other: VisionModel) -> FinderConfig:
+    """The settings of a run's finder, with what was fitted for the one that it starts from."""
+    mine, theirs = (each.config.finder or FinderConfig() for each in (vision, other))
+    return replace(mine, weights=theirs.weights)
 
 
 def calibrate_graph(model: SceneModel, photos: Photos, config: TrainConfig) -> None:

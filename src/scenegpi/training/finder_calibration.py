@@ -29,36 +29,26 @@ Candidates = tuple[Tensor, Tensor, NDArray[np.float64]]
 """Boxes in pixels, their evidence, and the annotated boxes."""
 
 
-def fit_finder(vision: VisionModel, own: Photos, complete: Photos = ()) -> FinderConfig:
-    """Weights by which the chance of a box, after suppression, is that of meeting an annotated one.
-
-    Args:
-        own: photos with the annotations that the model is for.
-        complete: photos with those of the other annotation; they count as much as the own ones.
-    """
+def fit_finder(vision: VisionModel, photos: Photos) -> FinderConfig:
+    """Weights by which the chance of a box, after suppression, is that of meeting an annotated one of these photos."""
     config = replace(vision.config.finder or FinderConfig(), floor=0.0, named_floor=0.0)
-    photos = [[_read(Finder(vision, config), path, graph) for path, graph in some] for some in (own, complete) if some]
+    read = [_read(Finder(vision, config), path, graph) for path, graph in photos]
     for _ in range(TWICE):
-        finder = Finder(vision, config)
-        rows = [[_outcomes(finder, *each) for each in some] for some in photos]
-        x, y = (torch.cat([one[k] for some in rows for one in some]) for k in range(2))
-        shares = [len(torch.cat([one[1] for one in some])) for some in rows]
-        weight = torch.cat([torch.full((n,), 1 / n, dtype=torch.float64) for n in shares]) / len(shares)
-        config = replace(config, weights=tuple(round(each, 4) for each in _fitted(x, y, weight)))
+        rows = [_outcomes(Finder(vision, config), *each) for each in read]
+        x, y = (torch.cat([row[k] for row in rows]) for k in range(2))
+        config = replace(config, weights=tuple(round(each, 4) for each in _fitted(x, y)))
     return replace(vision.config.finder or FinderConfig(), weights=config.weights)
 
 
-def _fitted(x: Tensor, y: Tensor, weight: Tensor) -> list[float]:
-    """Logistic regression: evidence (n, F), whether a thing was there (n,), and what each row counts (n,)."""
+def _fitted(x: Tensor, y: Tensor) -> list[float]:
+    """Logistic regression: evidence (n, F), and whether a thing was there (n,)."""
     weights = torch.zeros(1 + x.shape[1], dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS([weights], max_iter=300, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimiser.zero_grad()
         logits = weights[0] + x @ weights[1:]
-        value = (
-            binary_cross_entropy_with_logits(logits, y, weight, reduction="sum") + RIDGE * weights[1:].square().sum()
-        )
+        value = binary_cross_entropy_with_logits(logits, y) + RIDGE * weights[1:].square().sum()
         value.backward()
         return value
 
@@ -69,7 +59,7 @@ def _fitted(x: Tensor, y: Tensor, weight: Tensor) -> list[float]:
 @torch.inference_mode()
 def _read(finder: Finder, path: Path, graph: SceneGraph) -> Candidates:
     photo = open_photo(path)
-    boxes, evidence = finder.looked(finder.vision.photo_maps(EncodedPhoto(photo))[0])
+    _, boxes, evidence = finder.looked(finder.vision.photo_maps(EncodedPhoto(photo))[0])
     boxes = boxes.double().cpu() * torch.tensor([photo.shape[1], photo.shape[0]] * 2)
     return boxes, evidence.cpu(), photo_boxes(graph, photo)
 

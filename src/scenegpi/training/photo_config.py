@@ -14,7 +14,7 @@ class OtherConfig:
     Args:
         path, photos: as `open_dataset` takes them; an empty path leaves it out.
         same: JSON file: image id here -> image id there, of photos that both annotations have.
-        limit: number of its photos, spread evenly over all; 0 for all. Up to 300 of them calibrate the finder instead.
+        limit: number of its photos, spread evenly over all; 0 for all.
         repeat: number of times that the own photos come in each pass over those of the other.
     """
 

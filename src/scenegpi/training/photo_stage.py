@@ -39,23 +39,17 @@ from scenegpi.vision.photos import pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
 HALVES = 2
-ASIDE = 300
-"""Photos of the other annotation that the finder's chance is fitted to, at most one in ten."""
 HELD_OUT = "held_out.safetensors"
 
 
 class Photos(NamedTuple):
-    """Photos of a run with their graphs, and what the other annotation has: id -> photo and boxes; ids of the same.
-
-    `aside` are some of the other's photos that are not trained on.
-    """
+    """Photos of a run with their graphs, and what the other annotation has: id -> photo and boxes; ids of the same."""
 
     paths: Sequence[Path]
     graphs: Sequence[SceneGraph]
     other: dict[str, tuple[Path, SceneGraph]]
     same: dict[str, str]
     sets: LabelSets
-    aside: Sequence[tuple[Path, SceneGraph]] = ()
 
     def subset(self, rows: Sequence[int]) -> Photos:
         return self._replace(paths=[self.paths[i] for i in rows], graphs=[self.graphs[i] for i in rows])
@@ -84,11 +78,9 @@ def open_photos(
     free = [i for i in rows if ids[i] not in needed]
     if options.limit and options.limit < len(free):
         free = [free[k * len(free) // options.limit] for k in range(options.limit)]
-    few = min(ASIDE, len(free) // 10)
-    chosen = [*(i for i in rows if ids[i] in needed), *free[few:]]
+    chosen = [*(i for i in rows if ids[i] in needed), *free]
     other = {ids[i]: (path, dataset[i]) for i in chosen if (path := dataset.image_path(i)) is not None}
-    aside = [(path, dataset[i]) for i in free[:few] if (path := dataset.image_path(i)) is not None]
-    return Photos(paths, graphs, other, same, LabelSets(labels, vision.names, dataset.vocabulary.objects), aside)
+    return Photos(paths, graphs, other, same, LabelSets(labels, vision.names, dataset.vocabulary.objects))
 
 
 def fit_photo_network(

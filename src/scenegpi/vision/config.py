@@ -96,7 +96,6 @@ class VisionConfig:
         features, head: how it names a box.
         second_look: its photo network looks at every box a second time (`scenegpi.vision.second_look`).
         everyday: this knows everyday names beyond the labels (`scenegpi.words.everyday`).
-        opinions: what the label head's and the second look's count in the name of a box (`scenegpi.vision.model`).
         finder: which boxes it finds, where it has a photo network.
     """
 
@@ -104,7 +103,6 @@ class VisionConfig:
     head: HeadConfig = HeadConfig()
     second_look: bool = False
     everyday: bool = False
-    opinions: tuple[float, float] = (1.0, 0.0)
     finder: FinderConfig | None = None
 
     def __post_init__(self) -> None:

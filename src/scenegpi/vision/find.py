@@ -34,6 +34,8 @@ ALIKE = 0.75
 """Candidates that overlap by more than this are not both looked at."""
 LEAST = 1e-4
 """No box has a smaller share of the photo."""
+SAME = 0.6
+"""A box that would be moved farther, to where it overlaps itself by less than this, stays: that is another thing."""
 LOOKS = 2
 """Times that a box is looked at and moved."""
 FINE = 4096
@@ -93,30 +95,34 @@ class Finder:
     def found(self, maps: Sequence[FeatureMap], size: Tensor, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Boxes ``(N, 4)`` in a photo of this width and height, best first, the chance that there is something ``(N,)``
         and P(name) ``(N, C)``, from its maps, which show it at this scale (2,)."""
-        boxes, evidence = self.looked(maps)
-        boxes, chance = clipped(boxes.double().cpu() * size.repeat(2), size), self.chance(evidence).cpu()
+        read, moved_to, evidence = self.looked(maps)
+        read, boxes = (clipped(each.double().cpu() * size.repeat(2), size) for each in (read, moved_to))
+        chance = self.chance(evidence).cpu()
         rows = self.chosen(boxes, chance)
         boxes, chance = boxes[rows], chance[rows]
-        dist = self.label_dist(maps, boxes, size, scale).cpu()
+        dist = self.label_dist(maps, read[rows], size, scale).cpu()
         kept = self.reported(boxes, chance, dist)
         return boxes[kept], chance[kept], dist[kept]
 
-    def looked(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor]:
-        """The candidates, moved by the second look if there is one: boxes (K, 4), x1, y1, x2, y2 in fractions of the
-        photo, and evidence that they show something, (K, F), for `chance`.
+    def looked(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor, Tensor]:
+        """The candidates (K, 4), x1, y1, x2, y2 in fractions of the photo; where the second look moves them; and
+        evidence that they show something, (K, F), for `chance`. Names are read where the finder saw a thing: the label
+        head was trained with such boxes.
 
         The last maps are those of finder and second look. Maps of two pictures are those of the photo and of its mirror
         image; both have candidates, and both are read when these are looked at again.
         """
         boxes, evidence = self.candidates(maps[-len(LEVELS) - len(FIND) : -len(FIND)])
+        there = boxes
         if self.network.look is not None:
             fits = evidence
             for _ in range(LOOKS):
-                moves, fits, _ = self.network.looked(maps[-len(FIND) :], boxes)
-                boxes = inside(moved(boxes, moves))
-            share = boxes[:, 2:].prod(1, keepdim=True).clamp_min(LEAST).log()
+                moves, fits, _ = self.network.looked(maps[-len(FIND) :], there)
+                there = inside(moved(there, moves))
+            there = torch.where((overlaps(boxes, there) >= SAME)[:, None], there, boxes)
+            share = there[:, 2:].prod(1, keepdim=True).clamp_min(LEAST).log()
             evidence = torch.cat([evidence, fits, share], 1)
-        return corners(boxes), evidence
+        return corners(boxes), corners(there), evidence
 
     def chosen(self, boxes: Tensor, chance: Tensor) -> Tensor:
         """Rows of the boxes (K, 4), in pixels of the photo, that are worth naming, best first."""
@@ -154,7 +160,7 @@ class Finder:
         """P(name) of each box, ``(N, C)``, from the maps of the photo, which show it at this scale (2,)."""
         rois = (boxes * scale.repeat(2)).to(self.vision.head.mean.device)
         features = self.vision.extractor.roi_features(maps, rois)
-        return self.vision.distribution(features, boxes, size, self.vision.look_again(maps, boxes, scale))
+        return self.vision.distribution(features, boxes, size, self.vision.everyday_logits(maps, boxes, scale))
 
 
 def apart(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
@@ -162,6 +168,14 @@ def apart(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
     where = boxes.detach().double().cpu().numpy()
     kept = suppress(where, score.detach().cpu().numpy(), np.zeros(len(where), dtype=np.int64), overlap)
     return torch.from_numpy(kept[:most]).to(boxes.device)
+
+
+def overlaps(a: Tensor, b: Tensor) -> Tensor:
+    """Intersection over union of boxes ``(K, 4)`` and ``(K, 4)``, centre and size, row by row: ``(K,)``."""
+    first, second = corners(a), corners(b)
+    size = torch.minimum(first[:, 2:], second[:, 2:]) - torch.maximum(first[:, :2], second[:, :2])
+    common = size.clamp_min(0).prod(1)
+    return common / (a[:, 2:].prod(1) + b[:, 2:].prod(1) - common)
 
 
 def inside(boxes: Tensor) -> Tensor:

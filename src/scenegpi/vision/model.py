@@ -3,12 +3,12 @@ r"""Photo and boxes -> label distributions, as one module that is saved and load
 Its weights are those of the label head and of a photo network of its own; a packaged backbone is not part of them. It
 can be built on the "meta" device, where shapes are checked before anything is allocated.
 
-With a second look there are two opinions of what a box shows, the label head's h and the second look's q, which knows
-everyday names, too. Of a label c, and of a name n that it stands for, they say together
+A second look may know everyday names beyond the labels. What the label head says of a label c is divided among the
+names n that it stands for, by what the second look says of them,
 
-.. math:: P(c) \propto h(c)^a q(c)^b, \qquad P(n) = P(c) q(n) / q(c), \qquad q(c) = \sum_{n \text{ of } c} q(n)
+.. math:: P(n) = P(c) \frac{q(n)}{\sum_{n' \text{ of } c} q(n')},
 
-with a and b fitted on boxes that neither was trained on.
+so without the names, which are summed back, the labels are as probable as ever.
 """
 
 from __future__ import annotations
@@ -85,16 +85,16 @@ class VisionModel(nn.Module):
         encoded = EncodedPhoto.of(photo)
         boxes = photo_boxes(graph, encoded.pixels, encoded.size)
         maps = self.photo_maps(encoded) if len(graph) else None
-        looked = None if maps is None else self.look_again(maps[0], torch.from_numpy(boxes), maps[1])
+        looked = None if maps is None else self.everyday_logits(maps[0], torch.from_numpy(boxes), maps[1])
         return self.label_dist_of(self.extractor(encoded.pixels, boxes, maps), graph, looked)
 
     @torch.no_grad()
-    def look_again(
+    def everyday_logits(
         self, maps: Sequence[FeatureMap], boxes: Tensor, scale: Tensor | tuple[float, float]
     ) -> Tensor | None:
         """What the second look makes of boxes ``(N, 4)`` in pixels of a photo, which the maps show at this scale (2,):
-        logits of the names ``(N, names)``; None where there is no second look."""
-        if not isinstance(self.backbone, PhotoNetwork) or self.backbone.look is None:
+        logits of the names ``(N, names)``; None where the model speaks in labels alone."""
+        if not self.everyday or not isinstance(self.backbone, PhotoNetwork):
             return None
         device, side = self.head.mean.device, self.config.features.photo_size
         share = torch.as_tensor(scale, dtype=boxes.dtype, device=boxes.device) / side
@@ -121,7 +121,7 @@ class VisionModel(nn.Module):
 
     @torch.inference_mode()
     def label_dist_of(self, features: Tensor, graph: SceneGraph, looked: Tensor | None = None) -> NDArray[np.float32]:
-        """As `label_dist`, from box features ``(N, d)`` and what `look_again` said, both computed before."""
+        """As `label_dist`, from box features ``(N, d)`` and `everyday_logits`, both computed before."""
         wanted = (len(graph), self.extractor.width)
         if features.shape != wanted:
             raise DataError(
@@ -143,21 +143,17 @@ class VisionModel(nn.Module):
     def distribution(self, features: Tensor, boxes: Tensor, size: Tensor, looked: Tensor | None = None) -> Tensor:
         """P over the vocabulary, calibrated, ``(N, C)``, of boxes ``(N, 4)`` in an image of this width and height.
 
-        `looked` is what `look_again` says of them, for a model with a second look.
+        `looked` is what `everyday_logits` says of them.
         """
         geometry = box_geometry(boxes, size.expand(boxes.shape[0], 2))
         device = self.head.mean.device
         said = self.head.log_probabilities(features.to(device), geometry.to(device))
-        if looked is None:
-            return said.softmax(1)
-        dist = self.agreed(said, looked.log_softmax(1), self.config.opinions)
-        return dist if self.everyday or dist.shape[1] == len(self.labels.objects) else self.folded(dist)
+        return said.exp() if looked is None else self.divided(said, looked.log_softmax(1))
 
-    def agreed(self, said: Tensor, looked: Tensor, opinions: Sequence[float | Tensor]) -> Tensor:
+    def divided(self, said: Tensor, looked: Tensor) -> Tensor:
         """P(name) ``(N, names)`` from log P of the labels by the head and log P of the names by the second look."""
         whole = self.folded(looked.exp()).clamp_min(LEAST).log()
-        labels = (opinions[0] * said + opinions[1] * whole).log_softmax(1)
-        return (labels[:, self.stands] + looked - whole[:, self.stands]).exp()
+        return (said[:, self.stands] + looked - whole[:, self.stands]).exp()
 
 
 def graph_geometry(graph: SceneGraph) -> Tensor:
