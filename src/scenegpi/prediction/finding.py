@@ -29,7 +29,7 @@ from scenegpi.vocabulary import Vocabulary
 OWN = "finder"
 UNION = f"{OWN}+"
 HUB = "hf:"
-FINDERS = {OWN: "150 Visual Genome labels; its weights are in this package", **DETECTORS} | {
+FINDERS = {OWN: "Visual Genome's labels and everyday names; its weights are in this package", **DETECTORS} | {
     "FILE.onnx": "a detector in an ONNX file: RT-DETR, D-FINE, DEIM, YOLOX, YOLO",
     f"{HUB}FOLDER": f"a detector of transformers in a folder, or {HUB}ORG/NAME of its hub",
     f"{UNION}NAME": "the first and any of the others, their evidence combined",
