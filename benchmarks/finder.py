@@ -101,8 +101,8 @@ def _percent(counts: np.ndarray, total: int) -> list[float]:
     return [round(100 * float(each) / max(total, 1), 1) for each in counts]
 
 
-def photos_of(dataset: Dataset, every: int) -> list[tuple[Path, SceneGraph]]:
-    data = dataset.drop_empty()
+def photos_of(dataset: Dataset, every: int, relations: bool = True) -> list[tuple[Path, SceneGraph]]:
+    data = dataset.drop_empty() if relations else dataset
     return [(path, data[i]) for i in range(len(data)) if (path := data.image_path(i)) is not None][::every]
 
 
@@ -121,7 +121,7 @@ def main() -> None:
     wide = load_model(options.model)
     model = wide.labels_only()
     dataset = open_dataset(options.data, options.split, images=options.photos, validation=options.validation)
-    data = photos_of(dataset, options.every)
+    data = photos_of(dataset, options.every, relations=not options.ap)
     report: dict[str, Any] = {"command": "benchmarks/finder.py", "data": options.data.name, "split": options.split}
     for name in options.finder:
         report[name] = measure(every_candidate(load_finder(name, model)), data, dataset.vocabulary)
