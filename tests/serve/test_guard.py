@@ -113,14 +113,14 @@ def test_searches_are_few_at_a_time_and_end_with_their_client(data, monkeypatch)
     begun, released = threading.Semaphore(0), threading.Event()
     whole = Store.search
 
-    def slow(self, q, limit, offset, stop):
+    def slow(self, q, limit, offset, stop, *more):
         if q == "slow":
             begun.release()
             while not released.wait(0.01):
                 if stop._stopped:
                     ended.append(q)
                     raise QueryError("stopped")
-        return whole(self, "person", limit, offset, stop)
+        return whole(self, "person", limit, offset, stop, *more)
 
     ended: list[str] = []
     monkeypatch.setattr(Store, "search", slow)
@@ -129,7 +129,7 @@ def test_searches_are_few_at_a_time_and_end_with_their_client(data, monkeypatch)
         clients = [http.client.HTTPConnection(parts.hostname, parts.port) for _ in range(2)]
         for client in clients:
             client.request("GET", "/api/search?q=slow")
-            begun.acquire()
+            assert begun.acquire(timeout=60)
         assert call(f"{url}/api/search?q=person")[0] == 429
         assert call(f"{url}/api/images")[0] == 200  # nothing else waits for them
         for client in clients:
