@@ -125,6 +125,7 @@ def test_recipes_are_listed_with_what_they_make():
     assert [line.split(": ")[0] for line in shown] == [
         "vg150-eyes",
         "vg150-layout",
+        "vg150-photo-large",
         "vg150-photo",
         "vrd-layout",
         "vrd-photo",

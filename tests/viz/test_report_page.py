@@ -16,7 +16,7 @@ def test_opening_asks_nobody_and_says_nothing(browser, page):
     browser.get(page.as_uri())
     time.sleep(0.3)
     assert browser.get_log("browser") == []
-    assert {url for url in requests(browser) if not url.startswith("data:")} <= {page.as_uri()}
+    assert {url for url in requests(browser) if not url.startswith(("data:", "chrome:"))} <= {page.as_uri()}
 
 
 def test_names_can_not_break_out(view):

@@ -18,7 +18,9 @@ from scenegpi.vision.backbone import FeatureMap
 
 def roi_align(features: FeatureMap, boxes: Tensor, size: int = 7, samples: int = 2) -> Tensor:
     """The map ``(1, c, h, w)`` of one picture, boxes ``(N, 4)`` x1 y1 x2 y2 in pixels -> ``(N, c, size, size)``."""
-    values = features.values.float()  # under autocast, too: a place in the photo needs more than 8 bits
+    values = features.values
+    if values.dtype != torch.float64:
+        values = values.float()  # under autocast, too: a place in the photo needs more than 8 bits
     points = size * samples
     step = (torch.arange(points, dtype=torch.float64, device=boxes.device) + 0.5) / points
     low, side = boxes[:, None, :2].double(), (boxes[:, 2:] - boxes[:, :2])[:, None].double()
