@@ -35,7 +35,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/data_speed.py
 	$(BIN)/python benchmarks/metrics_speed.py
 	$(BIN)/python benchmarks/gpi_speed.py --quick
-	$(BIN)/python benchmarks/attack.py
+	$(BIN)/python tools/attack.py
 
 # Made from what ships; the report is photographed by a browser (chromium and chromedriver). qualitative.png shows what
 # context does to look-alikes (docs/lab/rendered.md): the model that was compared there no longer ships.

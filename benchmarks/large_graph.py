@@ -7,18 +7,13 @@ prints the peak of that process, Python and torch included, and its CPU seconds.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 from scenegpi.data import write_jsonl
-from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import model_vocabulary
+from timing import random_graphs, scenegpi
 
 
 def main() -> None:
@@ -26,24 +21,13 @@ def main() -> None:
     parser.add_argument("--boxes", type=int, default=1024)
     parser.add_argument("--model", default="vg150-layout")
     options = parser.parse_args()
-    vocabulary = model_vocabulary(options.model)
-    rng = np.random.default_rng(0)
-    corner = rng.uniform(0, 800, (options.boxes, 2))
-    boxes = np.concatenate([corner, corner + rng.uniform(5, 200, (options.boxes, 2))], 1)
-    labels = rng.integers(0, len(vocabulary.objects), options.boxes)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "boxes.jsonl"
-        write_jsonl(file, [SceneGraph(boxes, labels, vocabulary, width=1000, height=1000)])
-        words = ["predict", "--boxes", file, "--model", options.model, "--max-boxes", options.boxes]
-        words += ["--out", Path(folder) / "out", "--formats", "png"]
-        command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *map(str, words)]
-        subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        write_jsonl(Path(folder) / "boxes.jsonl", random_graphs(model_vocabulary(options.model), 1, options.boxes))
+        words = f"predict --boxes boxes.jsonl --model {options.model} --out out --formats png"
+        used = scenegpi(f"{words} --max-boxes {options.boxes}", folder)[1]
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     pairs = options.boxes * (options.boxes - 1)
-    print(
-        f"{options.boxes:,} boxes, {pairs:,} pairs, {options.model}: "
-        f"peak {used.ru_maxrss / 1024:,.0f} MB, {used.ru_utime + used.ru_stime:.1f} CPU s"
-    )
+    print(f"{options.boxes:,} boxes, {pairs:,} pairs, {options.model}: peak {peak:,.0f} MB, {used:.1f} CPU s")
 
 
 if __name__ == "__main__":

@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
-import subprocess
-import sys
+import shlex
 import tempfile
 import time
 from collections.abc import Callable
@@ -41,7 +39,7 @@ from scenegpi.onnx.runtime import OnnxModel
 from scenegpi.onnx.session import Session
 from scenegpi.prediction import PredictOptions, Predictor, scored_pairs
 from scenegpi.prediction.model import Model
-from scenegpi.vocabulary import Vocabulary
+from timing import random_graphs, scenegpi
 
 ROUNDS = 9
 
@@ -75,8 +73,7 @@ def main() -> None:
         if options.eight_bits:
             files["onnx, 8 bits"] = small = eight_bits(file, folder)
             models["onnx, 8 bits"] = lambda: OnnxModel(small)
-        rng = np.random.default_rng(0)
-        graphs = [random_graph(rng, whole.vocabulary, options.boxes) for _ in range(options.images)]
+        graphs = random_graphs(whole.vocabulary, options.images, options.boxes)
         data = None if options.data is None else open_dataset(options.data, options.split)[: options.limit]
         table = Table("", "MB", "load s", "one call ms", "batch, ms per image", "shell s", "off torch by", "R@50")
         for name, load in models.items():
@@ -162,29 +159,14 @@ def median(work: Callable[[], object], rounds: int = ROUNDS) -> float:
 def shell(file: Path | None, name: str, graph: SceneGraph, folder: Path) -> float:
     """Seconds of the processor from the shell to the graph of one image in a file, the least of three."""
     write_jsonl(folder / "boxes.jsonl", [graph])
-    spent = []
-    for k in range(3):
-        words = ["predict", "--boxes", "boxes.jsonl", "--model", str(file or name), "--formats", "none"]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        code = "from scenegpi.cli import main; main()"
-        command = [sys.executable, "-c", code, *words, "--out", f"out-{file is None}-{k}", "--force"]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(spent)
+    model = shlex.quote(str(file or name))
+    words = f"predict --boxes boxes.jsonl --model {model} --formats none --force --out out-{file is None}"
+    return min(scenegpi(f"{words}-{k}", folder)[1] for k in range(3))
 
 
 def recall(model: Model, data: Dataset) -> float:
     pairs = scored_pairs(Predictor(model, options=PredictOptions.scoring("predcls")), data)
     return 100 * RecallState(Plan(Protocol("predcls"), model.vocabulary)).stream(pairs).result().figures["R@50"]
-
-
-def random_graph(rng: np.random.Generator, vocabulary: Vocabulary, boxes: int) -> SceneGraph:
-    low = rng.uniform(0, 300, (boxes, 2))
-    corners = np.concatenate([low, low + rng.uniform(20, 200, (boxes, 2))], 1)
-    return SceneGraph(
-        corners, rng.integers(0, len(vocabulary.objects), boxes), vocabulary, width=640, height=480, image_id=1
-    )
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -29,9 +27,10 @@ from scenegpi.data import write_jsonl
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
 from scenegpi.models.checkpoint import load_model
-from scenegpi.models.shipped import shipped_models
+from scenegpi.models.shipped import model_vocabulary, shipped_models
 from scenegpi.prediction import Predictor
 from scenegpi.vision.photos import as_photo
+from timing import random_graphs, scenegpi
 
 
 def main() -> None:
@@ -52,14 +51,15 @@ def main() -> None:
     )  # fmt: skip
     for name in [arguments.model] if arguments.model else shipped_models():
         model = load_model(name)
-        graphs = random_graphs(model, arguments.graphs, arguments.boxes)
+        graphs = random_graphs(model.vocabulary, arguments.graphs, arguments.boxes)
         for what, count, work in cases(model, graphs, arguments.photo):
             seconds, used = best(work, arguments.rounds)
             table.add_row(
                 name, what, f"{count / seconds:,.0f}", f"{1000 * seconds / count:.2f}", f"{1000 * used / count:.2f}"
             )
     if arguments.model in (None, "vg150-layout"):
-        seconds, used = command(random_graphs(load_model("vg150-layout"), 1, arguments.boxes)[0], arguments.rounds)
+        graphs = random_graphs(model_vocabulary("vg150-layout"), 1, arguments.boxes)
+        seconds, used = command(graphs, arguments.rounds)
         table.add_row(
             "vg150-layout", "`scenegpi predict` from the shell", "", f"{1000 * seconds:.0f}", f"{1000 * used:.0f}"
         )
@@ -109,40 +109,13 @@ def cases(model: SceneModel, graphs: list[SceneGraph], photo: Path | None) -> li
     return found
 
 
-def command(graph: SceneGraph, rounds: int) -> tuple[float, float]:
+def command(graphs: list[SceneGraph], rounds: int) -> tuple[float, float]:
     """Wall and CPU seconds of `scenegpi predict` on one image, picture included, from the shell; the best of rounds."""
-    times = []
     with tempfile.TemporaryDirectory() as folder:
-        write_jsonl(Path(folder) / "boxes.jsonl", [graph])
-        words = [
-            "predict",
-            "--boxes",
-            f"{folder}/boxes.jsonl",
-            "--model",
-            "vg150-layout",
-            "--out",
-            f"{folder}/out",
-            "--force",
-        ]
-        for _ in range(rounds + 1):
-            before, start = os.times(), time.perf_counter()
-            call = [sys.executable, "-c", "from scenegpi.cli import main; main()", *words]
-            subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
-            after = os.times()
-            used = after.children_user + after.children_system - before.children_user - before.children_system
-            times.append((time.perf_counter() - start, used))
+        write_jsonl(Path(folder) / "boxes.jsonl", graphs)
+        words = "predict --boxes boxes.jsonl --model vg150-layout --out out --force"
+        times = [scenegpi(words, folder) for _ in range(rounds + 1)]
     return min(seconds for seconds, _ in times), min(used for _, used in times)
-
-
-def random_graphs(model: SceneModel, count: int, boxes: int) -> list[SceneGraph]:
-    rng = np.random.default_rng(0)
-    graphs = []
-    for i in range(count):
-        corners = rng.uniform(0, 1, (boxes, 2, 2)) * [640, 480]
-        both = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
-        labels = rng.integers(0, len(model.vocabulary.objects), boxes)
-        graphs.append(SceneGraph(both, labels, model.vocabulary, image_id=i, width=640, height=480))
-    return graphs
 
 
 def best(work: Callable[[], None], rounds: int) -> tuple[float, float]:

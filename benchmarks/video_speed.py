@@ -11,11 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import av
@@ -24,6 +20,8 @@ from matplotlib.cbook import get_sample_data
 from PIL import Image
 from rich.console import Console
 from rich.table import Table
+
+from timing import scenegpi
 
 FEW = 4
 SIZE = (640, 480)
@@ -43,9 +41,8 @@ def main() -> None:
         most = -(-options.frames // options.every)
         for formats in ("none", "png,mp4"):
             out = folder / f"out-{formats.replace(',', '-')}"
-            (clock, cpu), (more_clock, more_cpu) = (
-                run(folder / "pan.mp4", out, formats, options.every, limit) for limit in (FEW, most)
-            )
+            words = f"predict pan.mp4 --every {options.every} --formats {formats} --out {out.name} --limit"
+            (clock, cpu), (more_clock, more_cpu) = (scenegpi(f"{words} {limit}", folder) for limit in (FEW, most))
             rows = [json.loads(line) for line in (out / "predictions.jsonl").read_text().splitlines()]
             things = [one["thing"] for row in rows for one in row["objects"]]
             rates = ((most - FEW) / (more_clock - clock), (most - FEW) / (more_cpu - cpu))
@@ -66,27 +63,6 @@ def write_clip(path: Path, frames: int) -> None:
             window = photo.resize(SIZE, Image.Resampling.BILINEAR, (left, top, left + wide * 7 / 8, top + high * 0.6))
             container.mux(stream.encode(av.VideoFrame.from_image(window)))
         container.mux(stream.encode())
-
-
-def run(video: Path, out: Path, formats: str, every: int, limit: int) -> tuple[float, float]:
-    """Seconds of the clock and of the processor."""
-    words = [
-        "predict",
-        str(video),
-        "--every",
-        str(every),
-        "--limit",
-        str(limit),
-        "--formats",
-        formats,
-        "--out",
-        str(out),
-    ]
-    start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", "from scenegpi.cli import main; main()", *words], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return time.monotonic() - start, cpu
 
 
 if __name__ == "__main__":

@@ -92,5 +92,5 @@ def mentioned(page: Path) -> Iterator[str]:
         if kind == "bash":
             yield from (shlex.join(shlex.split(line, comments=True)) for line in block.splitlines())
     text = BLOCK.sub("", text)
-    yield from re.findall(r"^    ((?:scenegpi|python benchmarks/) ?\S.*)$", text, re.M)
-    yield from re.findall(r"`((?:scenegpi |python benchmarks/)[^`\n]*)`", text)
+    yield from re.findall(r"^    ((?:scenegpi|python (?:benchmarks|tools)/) ?\S.*)$", text, re.M)
+    yield from re.findall(r"`((?:scenegpi |python (?:benchmarks|tools)/)[^`\n]*)`", text)

@@ -1,4 +1,4 @@
-"""A worker process that reads hostile files, with limits on memory and time (benchmarks/attack_worker.py)."""
+"""A worker process that reads hostile files, with limits on memory and time (tools/attack_worker.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small run of benchmarks/attack.py, and what it rests on."""
+"""A small run of tools/attack.py, and what it rests on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Hostile input against everything that reads, and kills at random moments.
 
-    python benchmarks/attack.py [--runs 5000] [--rounds 0] [--kills 0] [--seed 0] [--data FOLDER] [--keep FOLDER]
+    python tools/attack.py [--runs 5000] [--rounds 0] [--kills 0] [--seed 0] [--data FOLDER] [--keep FOLDER]
 
 Nothing may fault, crash, hang or take all memory; nothing may be lost or doubled.
 
