@@ -18,6 +18,7 @@ from scenegpi.errors import DataError, GraphError
 PART = ".scenegpi.part"
 """How the name of a file ends that is not whole yet; no other program writes such names."""
 LOCK = ".scenegpi.lock"
+WEB = "is a web address, expected a file: nothing is downloaded"
 MAX_BYTES = 2**30
 MAX_FIGURES = 2**26
 MAX_BITS = 1000
@@ -30,6 +31,16 @@ MAX_RATIO = 12
 def reason(error: OSError) -> str:
     """The system's word for what went wrong, without the path."""
     return error.strerror or str(error) or type(error).__name__
+
+
+def missing(path: str | Path) -> DataError:
+    """What is said of a path where nothing is."""
+    return DataError(path, WEB if is_web(path) else "no such file or folder")
+
+
+def is_web(path: str | Path) -> bool:
+    """Whether this is a web address; a `Path` keeps one of its two slashes."""
+    return re.match(r"[a-z]{2,}:/", str(path), re.IGNORECASE) is not None
 
 
 def open_file(path: str | Path, max_bytes: int | None = None, empty: bool = False) -> BinaryIO:
@@ -53,7 +64,7 @@ def open_file(path: str | Path, max_bytes: int | None = None, empty: bool = Fals
             raise
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         said = reason(error) if isinstance(error, OSError) else str(error)
-        raise DataError(path, f"cannot be read ({said})") from None
+        raise DataError(path, WEB if is_web(path) else f"cannot be read ({said})") from None
     return handle
 
 

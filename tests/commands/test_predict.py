@@ -176,6 +176,8 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
     assert "nothing to predict: give photos, or boxes with --boxes" in refused()
     assert "no such file or folder" in refused(tmp_path / "nowhere.jpg", "--boxes", boxes)
     assert "no such file or folder" in refused("--boxes", tmp_path / "nowhere.json")
+    for words in (["https://a.org/b.jpg"], ["http://a.org/b.mp4"], ["--boxes", "https://a.org/b.json"]):
+        assert "is a web address, expected a file: nothing is downloaded" in refused(*words)
     assert "either --boxes or --detector" in refused(
         photo(tmp_path / "a.jpg"), "--boxes", boxes, "--detector", "yolov4-tiny"
     )

@@ -116,6 +116,7 @@ def test_a_run_is_indexed_with_its_photos(place):
         (["search", "STORE", "a on b"], "duckdb", "store: needs the package duckdb: pip install 'scenegpi[search]'"),
         (["index", "STORE", "--out", "x"], "pyarrow", "needs the package pyarrow: pip install 'scenegpi[search]'"),
         (["serve"], "uvicorn", "serve: needs the package uvicorn: pip install 'scenegpi[serve]'"),
+        (["mcp", "STORE"], "mcp", "mcp: needs the package mcp: pip install 'scenegpi[mcp]'"),
         (["predict", "clip.mp4"], "av", "video: needs the package av: pip install 'scenegpi[video]'"),
         (
             ["export", "vg150-layout", "--out", "x"],

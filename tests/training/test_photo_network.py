@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from scenegpi.cli import _behave
 from scenegpi.data import open_dataset
 from scenegpi.errors import DataError
 from scenegpi.files import read_object
@@ -176,6 +179,22 @@ def test_weights_that_are_read_back_are_laid_out_as_they_were_trained(data, tmp_
     weights = [each for each in read.backbone.parameters() if each.dim() == 4]
     assert len(weights) > 10
     assert all(each.is_contiguous(memory_format=torch.channels_last) for each in weights)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, None)])
+def test_a_signal_while_the_network_trains_ends_the_command_as_elsewhere(data, tmp_path, monkeypatch, number, code):
+    """Lightning makes an exit code of its own of what our handlers raise."""
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE)}
+    monkeypatch.setattr(photo_fit.PhotoModule, "training_step", lambda *_: os.kill(os.getpid(), number))
+    try:
+        _behave()
+        with pytest.raises((SystemExit, KeyboardInterrupt)) as stopped:
+            train(settings(data), tmp_path / "run")
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert getattr(stopped.value, "code", None) == code
+    assert not list((tmp_path / "run").rglob(".*"))  # neither locked nor half-written
 
 
 def test_a_killed_run_ends_where_an_undisturbed_one_does(run, data, tmp_path, monkeypatch):

@@ -20,11 +20,13 @@ from scenegpi.cli import app
 from scenegpi.data import DataError, open_dataset, sample_path, write_jsonl
 from scenegpi.graph_json import to_dict
 from scenegpi.metrics.protocol import Protocol
+from scenegpi.metrics.result import Result
 from scenegpi.models.checkpoint import save_model
 from scenegpi.viz.report.charts import curves, dot_plot, known_series, nice_range
 from scenegpi.viz.report.exhibit import Exhibit, choose, middle
 from scenegpi.viz.report.markup import Html, data_block, h, source_hash
 from scenegpi.viz.report.page import asset, render
+from scenegpi.viz.report.predicates import predicate_section
 from scenegpi.viz.report.source import read_source
 from training.training_cases import data_file, small_config
 from viz.report_cases import hostile_graphs, hostile_model, make_report
@@ -215,6 +217,17 @@ def test_names_at_the_ends_of_curves_are_whole_and_apart():
     assert len(heights) == 3
     assert heights[0] >= 12  # a line of text is about 12 high
     assert np.diff(heights).min() >= 14
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_thing_is_not_called_several(tmp_path, count):
+    (tmp_path / "log.csv").write_text("epoch,loss,seconds\n" + "".join(f"{k},1,1\n" for k in range(count)))
+    page = render(read_source(tmp_path), None)
+    counts = {"on": 3.0} | dict.fromkeys(("in", "at")[:count], 0.0)
+    page += predicate_section(Result(Protocol(), {}, {}, {}, {"relations": counts}, {}, []))
+    plural = "" if count == 1 else "s"
+    for name in ("epoch", "second", "predicate"):
+        assert re.search(rf"\b{count} {name}{plural}\b", page), name
 
 
 def test_where_all_images_are_equal_none_is_the_worst():

@@ -15,7 +15,7 @@ from scenegpi.data.coco_names import COCO_IDS, COCO_PLACES
 from scenegpi.data.images import SUFFIXES, photo_size
 from scenegpi.data.open import detect_format
 from scenegpi.errors import RowError
-from scenegpi.files import reason
+from scenegpi.files import missing, reason
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction.inputs import Item
 
@@ -169,7 +169,7 @@ def find_photos(paths: Sequence[str]) -> Found:
                 raise DataError(path, "no file matches this pattern")
             found.photos += matches
         else:
-            raise DataError(path, "no such file or folder")
+            raise missing(text)
     once: dict[str, Path] = {}
     for photo in found.photos:
         once.setdefault(os.path.abspath(photo), photo)

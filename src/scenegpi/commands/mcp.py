@@ -17,14 +17,12 @@ def mcp(
     model: Annotated[str | None, typer.Option(help="A shipped model or a folder.", show_default=False)] = None,
 ) -> None:
     """Serve pictures to a language-model client (MCP): tools predict, describe, search and open_picture."""
-    from importlib.util import find_spec
+    from scenegpi.errors import require
+    from scenegpi.files import missing
 
-    from scenegpi.errors import DataError
-
-    if find_spec("mcp") is None:
-        raise DataError("mcp", "needs mcp: pip install 'scenegpi[mcp]'")
+    require("mcp", "mcp", "mcp", "duckdb", "pyarrow")
     if not path.exists():
-        raise DataError(path, "no such file or folder")
+        raise missing(path)
     from scenegpi.serve.library import Library
     from scenegpi.serve.mcp import Tools, create_server
     from scenegpi.serve.settings import Bounds

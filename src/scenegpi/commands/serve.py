@@ -52,7 +52,7 @@ def serve(
     require("serve", "serve", "fastapi", "uvicorn", "duckdb", "pyarrow")
     import uvicorn
 
-    from scenegpi.files import read_object
+    from scenegpi.files import missing, read_object
     from scenegpi.prediction.finding import FinderSpec, check_finder
     from scenegpi.serve.app import Studio, create_app
     from scenegpi.serve.protocol import server_config
@@ -61,7 +61,7 @@ def serve(
     from scenegpi.vocabulary import Vocabulary
 
     if path is not None and not path.exists():
-        raise DataError(path, "no such file or folder")
+        raise missing(path)
     check_finder(finder := FinderSpec.of(detector))
     listening = _listen(host, port)
     access = Access.of(host, listening.getsockname()[1], token, public)

@@ -28,7 +28,7 @@ from scenegpi.data.visual_genome_raw import read_visual_genome_raw
 from scenegpi.data.vrd import read_vrd
 from scenegpi.data.yolo import label_folders, read_yolo
 from scenegpi.errors import DataError, Report
-from scenegpi.files import check_file, reason
+from scenegpi.files import check_file, missing, reason
 from scenegpi.vocabulary import Vocabulary
 
 FORMATS = {
@@ -127,7 +127,7 @@ def detect_format(path: Path) -> str:
     """The format of a file or folder by its name and first bytes; DataError if it is none of ours."""
     try:
         if not path.exists():
-            raise DataError(path, "no such file or folder")
+            raise missing(path)
         if path.is_dir():
             return _folder_format(path)
         suffix = path.suffix.lower()

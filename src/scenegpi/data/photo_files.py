@@ -92,15 +92,8 @@ class _BrokenError(Exception):
     """What is wrong with a picture, in a few words."""
 
 
-def check_local(path: str | Path) -> None:
-    """DataError for a web address: nothing is fetched."""
-    if re.match(r"[a-z]{2,}:/", str(path), re.IGNORECASE):
-        raise DataError(path, "is a web address, expected a file: nothing is downloaded")
-
-
 def _handle(path: str | Path | bytes) -> BinaryIO:
     if not isinstance(path, bytes):
-        check_local(path)
         return open_file(path, MAX_BYTES)
     if not 0 < len(path) <= MAX_BYTES:
         raise DataError("image", f"{len(path):,} bytes, expected 1 to {MAX_BYTES:,}")

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, require
 from scenegpi.vision.detect import Detections, finished
 from scenegpi.vision.photos import Photo
 
@@ -35,9 +34,7 @@ TOKENS = 256
 
 def check(name: str) -> None:
     """DataError if transformers or the folder is missing; nothing is loaded."""
-    missing = next((package for package in ("transformers", "scipy") if find_spec(package) is None), None)
-    if missing is not None:
-        raise DataError(f"hf:{name}", f"the package {missing} is missing: pip install 'scenegpi[hf]'")
+    require(f"hf:{name}", "hf", "transformers", "scipy")
     if not Path(name).is_dir() and not ORGANIZATION.fullmatch(name):
         raise DataError(f"hf:{name}", "neither a folder nor the ORG/NAME of a model of the hub")
 
