@@ -71,9 +71,12 @@ def test_a_list_of_detections_and_of_boxes_in_one_image(tmp_path, outcome):
     ]
 
 
-@pytest.mark.parametrize("rows", [limits.MAX_BOXES + 1, 2_000_000])
-def test_yolo(tmp_path, outcome, rows):
-    (tmp_path / "a.txt").write_text("0 0.5 0.5 0 0\n" * rows)
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [("0 0.5 0.5 0 0\n", limits.MAX_BOXES + 1), ("0 0.5 0.5 0 0\n", 2_000_000), ("00\n", 2_700_000), ("0 ", 4_000_000)],
+)
+def test_yolo(tmp_path, outcome, text, times):
+    (tmp_path / "a.txt").write_text(text * times)
     (tmp_path / "b.txt").write_text("0 0.5 0.5 0.1 0.1\n")
     assert outcome("data", tmp_path) == "defects"
     assert len(open_dataset(tmp_path)) == 1

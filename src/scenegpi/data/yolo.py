@@ -105,11 +105,13 @@ def _rows(path: Path, report: Report) -> NDArray[np.float64] | None:
     except OSError as error:
         report.error(path.stem, "file", f"cannot be read ({reason(error)})", str(path))
         return None
-    lines = [(number, parts) for number, line in enumerate(text.splitlines(), 1) if (parts := line.split())]
-    crowded = too_many(len(lines))
+    texts = text.splitlines()
+    crowded = too_many(sum(map(bool, map(str.strip, texts))))
     if crowded:
         report.error(path.stem, *crowded, str(path))
         return None
+    split = ((number, line.split(None, 6)) for number, line in enumerate(texts, 1))  # more than six parts are wrong
+    lines = [(number, parts) for number, parts in split if parts]
     rows = _table([parts for _, parts in lines])
     if rows is not None:
         return rows
