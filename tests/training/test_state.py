@@ -54,6 +54,17 @@ def drop(*keys):
     return change
 
 
+def nan(*keys):
+    """The last of the numbers there is none."""
+
+    def change(state):
+        for key in keys:
+            state = state[key]
+        state.view(-1)[-1] = torch.nan
+
+    return change
+
+
 ADAM = ("optimizer_states", 0)
 CHANGES = {
     "no weights": (drop("state_dict"), "state_dict"),
@@ -64,6 +75,12 @@ CHANGES = {
     "odd mean": (put({"x": 1}, "averaging_state"), "n_averaged"),
     "groups missing": (put([], *ADAM, "param_groups"), "parameter group"),
     "a moment of another shape": (put(torch.ones(3), *ADAM, "state", 0, "exp_avg"), "size"),
+    "no moments": (put({}, *ADAM, "state"), "optimizer_states: no moments"),
+    "no optimizer": (put([], "optimizer_states"), "optimizer_states: no moments"),
+    "a moment missing": (drop(*ADAM, "state", 0, "exp_avg_sq"), "exp_avg_sq"),
+    "a moment that is not a number": (nan(*ADAM, "state", 0, "exp_avg"), "state.0.exp_avg: a number"),
+    "a weight that is not a number": (nan("state_dict", LABEL), f"state_dict.{LABEL}: a number that is not finite"),
+    "a running mean that is not a number": (nan("current_model_state", LABEL), "current_model_state"),
     "a rate of text": (put("fast", *ADAM, "param_groups", 0, "lr"), "TypeError"),
 }
 

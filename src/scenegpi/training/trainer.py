@@ -13,6 +13,7 @@ import lightning as L
 import numpy as np
 import torch
 from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
+from torch import Tensor
 
 from scenegpi.errors import DataError, OptionError, SceneGPIError
 from scenegpi.files import check_file, whole_file
@@ -124,4 +125,17 @@ class StateFile(TorchCheckpointIO):
             raise DataError(path, f"is no state to resume from ({type(error).__name__})") from None
         if not isinstance(state, dict):
             raise DataError(path, f"is no state to resume from (a {type(state).__name__})")
+        moments = [each.get("state") for each in state.get("optimizer_states", ()) if isinstance(each, dict)]
+        if not moments or not all(moments):  # the optimizer would begin anew without a word
+            raise DataError(path, "cannot be resumed from (optimizer_states: no moments)")
+        if where := _not_finite(state):
+            raise DataError(path, f"cannot be resumed from ({where}: a number that is not finite)")
         return state
+
+
+def _not_finite(value: Any, where: str = "") -> str:
+    """The first tensor in nested tables with a number that is not finite; empty where there is none."""
+    if isinstance(value, Tensor):
+        return "" if bool(value.isfinite().all()) else where
+    each = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return next(filter(None, (_not_finite(one, f"{where}.{key}".lstrip(".")) for key, one in each)), "")
