@@ -126,7 +126,7 @@ class PhotoModule(L.LightningModule):
         for k in range(len(batch.listed)):
             mine = [replace(each, values=values[k]) for each, values in zip(maps, parts, strict=True)]
             rows.append(extractor.roi_features(mine, boxes[batch.image == k] * side))
-        return torch.cat(rows), box_geometry(boxes, torch.ones(len(boxes), 2, dtype=torch.float64))
+        return torch.cat(rows), box_geometry(boxes, boxes.new_ones(len(boxes), 2))
 
     def configure_optimizers(self) -> Any:
         options = self.options
