@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
-from selenium.common.exceptions import StaleElementReferenceException
-
+from studio_server import until
 from viz.browser_cases import ActionChains, By, Keys, press
 
 __all__ = ["ActionChains", "By", "Keys", "centre", "drag", "names", "press", "some", "touch", "until"]
@@ -13,20 +10,6 @@ __all__ = ["ActionChains", "By", "Keys", "centre", "drag", "names", "press", "so
 
 def some(view, selector):
     return view.find_elements(By.CSS_SELECTOR, selector)
-
-
-def until(check, seconds=300):
-    """Waits for a page that waits for a server; the result of the check."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            found = check()
-        except (StaleElementReferenceException, IndexError):  # the page was just drawn anew
-            found = None
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("the page did not get there")
 
 
 def names(view, selector):

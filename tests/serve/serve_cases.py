@@ -1,26 +1,20 @@
-"""A server in a thread of its own, over a few rendered scenes, and requests to it."""
+"""Rendered scenes for a studio, and requests to it."""
 
 from __future__ import annotations
 
 import base64
 import json
 import resource
-import socket
-import threading
-import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
-import uvicorn
-
 from scenegpi.errors import DataError
 from scenegpi.paper.rendered import render_folder
-from scenegpi.serve.app import Studio, create_app
-from scenegpi.serve.protocol import server_config
-from scenegpi.serve.settings import Access
+from studio_server import running
 
+__all__ = ["BOXES", "NAMES", "call", "encoded", "no_space", "running", "scenes", "small_files"]
 BOXES = [[10, 10, 60, 90], [20, 50, 95, 99], [30, 2, 50, 14]]
 NAMES = ["man", "horse", "hat"]
 
@@ -28,29 +22,6 @@ NAMES = ["man", "horse", "hat"]
 def scenes(folder: Path, count: int = 6) -> Path:
     render_folder(folder, count, seed=3)
     return folder
-
-
-@contextmanager
-def running(
-    studio_fields: dict, host: str = "127.0.0.1", token: str | None = None, public: str | None = None, port: int = 0
-):
-    """`(url, app)` of a server that is started and stopped."""
-    listening = socket.socket(proto=socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listening.bind(("127.0.0.1", port))
-    listening.listen(128)
-    port = listening.getsockname()[1]
-    app = create_app(Studio(**studio_fields, access=Access.of(host, port, token, public)))
-    server = uvicorn.Server(server_config(app))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{port}", app
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 def call(url: str, body=None, method: str | None = None, headers: dict | None = None) -> tuple[int, object, dict]:

@@ -34,8 +34,8 @@ Image = Annotated[int, Path(ge=0, le=2**53)]
 States = Literal["any", "none", "begun", "done", "reviewed", "rejected"]
 Chosen = Annotated[States, Query(description="State of its annotation; none: not begun.")]
 Tag = Annotated[str, Query(max_length=100)]
-MOST_DRAWN, MOST_LISTED = 60, 300
-"""Objects of a graph that is drawn whole; labels and predicates that are counted for the page."""
+MOST_DRAWN, PART, MOST_LISTED = 60, 30, 300
+"""Objects of a graph that is drawn whole, and of a larger one; labels and predicates that are counted for the page."""
 
 
 class Browsing:
@@ -173,7 +173,7 @@ class Browsing:
             graph, key = self.library.graph(image), self.library.key(image)
         except DataError:
             raise HTTPException(404, f"no image {image}") from None
-        photo = self.library.photo(image)
+        photo = self.library.photo(image, graph)
         width, height = (None, None) if graph is None else (graph.width, graph.height)
         if photo is not None and (width is None or height is None):
             try:
@@ -283,15 +283,16 @@ def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 def _draw(answer: schemas.ImageGraph, graph: SceneGraph) -> None:
     """Colours of all objects, and the graph; of many objects those that the best relations join."""
     canvas = Canvas.of(graph)
-    colours = deal_colours(canvas.boxes)
+    many = len(graph) > MOST_DRAWN
+    colours = [k % len(COLOURS) for k in range(len(graph))] if many else deal_colours(canvas.boxes)
     answer.colours = [COLOURS[k] for k in colours]
-    if len(graph) <= MOST_DRAWN:
+    if not many:
         answer.drawing = drawn(graph, canvas, colours)
         return
     rows: dict[int, None] = {}
     for k in np.argsort(-graph.triplet_scores(), kind="stable").tolist():
         ends = dict.fromkeys(graph.relations[k, :2].tolist())
-        if len(rows | ends) > MOST_DRAWN:
+        if len(rows | ends) > PART:
             break
         rows |= ends
     some = graph.subset(sorted(rows)) if rows else None

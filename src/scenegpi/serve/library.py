@@ -193,11 +193,11 @@ class Library:
             return self.store.around(image)
         return image, image - 1 if image else None, image + 1 if image + 1 < len(self._files) else None
 
-    def photo(self, image: int) -> Path | None:
-        """The photo of an image, or None."""
+    def photo(self, image: int, graph: SceneGraph | None = None) -> Path | None:
+        """The photo of an image, or None; `graph` is what is known of it, where that was asked for already."""
         if self.by_place or self.store is None:
             return self._file(image)
-        return self.store.photo(self.store.graph(image))
+        return self.store.photo(self.store.graph(image) if graph is None else graph)
 
     def tag(self, image: int) -> str:
         """Of the file of a photo as it is now: another file has another one."""

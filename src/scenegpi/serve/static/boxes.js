@@ -7,6 +7,7 @@ import { View } from "./view.js";
 const SIDE = 600;
 const LEAST = 6;
 const TAGGED = 120;
+const ATTENDED = 100;  // a model is asked about no more
 const CORNERS = { nw: [0, 1], ne: [2, 1], sw: [0, 3], se: [2, 3] };
 const TOOLS = {
   edit: ["Edit", "Choose, move and size boxes; drag beside them to draw one"],
@@ -92,8 +93,9 @@ export class BoxEditor {
 
   // What keeps its size on the screen, for another view; the boxes themselves stay, with all that listens to them.
   dress() {
-    if (!this.drawing.childElementCount) return;
+    if (!this.drawing.childElementCount || this.dressed === this.seen()) return;
     this.unit = this.view.unit;
+    this.dressed = this.seen();
     const taken = [];
     const anew = (part, next) => part.replaceChildren(...next.children);
     this.drawing.querySelectorAll(":scope > .tag").forEach((tag) => anew(tag, this.tagPart(Number(tag.dataset.place ?? tag.dataset.box), taken)));
@@ -103,10 +105,13 @@ export class BoxEditor {
     this.drawing.style.fontSize = `${17 * this.unit}px`;  // of shares of attention
   }
 
+  seen() { return `${this.view.unit} ${this.view.box()}`; }
+
   draw() {
     const focused = this.drawing.contains(document.activeElement) ? document.activeElement.dataset.box : undefined;
     const lit = new Set([...this.drawing.querySelectorAll(".on")].map((part) => `${part.dataset.box}/${part.dataset.link}`));
     this.unit = this.view.unit;
+    this.dressed = this.seen();
     this.figure.classList.toggle("empty", !this.image.url);
     const back = this.image.url
       ? svg("image", { href: this.image.url, x: 0, y: 0, width: SIDE, height: this.height, preserveAspectRatio: "none" })
@@ -123,7 +128,7 @@ export class BoxEditor {
     this.drawing.replaceChildren(back, ...parts, ...arrows, kept[0] || svg("g", { class: "rays" }), ...tags, this.handles(), ...(kept[1] ? [kept[1]] : []));
     this.drawing.querySelectorAll("[data-box], [data-link]").forEach((part) => part.classList.toggle("on", lit.has(`${part.dataset.box}/${part.dataset.link}`)));
     this.drawing.style.fontSize = `${17 * this.unit}px`;  // of shares of attention
-    if (this.letters || !this.editable) gallery.roving(this.boxes.map((_, k) => this.part(k)).filter(Boolean));  // elsewhere gallery.wire does it
+    if (this.letters || !this.editable) gallery.roving(order.map((k, i) => [k, parts[i]]).sort((a, b) => a[0] - b[0]).map(([, part]) => part));  // elsewhere gallery.wire does it
     if (focused !== undefined) this.part(Number(focused))?.focus();
   }
 
@@ -140,9 +145,8 @@ export class BoxEditor {
     const { colour, machine, locked } = this.boxes[k];
     const kind = ["box", k === this.choice && "chosen", k === this.subject && "subject", machine && "machine", locked && "locked"].filter(Boolean).join(" ");
     return svg("g", { class: kind, "data-box": k, role: "button", tabindex: -1, "aria-label": `box ${this.labels[k]}${machine ? ", found by the model" : ""}` },
-      svg("rect", { class: "heat", ...frame }), svg("rect", { class: "halo", ...frame }),
-      svg("rect", { class: "line", stroke: colour || "#0072B2", ...frame }),
-      svg("text", { class: "share", x: frame.x + frame.width / 2, y: frame.y + frame.height / 2 + 6, "text-anchor": "middle" }));
+      svg("rect", { class: "halo", ...frame }), svg("rect", { class: "line", stroke: colour || "#0072B2", ...frame }),
+      ...(this.boxes.length > ATTENDED ? [] : [svg("rect", { class: "heat", ...frame }), svg("text", { class: "share", x: frame.x + frame.width / 2, y: frame.y + frame.height / 2 + 6, "text-anchor": "middle" })]));
   }
 
   // Above its box, or where there is room: names that lie on each other can't be read.

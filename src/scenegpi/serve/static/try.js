@@ -6,7 +6,6 @@ import { droppedFiles } from "./run.js";
 import { Scene } from "./scene.js";
 
 const MOST = 1600;
-const PAUSE = 60;
 const PAGE = 60;
 const CONTROLS = { model: "", informative: "0.3", top: "20" };
 
@@ -164,12 +163,17 @@ export class Try {
     return body;
   }
 
-  // The newest state is asked for; an answer that comes late is dropped.
-  predict() {
+  // At once, and while an answer is waited for only the newest state is asked for next; an answer that comes late is dropped.
+  async predict() {
     if (!this.scene) return;
-    const turn = ++this.turn;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.answer(turn), PAUSE);
+    this.turn += 1;
+    if (this.asking) return;
+    this.asking = true;
+    for (let asked = 0; asked !== this.turn && this.scene;) {
+      asked = this.turn;
+      await this.answer(asked);
+    }
+    this.asking = false;
   }
 
   async answer(turn) {

@@ -74,7 +74,7 @@ const gallery = (() => {
       rays.replaceChildren();
       scene.classList.toggle("heated", box !== undefined);
       const list = scene.querySelector(".weights");
-      if (!list) return;
+      if (!list || !facts.rows) return;
       const weights = box === undefined ? null : box === null ? facts.nodes : facts.rows[box];
       const top = weights && Math.max(...weights, 2000 / weights.length);
       boxes.forEach((element, i) => {
