@@ -43,6 +43,13 @@ def is_web(path: str | Path) -> bool:
     return re.match(r"[a-z]{2,}:/", str(path), re.IGNORECASE) is not None
 
 
+def not_an_input(target: Path, *inputs: object) -> None:
+    """DataError where a file would replace one that it is made from."""
+    for source in inputs:
+        if isinstance(source, str | Path) and target.exists() and os.path.exists(source) and target.samefile(source):
+            raise DataError(target, "is an input, and would be overwritten: choose another name")
+
+
 def open_file(path: str | Path, max_bytes: int | None = None, empty: bool = False) -> BinaryIO:
     """A regular file, opened to be read: at most `max_bytes`, and not empty unless it may be; DataError on all else.
 

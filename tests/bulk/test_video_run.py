@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
 
 from models.model_cases import VOCABULARY, random_graphs, small_model
 from scenegpi.bulk.run_folder import PredictionLog, Row
 from scenegpi.bulk.video_run import run_video
 from scenegpi.bulk.workers import Setup
+from scenegpi.commands.predict_report import print_video
 from scenegpi.data.video import frames, video_of, video_rate
 from scenegpi.errors import DataError
 from scenegpi.models import save_model
@@ -99,6 +104,31 @@ def test_a_line_per_frame_and_numbers_that_stay(video, setup):
         assert sum(1 for _ in container.decode(video=0)) == COUNT // 2
         assert float(container.streams.video[0].average_rate) == pytest.approx(5)
     assert Image.open(setup.folder / "squares.frames.png").size[0] > 3 * 320
+
+
+def test_relations_and_files_of_a_video_are_printed(video, setup):
+    summary = predict_video(video, 1, 2, replace(setup, formats=("png",)))
+    screen = io.StringIO()
+    print_video(Console(width=200, file=screen), summary, setup.folder / "predictions.jsonl")
+    text = screen.getvalue()
+    seen = summary.relations[0]
+    assert re.search(rf"{seen.score:.2f} +{seen.subject} +{seen.predicate} +{seen.object} +2 frames", text)
+    assert "predictions.jsonl: 2 frames, 2 things" in text
+    assert "squares.frames.png" in text
+
+
+def test_files_of_another_in_the_place_of_sheet_and_clip_stay(video, setup):
+    setup.folder.mkdir()
+    for name, format in (("squares.frames.png", "png"), ("squares.clip.mp4", "mp4")):
+        (setup.folder / name).write_text("mine")
+        with pytest.raises(DataError, match=f"{name}: exists and was not written by this run"):
+            predict_video(video, 10, 0, replace(setup, formats=(format,)))
+        assert (setup.folder / name).read_text() == "mine"
+    (setup.folder / name).unlink()
+    os.link(video, setup.folder / name)
+    with pytest.raises(DataError, match=f"{name}: is an input"):
+        predict_video(video, 10, 0, replace(setup, formats=("mp4",)), force=True)
+    assert video.stat().st_nlink == 2
 
 
 def test_a_folder_of_frames_is_a_video(tmp_path, setup):

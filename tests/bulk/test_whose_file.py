@@ -8,16 +8,19 @@ import shutil
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from commands.predict_cases import call, fine, lines, photo, refused, scene, sources
 from models.model_cases import random_graphs, small_model
 from scenegpi.bulk.manifest import MANIFEST, Manifest, written_by_us
 from scenegpi.bulk.run_folder import LINES
 from scenegpi.bulk.run_inputs import find_photos
+from scenegpi.cli import app
 from scenegpi.errors import DataError
 from scenegpi.files import LOCK
 from scenegpi.models import save_model
 from scenegpi.onnx.exported import kept_file
+from scenegpi.store import Store
 
 LAYOUT = ("--model", "vg150-layout")
 
@@ -119,9 +122,33 @@ def test_a_graph_is_not_drawn_over_its_photo(desk):
     (desk / "link.png").symlink_to("holiday.png")
     for graph, given in ((scene(), "holiday.png"), (scene(photo=str(desk / "holiday.png")), None)):
         for target in ("holiday.png", "link.png"):
-            with pytest.raises(DataError, match="is the photo itself"):
+            with pytest.raises(DataError, match="is an input"):
                 graph.draw(target, photo=given)
     assert (desk / "holiday.png").read_bytes() == before
+
+
+def test_files_that_a_command_reads_are_not_what_it_writes(desk):
+    lines(desk / "scores.json", scene())
+    before = (desk / "scores.json").read_bytes()
+    for words in (
+        ["eval", "scores.json", "--task", "predcls", "--json", "scores.json"],
+        ["eval", "boxes.jsonl", "--task", "predcls", "--data", "scores.json", "--json", "scores.json"],
+        ["search", "store", "--graph", "scores.json", "--out", "scores.json"],
+    ):
+        assert "scores.json: is an input" in str(CliRunner().invoke(app, words).exception)
+    Store(desk / "store").add([scene(1, file="holiday.png")])
+    done = CliRunner().invoke(app, ["search", "store", "man", "--photos", ".", "--out", "holiday.png"])
+    assert "holiday.png: is an input" in str(done.exception)
+    assert (desk / "scores.json").read_bytes() == before
+
+
+def test_the_demo_overwrites_nothing_of_others(desk):
+    (desk / "scenes.jsonl").write_text("mine")
+    done = CliRunner().invoke(app, ["demo", "--out", "."])
+    assert (
+        str(done.exception) == "scenes.jsonl: exists and was not written by this run: choose another folder with --out"
+    )
+    assert (desk / "scenes.jsonl").read_text() == "mine"
 
 
 def test_of_many_images_the_first_are_printed_and_the_rest_counted(desk):

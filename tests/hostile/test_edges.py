@@ -50,7 +50,7 @@ def test_labels_of_a_category_type_are_named(tmp_path):
         open_dataset(tmp_path / "a.parquet")
 
 
-def clip(path, sizes, format="avi"):
+def clip(path, sizes, format="avi", metadata=None):
     """A video of JPEG frames of these sizes; what it says of itself is the first."""
     av = pytest.importorskip("av", reason="the extra [video] is not installed")
     import io
@@ -58,6 +58,7 @@ def clip(path, sizes, format="avi"):
     from PIL import Image
 
     with av.open(str(path), "w", format=format) as container:
+        container.metadata.update(metadata or {})
         stream = container.add_stream("mjpeg", rate=10)
         stream.width, stream.height = sizes[0]
         stream.pix_fmt = "yuvj420p"
@@ -100,6 +101,14 @@ def test_a_damaged_video_is_one_line(tmp_path):
         (tmp_path / "b.mp4").write_bytes(broken)
         with suppress(DataError):
             list(frames(tmp_path / "b.mp4"))
+
+
+@pytest.mark.parametrize("form", ["mp4", "avi"])
+def test_metadata_of_a_video_need_not_be_utf_8(tmp_path, form):
+    data = clip(tmp_path / "a", [(64, 48)] * 2, form, {"title": "#######"}).read_bytes()
+    assert data.count(b"#######") == 1
+    (tmp_path / f"b.{form}").write_bytes(data.replace(b"#######", b"\xff\xfe\x80####"))
+    assert len(list(frames(tmp_path / f"b.{form}"))) == 2
 
 
 MAIN = "from scenegpi.cli import main; main()"

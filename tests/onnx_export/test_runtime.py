@@ -8,10 +8,12 @@ import sys
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import onnx_export.onnx_cases as cases
 from models.model_cases import VOCABULARY, random_graphs
 from scenegpi import PredictOptions, Predictor
+from scenegpi.cli import app
 from scenegpi.data import write_jsonl
 from scenegpi.errors import DataError, OptionError
 from scenegpi.models import save_model
@@ -90,6 +92,23 @@ def test_a_folder_is_exported_once(tmp_path, monkeypatch, file):
     assert kept_file(tmp_path / "model") != first
 
 
+def test_an_export_is_said_before_it_begins_and_done_once(tmp_path, monkeypatch, file):
+    monkeypatch.setenv("SCENEGPI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("scenegpi.onnx.export.model_bytes", lambda model, form: file.read_bytes())
+    save_model(cases.model(NAME), tmp_path / "model")
+    write_jsonl(tmp_path / "boxes.jsonl", [graph.replace(label_dist=None) for graph in random_graphs((3,))])
+    words = ["predict", "--boxes", "boxes.jsonl", "--model", "model", "--backend", "onnx", "--formats", "none"]
+    monkeypatch.chdir(tmp_path)
+    said = []
+    for _ in range(3):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        said.append("exporting model (layout) for onnxruntime; this is done once" in done.output)
+        if len(said) == 2:  # a damaged file is exported again
+            kept_file(tmp_path / "model").write_bytes(b"damaged")
+    assert said == [True, False, True]
+
+
 def test_borrowed_weights_are_part_of_what_a_file_is_kept_by(tmp_path, monkeypatch):
     folder, lender = tmp_path / "model", tmp_path / "vg150-photo"
     config = {"model": {"vision": {"features": {"backbone": "vg150-photo"}}}}
@@ -149,13 +168,17 @@ def test_a_file_that_refers_to_others_is_refused(tmp_path, file):
         OnnxModel(tmp_path / "split.onnx")
 
 
-def test_a_graph_that_gives_something_else_is_refused(tmp_path, file):
-    """A file with our metadata and another graph: labels as they came, and too few relations."""
+@pytest.mark.parametrize(
+    ("pairs", "value", "said"),
+    [(1, 0.25, "expected 6 rows"), (6, 1e30, "not probabilities"), (6, float("nan"), "not probabilities")],
+)
+def test_a_graph_that_gives_something_else_is_refused(tmp_path, file, pairs, value, said):
+    """A file with our metadata and another graph: labels as they came, and relations that are none."""
     import onnx
     from onnx import TensorProto, helper
 
     labels, classes = len(VOCABULARY.objects), 1 + len(VOCABULARY.predicates)
-    rows = helper.make_tensor("value", TensorProto.FLOAT, [1, classes], [0.25] * classes)
+    rows = helper.make_tensor("value", TensorProto.FLOAT, [pairs, classes], [value] * pairs * classes)
     graph = helper.make_graph(
         [
             helper.make_node("Identity", ["label_dist"], ["labels"]),
@@ -172,5 +195,5 @@ def test_a_graph_that_gives_something_else_is_refused(tmp_path, file):
     proto.metadata_props.extend(onnx.load(file).metadata_props)
     (tmp_path / "other.onnx").write_bytes(proto.SerializeToString())
     predictor = Predictor(tmp_path / "other.onnx")
-    with pytest.raises(DataError, match=r"other\.onnx: relations"):
+    with pytest.raises(DataError, match=rf"other\.onnx: relations: .*{said}"):
         list(predictor.stream(random_graphs((3,))))

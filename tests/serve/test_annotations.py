@@ -122,6 +122,33 @@ def test_damage_is_an_error_and_not_a_loss(tmp_path, line):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"revision":1', '"revision":1e999'),
+        ('"revision":1', '"revision":1.5'),
+        ('"revision":1', '"revision":-1'),
+        ('"machine":[1]', '"machine":[2]'),
+        ('"machine":[1]', '"machine":[-1]'),
+        ('"machine":[1]', '"machine":[1e999]'),
+        ('"machine":[1]', '"machine":"x"'),
+        ('"key":"a"', '"key":1e999'),
+        ('"status":"begun"', '"status":["done"]'),
+    ],
+)
+def test_odd_values_of_a_line_are_named(tmp_path, old, new):
+    with Annotations(tmp_path / "a") as kept:
+        kept.save("a", scene(), "begun", 0, machine=[1])
+    path = tmp_path / "a" / JOURNAL
+    text = path.read_text().replace(old, new, 1)
+    assert new in text
+    path.write_text(text)
+    field = old.split('"')[1]
+    with pytest.raises(DataError, match=rf"line 2: damaged \(.*{field}"), Annotations(tmp_path / "a"):
+        pass
+    assert path.read_text() == text
+
+
 @pytest.mark.parametrize("full", [False, True])
 def test_a_long_journal_is_written_anew_when_it_is_opened_if_the_disk_takes_it(tmp_path, monkeypatch, full):
     monkeypatch.setattr(annotations, "LONG", 50)

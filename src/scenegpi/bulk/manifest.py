@@ -26,10 +26,10 @@ class Manifest:
     Args:
         folder: where we write.
         inputs: files that are read and so must not be written.
-        force: overwrite files of others that are in the way.
+        force: overwrite files of others that are in the way; None where nobody can ask for it.
     """
 
-    def __init__(self, folder: Path, inputs: Iterable[Path] = (), force: bool = False) -> None:
+    def __init__(self, folder: Path, inputs: Iterable[Path] = (), force: bool | None = False) -> None:
         self.folder, self.force = folder, force
         self._inputs = inputs
         self._identities: set[tuple[int, int]] | None = None
@@ -69,7 +69,7 @@ class Manifest:
             if self._is_input(path):
                 raise DataError(path, "is an input, and would be overwritten: choose another folder with --out")
             if name not in self.names and name != MANIFEST and (path.is_dir() or not self.force):
-                hint = "" if path.is_dir() else ", or --force to overwrite it"
+                hint = "" if path.is_dir() or self.force is None else ", or --force to overwrite it"
                 raise DataError(path, f"exists and was not written by this run: choose another folder with --out{hint}")
 
     def remove(self) -> None:

@@ -19,23 +19,30 @@ if TYPE_CHECKING:
 
 GIVEN = ((0, 5, 512, 600), (130, 5, 385, 235), (135, 130, 365, 395))
 """Boxes around the officer, her hat and her face, drawn by hand."""
+PICTURES = ("grace_hopper.png", "grace_hopper-boxes.png")
+FILES = ("scenes.jsonl", "scenes.json", "visual-genome")
 
 
 def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")] = Path("out/demo")) -> None:
     """Read a photo, alone and with boxes, predict relations from boxes and labels, convert files."""
 
+    from scenegpi.bulk.manifest import Manifest
     from scenegpi.data import convert, open_dataset, sample_path, statistics, validate
+    from scenegpi.files import writing
 
-    console = make_console()
+    console, dataset = make_console(), open_dataset(sample_path())
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with Manifest(out, force=None) as ours:
+        ours.claim([*PICTURES, *(f"predicted-{graph.image_id}.png" for graph in dataset), *FILES])
     console.rule("a photo in, a graph out")
     _photo(out, console)
-    dataset = open_dataset(sample_path())
     console.rule("boxes and labels in, relations out")
     _predict(dataset, out)
     console.rule("every common file format")
     figures = statistics(dataset)
     say(f"the sample: {figures.images} images, {figures.boxes} boxes, {figures.relations} relations")
-    for name in ("scenes.jsonl", "scenes.json", "visual-genome"):
+    for name in FILES:
         count = convert(dataset, out / name, overwrite=True)
         same = all(a == b for a, b in zip(dataset, open_dataset(out / name), strict=True))
         errors = validate(out / name).errors
@@ -63,14 +70,14 @@ def _photo(out: Path, console: Console) -> None:
     predictor = Predictor("vg150-photo")
     graph = predictor(photo)
     console.print(render(graph, columns=min(max(console.width - 1, 16), 100)))
-    say(f"{graph.draw(out / 'grace_hopper.png', photo)}: Grace Hopper, by James S. Davis, US Navy (public domain)")
+    say(f"{graph.draw(out / PICTURES[0], photo)}: Grace Hopper, by James S. Davis, US Navy (public domain)")
     console.rule("a photo and boxes in, a graph out")
     given = predictor(photo, boxes=list(GIVEN))
     for (x1, y1, x2, y2), name in zip(GIVEN, given.names, strict=False):
         say(f"({x1}, {y1}) to ({x2}, {y2}): {name}")
     for triplet in given.triplets(top=4):
         say(f"  {triplet}")
-    say(f"{given.draw(out / 'grace_hopper-boxes.png', photo)}")
+    say(f"{given.draw(out / PICTURES[1], photo)}")
 
 
 def _predict(dataset: Dataset, out: Path) -> None:

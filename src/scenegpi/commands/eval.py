@@ -12,7 +12,7 @@ import typer
 
 from scenegpi.commands.terminal import make_console, say
 from scenegpi.errors import MetricError, counted
-from scenegpi.files import write_json
+from scenegpi.files import not_an_input, write_json
 from scenegpi.metrics.protocol import Constraint, Empty, Match, Protocol, Several, Task
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def eval_command(
     if (predictions is None) == (model is None):
         raise typer.BadParameter("give a file of predictions, or a model with --model")
     file = Path(model or "") if predictions is None else predictions
+    if json_file is not None:
+        not_an_input(json_file, predictions, data, against, train)
     name = file.name if data is None else f"{data}{f' ({split})' if split else ''}"
     ks, per = _numbers(k, "--k"), _numbers(per_pair, "--per-pair")
     try:

@@ -102,12 +102,14 @@ def search(
 ) -> None:
     """Find pictures by their relations: triples joined by "and", ?variables, * for anything, counts, "without"."""
     from scenegpi.errors import DataError
-    from scenegpi.files import write_json
+    from scenegpi.files import not_an_input, write_json
     from scenegpi.store import Answer, Query, Store
 
     if duplicates:
         _say_duplicates(Store(store, [photos] if photos else []), json)
         return
+    if out is not None:
+        not_an_input(out, graph)
     if (query is None) == (graph is None):
         raise DataError("search", 'give a query, for example "person riding horse", or a graph with --graph')
     place = Store(store, [photos] if photos else [])

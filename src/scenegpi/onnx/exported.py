@@ -24,20 +24,23 @@ MAX_PART = 1 << 30
 def exported_file(source: str | Path, form: Form = "layout") -> Path:
     """The file of a model, or of a part of it; exporting it takes some seconds, once."""
     path = kept_file(source, form)
-    seal = path.with_suffix(".digest")
-    if not _is_whole(path, seal):
+    if not _is_whole(path):
         from scenegpi.onnx.export import export_model
 
         export_model(source, path, form, overwrite=True)
-        with whole_file(seal) as part:
+        with whole_file(_seal(path)) as part:
             part.write_text(_digest(path))
     return path
 
 
-def _is_whole(path: Path, seal: Path) -> bool:
+def _seal(path: Path) -> Path:
+    return path.with_suffix(".digest")
+
+
+def _is_whole(path: Path) -> bool:
     """Whether a kept file is as it was written."""
     try:
-        return seal.is_file() and seal.read_bytes() == _digest(path).encode()
+        return _seal(path).is_file() and _seal(path).read_bytes() == _digest(path).encode()
     except (OSError, DataError):
         return False
 
@@ -57,7 +60,7 @@ def forms(source: str | Path) -> tuple[Form, ...]:
 
 def is_exported(source: str | Path) -> bool:
     """Whether there is nothing to export: an ONNX file, or a model whose files are kept."""
-    return Path(source).suffix == ".onnx" or all(kept_file(source, form).exists() for form in forms(source))
+    return Path(source).suffix == ".onnx" or all(_is_whole(kept_file(source, form)) for form in forms(source))
 
 
 def kept_file(source: str | Path, form: Form = "layout") -> Path:

@@ -198,8 +198,10 @@ class Annotations:
                     self.objects |= dict.fromkeys(map(str, row["names"]["objects"]))
                     self.predicates |= dict.fromkeys(map(str, row["names"]["predicates"]))
                 else:
-                    newest[str(row["key"])] = number, row
-                    lines[str(row["key"])] += 1
+                    if not isinstance(row["key"], str):
+                        raise TypeError(f"key: {row['key']!r:.60} is not a text")
+                    newest[row["key"]] = number, row
+                    lines[row["key"]] += 1
             except (KeyError, TypeError) as error:
                 raise journal.damage(number, str(error)) from None
         for key, (number, row) in newest.items():
@@ -249,5 +251,8 @@ def _state(data: dict[str, Any]) -> State:
     if status not in STATUSES:
         raise ValueError(f"status: {status!r:.60} is not one of {', '.join(STATUSES)}")
     texts = {name: str(data.get(name, "")) for name in ("by", "comment", "change", "at")}
-    machine = tuple(int(k) for k in data.get("machine", ()))
-    return State(SceneGraph.from_dict(data["graph"]), status, int(data["revision"]), machine, **texts)
+    graph, machine = SceneGraph.from_dict(data["graph"]), tuple(data.get("machine", ()))
+    for name, values, stop in (("revision", (data["revision"],), 2**53), ("machine", machine, len(graph))):
+        if not all(type(value) is int and 0 <= value < stop for value in values):
+            raise ValueError(f"{name}: expected whole numbers below {stop:,}")
+    return State(graph, status, data["revision"], machine, **texts)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from scenegpi.errors import DataError, counted
+from scenegpi.files import not_an_input
 from scenegpi.store.store import Answer, Hit, Store
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import INK, MUTED
 from scenegpi.viz.panels import colours_of, draw_boxes, draw_canvas
-from scenegpi.viz.picture import fitted, not_the_photo, picture_file
+from scenegpi.viz.picture import fitted, picture_file
 from scenegpi.viz.sheet import Panel, Sheet
 from scenegpi.viz.text import numbered, shortened
 
@@ -21,6 +22,7 @@ def draw_hits(store: Store, answer: Answer, target: str | Path) -> Path:
     target = picture_file(target)
     if not answer.hits:
         raise DataError(target, "nothing was found, so there is nothing to draw")
+    not_an_input(target, *map(store.photo, answer.hits))
     columns = min(COLUMNS, len(answer.hits))
     rows = -(-len(answer.hits) // columns)
     width = max(columns * (CELL[0] + EDGE) + EDGE, 2 * CELL[0])
@@ -29,7 +31,6 @@ def draw_hits(store: Store, answer: Answer, target: str | Path) -> Path:
     first = f", the first {len(answer.hits):,}" if len(answer.hits) < answer.images else ""
     sheet.text((EDGE, 0.44), f"{counted(answer.images, 'image')}{first}", 9.5, MUTED)
     for k, hit in enumerate(answer.hits):
-        not_the_photo(target, store.photo(hit))
         left, top = EDGE + k % columns * (CELL[0] + EDGE), HEAD + k // columns * (CELL[1] + FOOT + EDGE)
         _draw_hit(sheet, left, top, store, hit)
     sheet.save(target)

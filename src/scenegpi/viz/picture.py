@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 
 from scenegpi.errors import DataError
+from scenegpi.files import not_an_input
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.arrange import arrange, best_links
 from scenegpi.viz.canvas import Canvas
@@ -26,16 +26,9 @@ _EDGE, _HEAD, _GAP = 0.12, 0.42, 0.3
 def draw(graph: SceneGraph, target: str | Path, photo: str | Path | None = None, top: int = 20) -> Path:
     """Writes the picture (PNG or SVG, by the suffix); `top` is how many relations the graph shows."""
     target = picture_file(target)
-    for source in (photo, graph.photo):
-        not_the_photo(target, source)
+    not_an_input(target, photo, graph.photo)
     picture(graph, photo, top).save(target)
     return target
-
-
-def not_the_photo(target: Path, photo: object) -> None:
-    """DataError where a picture would replace the photo that it shows."""
-    if isinstance(photo, str | Path) and target.exists() and os.path.exists(photo) and target.samefile(photo):
-        raise DataError(target, "is the photo itself, and would be overwritten: choose another name")
 
 
 def picture(graph: SceneGraph, photo: str | Path | None = None, top: int = 20) -> Sheet:
