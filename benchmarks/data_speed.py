@@ -1,10 +1,11 @@
 """Speed and memory of the data room on a full-size Visual Genome file, made up at random.
 
-    python benchmarks/data_speed.py [--images 108073] [--json FILE]
+    python benchmarks/data_speed.py [--images 108073] [--rows NAME ...] [--json FILE]
 
 108,073 images, 1.15 M boxes, 0.62 M relations, as in the field's VG-SGG.h5 (with gzip chunks, as there). Each row is
-measured in a process of its own: seconds of wall and CPU time, and the peak of its memory. The last but one train a
-model, a step on counts of all training images, and score it on all test images (PredCls).
+measured in a process of its own: seconds of wall and CPU time, and the peak of its memory. "train a step" does so on
+counts of all training images, "score" scores that model on all test images (PredCls), and "convert raw" turns a
+`scene_graphs.json` of 1 GB, as Visual Genome publishes its own, into JSON lines.
 """
 
 from __future__ import annotations
@@ -66,6 +67,34 @@ def make(folder: Path, images: int, seed: int = 0) -> Path:
     return folder
 
 
+def make_raw(folder: Path, images: int, seed: int = 0) -> float:
+    """The same as `scene_graphs.json` (42 objects and 23 relations per image); gives its size in MB.
+
+    The objects of some hundred images come again and again: nothing that is read depends on it.
+    """
+    rng = np.random.default_rng(seed)
+    bodies = []
+    for _ in range(300):
+        x, y, w, h = rng.integers(1, 400, (4, 42)).tolist()
+        objects = [
+            {"object_id": 1_058_000 + i, "x": x[i], "y": y[i], "w": w[i], "h": h[i], "names": [f"object {word}"]}
+            | {"synsets": [f"object_{word}.n.01"], "attributes": [f"attribute {word % 90}"]}
+            for i, word in enumerate(rng.integers(0, 5000, 42).tolist())
+        ]
+        relations = [
+            {"relationship_id": 15_900 + i, "predicate": f"predicate {word}", "synsets": ["along.r.01"]}
+            | {"subject_id": 1_058_000 + a, "object_id": 1_058_000 + b}
+            for i, (a, b, word) in enumerate(rng.integers(0, 42, (23, 3)).tolist())
+        ]
+        bodies.append(json.dumps({"objects": objects, "relationships": relations})[1:])
+    folder.mkdir()
+    with (folder / "scene_graphs.json").open("w") as file:
+        for i in range(images):
+            file.write(f'{"," if i else "["} {{"image_id": {i + 1}, {bodies[i % len(bodies)]}')
+        file.write("]")
+    return (folder / "scene_graphs.json").stat().st_size / 1e6
+
+
 def step(name: str, folder: Path) -> dict[str, float]:
     """Runs one row in this process and measures it."""
     from scenegpi.data import convert, open_dataset, validate
@@ -83,6 +112,9 @@ def step(name: str, folder: Path) -> dict[str, float]:
         figures["raw_mb"] = raw / 2**20
     elif name == "validate":
         validate(folder)
+    elif name == "convert raw":
+        convert(open_dataset(folder / "raw"), folder / "raw.jsonl", overwrite=True)
+        (folder / "raw.jsonl").unlink()
     elif name == "train a step":
         figures["loss"] = train_step(folder)
     elif name == "score":
@@ -157,6 +189,7 @@ def held_graphs(count: int = 100_000) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=int, default=IMAGES)
+    parser.add_argument("--rows", nargs="+", help="only these, by name")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -172,14 +205,20 @@ def main() -> None:
         "convert, half": "same peak as the whole",
         "train a step": "under 1,500 MB",
         "score": "under 1,500 MB",
+        "convert raw": "under 1,000 MB",
         "own arrays": "at most 3x the raw arrays",
     }
+    targets = {name: target for name, target in targets.items() if not options.rows or name in options.rows}
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        make(Path(folder), options.images)
+        if targets.keys() - {"convert raw", "own arrays"}:
+            make(Path(folder), options.images)
+        raw = make_raw(Path(folder) / "raw", options.images) if "convert raw" in targets else 0.0
         for name in targets:
             command = [sys.executable, __file__, "--step", name, "--folder", folder]
             results[name] = json.loads(subprocess.check_output(command, text=True))
+            if name == "convert raw":
+                results[name]["file_mb"] = raw
     from rich.console import Console
     from rich.table import Table
 
@@ -188,6 +227,8 @@ def main() -> None:
         table.add_column(column, justify="left" if column in ("what", "target", "") else "right")
     for name, figures in results.items():
         extra = f"{figures['images_per_second']:,.0f} images/s" if "images_per_second" in figures else ""
+        if "file_mb" in figures:
+            extra = f"{figures['file_mb']:,.0f} MB of JSON"
         if "ratio" in figures:
             extra = (
                 f"100,000 graphs: {figures['cost_mb']:.0f} MB for {figures['raw_mb']:.0f} MB, {figures['ratio']:.2f}x"

@@ -114,6 +114,12 @@ def test_what_is_declared_is_pinned():
     assert requirements(declared) <= pinned
 
 
+def test_all_is_every_extra_that_a_user_may_want():
+    extras = PROJECT["optional-dependencies"]
+    (named,) = extras["all"]
+    assert named == f"scenegpi[{','.join(sorted(extras.keys() - {'all', 'dev', 'docs'}))}]"
+
+
 def test_extras_that_are_named_exist():
     """Every `pip install '.[extra]'` of the pages and of the messages names an extra that there is."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *SOURCE.rglob("*.py")]

@@ -321,7 +321,7 @@ class SceneGraph:
 
         return cls.from_dict(parse_json(text), vocabulary)
 
-    def draw(self, target: str | Path, photo: str | Path | None = None, top: int = 20) -> Path:
+    def draw(self, target: str | Path, photo: str | Path | bytes | None = None, top: int = 20) -> Path:
         """Writes a picture (.png or .svg): the boxes on the photo, and the graph beside it.
 
         Without `photo` it is the one that the graph was read from; without any, an empty canvas of its size.

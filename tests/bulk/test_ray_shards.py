@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import pickle
 import shutil
 import signal
 import socket
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from commands.predict_cases import photo
 from models.model_cases import random_graphs, small_model
 from scenegpi.bulk.digests import photo_digest
 from scenegpi.bulk.ray_shards import ENVIRONMENT, ShardActor, Shards, shard_settings
@@ -31,11 +33,12 @@ from scenegpi.cli import app
 from scenegpi.data import open_dataset, write_jsonl
 from scenegpi.errors import DataError
 from scenegpi.models import save_model
-from scenegpi.prediction import Item, Prediction, PredictOptions
+from scenegpi.prediction import Item, Prediction, PredictOptions, Predictor
 
 if find_spec("ray") is None:  # not imported before `token` has set what it reads at its import
     pytest.skip("the extra [ray] is not installed", allow_module_level=True)
 pq = pytest.importorskip("pyarrow.parquet", reason="the extra [ray] is not installed")
+pa = pytest.importorskip("pyarrow")
 IMAGES = 37
 ENOUGH = 120.0
 """Seconds for a cluster to come up on a starved machine."""
@@ -347,3 +350,44 @@ def test_a_folder_shards_of_somebody_else_is_refused(data, tmp_path):
             predict(data, "boxes.jsonl", tmp_path, "--engine", "ray", *more)
         predict(data, "boxes.jsonl", tmp_path, "--limit", "2", *more)
     assert (tmp_path / "shards" / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("form", ["bytes", "struct"])
+def test_photos_in_a_table_are_predicted_as_their_files_are(form, tmp_path):
+    paths = [photo(tmp_path / "photos" / f"{k}.jpg", 320 + 16 * k, 240) for k in range(3)]
+    held = [path.read_bytes() for path in paths] + [b"no photo"]
+    column = held if form == "bytes" else [{"bytes": each, "path": None} for each in held]
+    table = tmp_path / "photos.parquet"
+    pq.write_table(pa.table({"image": column, "file_name": ["0.jpg", "1.jpg", "2.jpg", "3.jpg"]}), table, 2)
+    inputs = Inputs([], open_dataset(table))
+    setup = Setup("vg150-photo", None, PredictOptions(), tmp_path / "out", ())
+    shards = Shards(pickle.loads(pickle.dumps(inputs)), setup, "jsonl", 4, "s")
+    summary = ShardActor(shards).shard(0)
+    assert (summary.predicted, len(summary.skipped)) == (3, 1)
+    assert summary.skipped[0].startswith("3.jpg: ")
+    assert shards.is_done(0)
+    predictor = Predictor("vg150-photo")
+    for path, line in zip(paths, shards.file(0).read_text().splitlines(), strict=True):
+        row, graph = json.loads(line), predictor(path)
+        assert (row["source"], row["name"]) == (path.name, path.stem)
+        assert [each["label"] for each in row["objects"]] == graph.names
+        assert row["image"]["width"] == graph.width
+    done = CliRunner().invoke(app, ["predict", str(table), "--limit", "2", "--out", str(tmp_path / "plain")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "plain" / "1.png").is_file()
+    again = CliRunner().invoke(app, ["predict", str(table), "--limit", "2", "--out", str(tmp_path / "plain")])
+    assert "2 images done before" in again.output
+
+
+def test_boxes_with_the_photo_beside_them_in_a_table(tmp_path):
+    content = photo(tmp_path / "a.jpg", 320, 240).read_bytes()
+    boxes = [[[10, 10, 100, 200], [50, 60, 200, 220]]]
+    table = tmp_path / "boxes.parquet"
+    pq.write_table(pa.table({"boxes": boxes, "labels": [["man", "horse"]], "id": [7], "image": [content]}), table)
+    dataset = open_dataset(table)
+    assert dataset.boxed
+    assert dataset.photo_bytes(0) == content
+    (entry,) = Inputs([], dataset)
+    assert (entry.item.photo, entry.source, len(entry.item.graph)) == (content, "7", 2)
+    pq.write_table(pa.table({"boxes": boxes, "image": ["a.jpg"]}), table)  # a path, not a photo
+    assert open_dataset(table).photo_bytes(0) is None

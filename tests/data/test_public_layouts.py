@@ -7,6 +7,7 @@ import random
 import shutil
 import tracemalloc
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -174,6 +175,9 @@ def test_sgbench_reads_what_is_written(tmp_path, caplog):
     found = pred.parse_pred(json.loads((tmp_path / "predictions.json").read_text()))["7"]
     assert found.bboxes.tolist() == list(map(list, BOXES.values()))
     assert (found.categories.tolist(), found.triplets.tolist()) == ([0, 1], [[0, 1, 0]])
+    assert found.ng_triplets.tolist() == [[0, 1, 0], [0, 1, 1]]  # by the distribution 0.5, 0.4
+    rank = pytest.importorskip("sgbench").predicate_rank
+    assert rank(np.array([[0, 1, 1]]), found.ng_triplets, 2)[1] == 1.0
     with pytest.raises(DataError, match=r"psg\.json"):
         open_dataset(tmp_path / "predictions.json")
     again = open_dataset(tmp_path / "predictions.json", vocabulary=data.vocabulary)

@@ -40,6 +40,23 @@ def test_saved_and_loaded_again(tmp_path):
     assert Predictor(tmp_path / "loaded")(**given) == first(**given)
 
 
+def test_a_name_of_the_hub_comes_from_its_clients_cache(tmp_path, monkeypatch):
+    import huggingface_hub
+
+    place, commit = tmp_path / "models--org--name", 40 * "a"
+    hub.HubPredictor("vg150-layout").save_pretrained(place / "snapshots" / commit)
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text(commit)
+    given = {"boxes": [[0, 0, 50, 90], [10, 60, 90, 99]], "labels": ["man", "horse"]}
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    found = hub.HubPredictor.from_pretrained("org/name", cache_dir=tmp_path, local_files_only=True)
+    assert found(**given) == Predictor("vg150-layout")(**given)
+    for name in ("org/other", "no name"):
+        with pytest.raises(DataError, match=f"{name}: is not a folder, and the hub does not give it") as error:
+            hub.HubPredictor.from_pretrained(name, cache_dir=tmp_path)
+        assert "\n" not in str(error.value)
+
+
 def test_a_folder_of_other_things_is_left_alone(tmp_path):
     (tmp_path / "config.json").write_text("mine")
     with pytest.raises(DataError, match="not the folder of a model"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from scenegpi.data import open_dataset
 from scenegpi.models import load_model, shipped_models
@@ -16,6 +18,7 @@ from scenegpi.models.config import ModelConfig
 from scenegpi.models.old_settings import one_network
 from scenegpi.options import override
 from scenegpi.paper.rendered import render_folder
+from scenegpi.prediction import Predictor
 from scenegpi.training import find_recipe, read_config, train
 from scenegpi.training.recipes import recipe_files
 from scenegpi.vision.config import FinderConfig
@@ -90,3 +93,23 @@ def test_a_small_version_of_every_recipe(name, scenes, tmp_path):
     seen = np.array([model.trained_on.seen(graph) for graph in data])
     assert seen.any()
     assert not seen[splits != 0].any()
+
+
+@needs_package
+def test_the_photo_recipe_with_a_backbone_of_transformers(scenes, tmp_path):
+    pytest.importorskip("transformers", reason="the extra [hf] is not installed")
+    from vision.hf_backbones import save_backbone
+
+    folder = save_backbone("resnet", tmp_path / "checkpoint")
+    values = tiny("vg150-photo", scenes)
+    values["model"]["vision"]["features"]["backbone"] = f"hf:{folder}"
+    model = train(read_config(find_recipe("vg150-photo"), values), tmp_path / "run")
+    before = load_file(folder / "model.safetensors")
+    shutil.rmtree(folder)  # the model has what it needs
+    vision = load_model(model).vision
+    after = {name: value for name, value in vision.backbone.trunk.net.state_dict().items() if name in before}
+    changed = [float((value.float() - before[name].half()).abs().max()) for name, value in after.items()]
+    assert len(changed) > 20
+    assert 0 < max(changed) < 0.1  # fine-tuned, from these weights
+    data = open_dataset(scenes, "test")
+    assert Predictor(model)(data.image_path(0)).width == data[0].width

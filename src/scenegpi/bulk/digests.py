@@ -19,12 +19,14 @@ NONE = "-"
 WEIGHTS = (".safetensors", ".json", ".onnx", ".bin", ".pt", ".cfg", ".txt", ".names")
 
 
-def image_digest(photo: Path | None, boxes: SceneGraph | None, settings: str) -> str:
+def image_digest(photo: Path | bytes | None, boxes: SceneGraph | None, settings: str) -> str:
     """Of one image, three parts: the bytes of its photo, the boxes that were given for it, the settings of the run."""
     return f"{photo_digest(photo)}.{boxes_digest(boxes)}.{settings}"
 
 
-def photo_digest(photo: Path | None) -> str:
+def photo_digest(photo: Path | bytes | None) -> str:
+    if isinstance(photo, bytes):
+        return blake2b(photo, digest_size=BYTES).hexdigest()
     try:
         return NONE if photo is None else file_digest(photo)
     except DataError:

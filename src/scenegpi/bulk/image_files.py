@@ -26,7 +26,7 @@ def suffix(kind: str) -> str:
     return f".{kind}" if kind in PICTURES else EXPORTS[kind].suffix
 
 
-def write_image(graph: SceneGraph, folder: Path, name: str, formats: Iterable[str], photo: Path | None) -> None:
+def write_image(graph: SceneGraph, folder: Path, name: str, formats: Iterable[str], photo: Path | bytes | None) -> None:
     """The pictures and files of one image that are wanted, each whole or not at all."""
     for kind, file in file_names(name, formats).items():
         if kind in PICTURES:

@@ -91,24 +91,26 @@ class Inputs:
     def photos_of_boxes(self) -> Iterator[Path]:
         """Photos that only the boxes name."""
         if not self.photos and self.boxes is not None:
-            yield from (photo for photo, _, _ in self._images(slice(None)) if photo is not None)
+            yield from (photo for photo, _, _ in self._images(slice(None)) if isinstance(photo, Path))
 
     def part(self, start: int, stop: int, names: Names | None = None) -> Iterator[Entry]:
         """The images from one place to another; no two of them share a source or a name."""
         sources: set[str] = set()
         names = names or Names()
+        boxed = self.boxes is not None and self.boxes.boxed
         for photo, graph, problem in self._images(slice(start, stop)):
-            shown = photo.as_posix() if photo is not None and self.photos else _shown(graph, start + len(sources))
-            given = os.path.abspath(photo) if photo is not None and self.photos else shown
+            file = photo if isinstance(photo, Path) and self.photos else None
+            shown = file.as_posix() if file is not None else _shown(graph, start + len(sources))
+            given = os.path.abspath(file) if file is not None else shown
             source = _free(given.encode(errors="backslashreplace").decode(), sources)
             key = shown if self.photos else source
             name = names(source, _file_name(photo, graph, shown))
-            if graph is None and self.boxes is not None:
+            if graph is None and boxed:
                 problem = problem or f"{key}: no boxes were given for it"
-            yield Entry(Item(photo, graph, key), source, name, problem)
+            yield Entry(Item(photo, graph if boxed else None, key), source, name, problem)
 
-    def _images(self, part: slice) -> Iterator[tuple[Path | None, SceneGraph | None, str]]:
-        """Photo, boxes, and what is wrong with them."""
+    def _images(self, part: slice) -> Iterator[tuple[Path | bytes | None, SceneGraph | None, str]]:
+        """Photo (a file, or its content), boxes, and what is wrong with them."""
         if self.boxes is None:
             yield from ((path, None, "") for path in self.photos[part])
         elif self.photos:
@@ -123,7 +125,7 @@ class Inputs:
                 except RowError as error:  # a table that is read as it goes
                     yield None, None, str(error)
                 else:
-                    yield self.boxes.photo_path(graph), graph, ""
+                    yield self.boxes.photo_bytes(i) or self.boxes.photo_path(graph), graph, ""
 
 
 def boxes_given_as_photo(
@@ -312,10 +314,10 @@ def _shown(graph: SceneGraph | None, place: int) -> str:
     return str(graph.image_id if graph.image_id is not None else graph.file if graph.file else place)
 
 
-def _file_name(photo: Path | None, graph: SceneGraph | None, shown: str) -> str:
+def _file_name(photo: Path | bytes | None, graph: SceneGraph | None, shown: str) -> str:
     """A readable file name, safe whatever the image is called."""
-    text = photo.stem if photo is not None else shown
-    if photo is None and graph is not None and graph.file:
+    text = photo.stem if isinstance(photo, Path) else shown
+    if not isinstance(photo, Path) and graph is not None and graph.file:
         text = PurePosixPath(graph.file).stem
     short = UNSAFE.sub("_", text).encode()[:LONGEST_NAME].decode(errors="ignore")
     return short.strip(" .") or "image"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from scenegpi.bulk.run_folder import Row
@@ -31,7 +32,8 @@ class Answer:
         """Of an image that was predicted."""
         assert self.prediction.graph is not None
         entry = self.entry
-        return Row(entry.source, entry.name, self.prediction.graph, entry.digest, entry.item.photo)
+        photo = entry.item.photo if isinstance(entry.item.photo, Path) else None  # else it is in a table
+        return Row(entry.source, entry.name, self.prediction.graph, entry.digest, photo)
 
 
 @dataclass

@@ -176,7 +176,8 @@ class Worker:
                 try:
                     write_image(found.graph, self.setup.folder, entry.name, self.setup.formats, entry.item.photo)
                 except DataError as error:
-                    if os.fspath(entry.item.photo or "") != error.file:  # a full disk is no fault of the photo
+                    photo = entry.item.photo  # a full disk is no fault of the photo
+                    if ("image" if isinstance(photo, bytes) else os.fspath(photo or "")) != error.file:
                         raise
                     found.graph, found.problem = None, str(error)
             answers.append(Answer(entry, found))

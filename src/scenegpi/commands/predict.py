@@ -209,7 +209,7 @@ def _predict_images(
     wanted = _formats(formats, FORMATS)
     photos = found.photos
     inputs = Inputs(photos[: limit or None], data if not limit or photos or data is None else data[:limit])
-    if data is None:
+    if data is None or not data.boxed:
         check_finder(setup.finder)
     if data is None and setup.finder is None and setup.model:
         _say_who_finds(setup.model, console)
@@ -244,7 +244,9 @@ def _default_model(inputs: Inputs, console: Console) -> str:
     from scenegpi.prediction.defaults import default_model
 
     boxes = inputs.boxes
-    photos = bool(inputs.photos) or (boxes is not None and any(boxes.photo_path(graph) for graph in boxes[:1]))
+    photos = bool(inputs.photos) or (
+        boxes is not None and (boxes.photo_bytes(0) is not None or any(boxes.photo_path(graph) for graph in boxes[:1]))
+    )
     scored = boxes is not None and any(graph.scores is not None for graph in boxes[:1])
     name, why = default_model(photos, None if boxes is None else boxes.vocabulary, scored)
     console.print(f"using {name}: {why} (override with --model)", style="dim", highlight=False, soft_wrap=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import SPLITS, Columns
 from scenegpi.data.images import ImageFolders
+from scenegpi.data.parquet import ParquetRows
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
@@ -170,6 +171,15 @@ class Dataset(Sequence[SceneGraph]):
     def photo_path(self, graph: SceneGraph) -> Path | None:
         """The photo of a graph of this data set, or None where there is none."""
         return self.images.find(graph.file) or self.images.find(None if graph.image_id is None else str(graph.image_id))
+
+    def photo_bytes(self, i: int) -> bytes | None:
+        """The content of image i's photo, where the data set holds photos."""
+        return self.source.photo(self.rows.item(i)) if isinstance(self.source, ParquetRows) else None
+
+    @property
+    def boxed(self) -> bool:
+        """Whether there are boxes, or only photos."""
+        return not isinstance(self.source, ParquetRows) or self.source.boxed
 
     def find(self, image_id: int | str) -> int:
         """The position of the image with this id (or file name); DataError if there is none."""

@@ -5,7 +5,7 @@
     image_id | id, file_name | file, width, height
 
 A list of objects may also be an object of lists. Numbers in place of names are looked up in the file's metadata: class
-labels, or the COCO categories of the description. Pictures inside the file are not read.
+labels, or the COCO categories of the description.
 """
 
 from __future__ import annotations

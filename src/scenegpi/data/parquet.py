@@ -3,10 +3,10 @@
     boxes   list of lists of 4 numbers     labels  list of texts       scores  list of numbers
     id      a number or a text             file    a text              width, height
 
-Only `boxes` must be there. Instead of all these, `graph` may hold each image as the text of a JSON line, which is what
-`scenegpi predict --form parquet` writes; and data sets of the hub have `objects` with `relations` (hub_rows). On
-opening, the footers are read and the labels; rows when they are asked for, a few at a time and best in their order:
-memory does not grow with the number of images.
+Only `boxes` must be there, or `image`: photos as bytes, or as {bytes, path} in data sets of the hub. Instead of all
+these, `graph` may hold each image as the text of a JSON line, which is what `scenegpi predict --form parquet` writes;
+and data sets of the hub have `objects` with `relations` (hub_rows). On opening, the footers are read and the labels;
+rows when they are asked for, a few at a time and best in their order: memory does not grow with the number of images.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ ROWS, VALUES = 1024, 1 << 20
 FREE_VALUES, VALUES_PER_BYTE = 1 << 24, 16
 """A group of rows may hold FREE_VALUES, or VALUES_PER_BYTE for each byte of its file: repeated ones take no space."""
 BYTES_PER_IMAGE = 8
+IMAGE, BYTES = "image", 1 << 26
+"""The column of pictures, and how much of a file is read at a time."""
 
 
 class ParquetRows:
@@ -47,10 +49,16 @@ class ParquetRows:
         path: a file, or a folder whose `*.parquet` files are taken by name.
         report: where defects are noted. Rows are checked when they are read: an invalid one is a RowError.
         vocabulary: for graphs that hold none.
+        pictures: read these alone.
     """
 
-    def __init__(self, path: Path, report: Report, vocabulary: Vocabulary | None = None) -> None:
-        self.path, self.report = path, report
+    def __init__(
+        self, path: Path, report: Report, vocabulary: Vocabulary | None = None, pictures: bool = False
+    ) -> None:
+        self.path, self.report, self.pictures = path, report, pictures
+        self.boxed = True
+        """Whether there are boxes, or only photos."""
+        self._photos: ParquetRows | None = None
         self.files = parquet_files(path)
         self._open: tuple[int, Any] | None = None
         self._next: tuple[int, Iterator[list[dict[str, Any]]]] | None = None  # first row that comes, and rows from it
@@ -67,6 +75,9 @@ class ParquetRows:
         self.defined: dict[int, Vocabulary] = {}
         """With graphs, the vocabulary of each file, which is in its first row."""
         self.vocabulary = vocabulary or self._vocabulary()
+        fields = {} if pictures or not self.files else {each.name: each.type for each in self._file(0).schema_arrow}
+        if "binary" in str(fields.get(IMAGE)):
+            self._photos = ParquetRows(path, report, self.vocabulary, pictures=True)
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -88,6 +99,12 @@ class ParquetRows:
             first = next(j for j, (other, _, _) in enumerate(self.groups) if other == k)
             raise RowError(self.files[k], f"row {i - int(self.starts[first])}: {error}") from None
 
+    def photo(self, i: int) -> bytes | None:
+        """The content of row i's picture; None where the file holds none."""
+        value = None if self._photos is None else self._photos._row(i)[IMAGE]
+        value = value.get("bytes") if isinstance(value, dict) else value
+        return value if isinstance(value, bytes) else None
+
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(N,) boxes and (N,) relations of each image."""
         table = np.array([(len(g), len(g.relations)) for g in map(self.graph, range(len(self)))], dtype=np.int64)
@@ -99,7 +116,7 @@ class ParquetRows:
         return np.repeat(np.array(codes, dtype=np.int8), np.diff(self.starts))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_open": None, "_next": None, "_rows": (0, [])}
+        return self.__dict__ | {"_open": None, "_next": None, "_rows": (0, [])}
 
     def _footer(self, k: int, file: Path) -> Iterator[int]:
         """Notes the groups of a file and gives the rows of each."""
@@ -109,8 +126,12 @@ class ParquetRows:
         if "boxes" not in columns and OBJECTS in names:
             columns = [name for name in HUB if name in names]
             self.hub = hub_names(parquet.schema_arrow.metadata)
+        elif "boxes" not in columns and GRAPH not in columns and IMAGE in names:
+            columns = [name for name in HUB if name in names] or [IMAGE]
+            self.boxed, self.hub = False, {}
         elif "boxes" not in columns and GRAPH not in columns:
-            raise DataError(file, f"there is no column boxes, objects or graph, found {', '.join(names)!r:.200}")
+            raise DataError(file, f"there is no column boxes, objects, graph or image, found {', '.join(names)!r:.200}")
+        columns = [IMAGE] if self.pictures else columns
         if k and columns != self.columns:
             raise DataError(file, f"columns {', '.join(columns)}, but the files before have {', '.join(self.columns)}")
         self.columns = columns
@@ -121,7 +142,8 @@ class ParquetRows:
             values = max((group.column(j).num_values for j in range(group.num_columns)), default=0)
             if values > max(FREE_VALUES, VALUES_PER_BYTE * size):
                 raise DataError(file, f"group of rows {number}: {values:,} values are too many for {size:,} bytes")
-            self.groups.append((k, number, max(1, min(ROWS, group.num_rows * VALUES // max(values, 1)))))
+            most = min(VALUES / max(values, 1), BYTES / max(group.total_byte_size, 1))
+            self.groups.append((k, number, max(1, min(ROWS, int(group.num_rows * most)))))
             yield group.num_rows
 
     def _vocabulary(self) -> Vocabulary:
@@ -136,7 +158,7 @@ class ParquetRows:
                 except ValueError as error:
                     raise DataError(self.files[k], f"first row: {error}") from None
             return next(iter(self.defined.values()), Vocabulary([]))
-        if self.hub is not None:
+        if self.hub is not None and self.boxed:
             return self._hub_vocabulary()
         if "labels" not in self.columns:
             return Vocabulary([NO_LABEL])

@@ -4,7 +4,8 @@
 
 That is what its page says; version 1.0 of the package reads "annotation": [{"bbox", "category"}] instead. Both are read
 and written. All numbers count from 0 in the lists of the ground truth, a psg.json: it must lie beside the file, unless
-the caller knows the vocabulary. Triplets have no scores; the best comes first.
+the caller knows the vocabulary. Triplets have no scores; the best comes first. Where pairs have distributions,
+"ng_triplets", every predicate of every pair, are written as well: the package ranks predicates by them (PRank).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from scenegpi.data.columns import Columns
 from scenegpi.data.named import Image, about, entries, key_of, named_columns, numbered, section_rows
 from scenegpi.data.psg import psg_vocabulary
@@ -24,6 +27,8 @@ from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
 FIELDS = ("bboxes", "categories", "triplets")
+MOST = 1000
+"""Triplets of an image with several predicates per pair."""
 
 
 def read_sgbench(path: Path, report: Report, vocabulary: Vocabulary | None = None) -> Columns:
@@ -66,8 +71,20 @@ def write_sgbench(target: Path, graphs: Iterable[SceneGraph], vocabulary: Vocabu
                 "id": graph.image_id,
                 **dict(zip(FIELDS, (boxes, labels, graph.relations[order].tolist()), strict=True)),
             }
+            row["ng_triplets"] = _all_predicates(graph)
             row["annotation"] = [{"bbox": box, "category": label} for box, label in zip(boxes, labels, strict=True)]
             handle.write((",\n" if count else "\n") + json.dumps(row, ensure_ascii=False, allow_nan=False))
             count += 1
         handle.write("\n]}\n")
     return count
+
+
+def _all_predicates(graph: SceneGraph) -> list[list[int]]:
+    """[subject, object, predicate] of every predicate of every pair, best first; none without distributions."""
+    if graph.pair_dist is None or graph.pairs is None:
+        return []
+    sure = np.ones(len(graph)) if graph.scores is None else graph.scores
+    values = sure[graph.pairs].prod(axis=1)[:, None] * graph.pair_dist[:, 1:]
+    pair, predicate = np.unravel_index(np.argsort(-values, axis=None, kind="stable")[:MOST], values.shape)
+    rows: list[list[int]] = np.column_stack([graph.pairs[pair], predicate]).tolist()
+    return rows

@@ -34,6 +34,7 @@ TASK = "scene-graph"
 TAGS = [TASK, "scene-graph-generation", "visual-relationship-detection"]
 FILES = ("model.safetensors", "config.json", "vocabulary.json", "metrics.json", "README.md", "trained_on.bin")
 OWN = FILES[:3]
+FETCH = ("revision", "cache_dir", "force_download", "local_files_only", "token")
 
 
 class HubPredictor(Predictor, ModelHubMixin):
@@ -75,12 +76,22 @@ class HubPredictor(Predictor, ModelHubMixin):
             card.write_text(f"---\n{header}\n---\n\n{text}", encoding="utf-8")
 
     @classmethod
+    def from_pretrained(cls, name: str | Path, **options: Any) -> HubPredictor:
+        """A folder, or ORG/NAME, which the hub's client fetches or has in its cache; its options, and `Predictor`'s."""
+        how = {key: options.pop(key) for key in FETCH if key in options}
+        if not Path(name).is_dir():
+            try:
+                name = snapshot_download(str(name), allow_patterns=list(FILES), **how)
+            except Exception as error:  # of the hub's client: all kinds
+                said = " ".join(str(error).split())
+                raise DataError(name, f"is not a folder, and the hub does not give it ({said:.200})") from None
+        found: HubPredictor = super().from_pretrained(name, **options)
+        return found
+
+    @classmethod
     def _from_pretrained(cls, *, model_id: str, **options: Any) -> HubPredictor:
-        fetch = ("revision", "cache_dir", "force_download", "local_files_only", "token")
-        how = {name: options.pop(name, None) for name in fetch}
-        options.pop("model", None)  # of config.json, which `load_model` reads itself
-        known = Path(model_id).is_dir()
-        return cls(model_id if known else snapshot_download(model_id, allow_patterns=list(FILES), **how), **options)
+        # "model" is of config.json, which `load_model` reads itself.
+        return cls(model_id, **{key: value for key, value in options.items() if key not in (*FETCH, "model")})
 
 
 class SceneGraphConfig(PretrainedConfig):

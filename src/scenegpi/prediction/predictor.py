@@ -330,11 +330,11 @@ def _sized(graph: SceneGraph, photo: _Photo | None) -> SceneGraph:
 
 
 def _bytes(photo: Any) -> int:
-    """Memory of a photo that was given as pixels; of a file, none."""
+    """Memory of a photo that was given as pixels or as bytes; of a path, none."""
     if isinstance(photo, EncodedPhoto):
         photo = photo.pixels
-    if isinstance(photo, np.ndarray):
-        return photo.nbytes
+    if isinstance(photo, np.ndarray | bytes):
+        return len(photo) if isinstance(photo, bytes) else photo.nbytes
     return 3 * photo.width * photo.height if hasattr(photo, "width") else 0
 
 

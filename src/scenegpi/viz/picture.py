@@ -23,7 +23,7 @@ NARROW, SHORT, FEW = 3.4, 5.5, 12
 _EDGE, _HEAD, _GAP = 0.12, 0.42, 0.3
 
 
-def draw(graph: SceneGraph, target: str | Path, photo: str | Path | None = None, top: int = 20) -> Path:
+def draw(graph: SceneGraph, target: str | Path, photo: str | Path | bytes | None = None, top: int = 20) -> Path:
     """Writes the picture (PNG or SVG, by the suffix); `top` is how many relations the graph shows."""
     target = picture_file(target)
     not_an_input(target, photo, graph.photo)
@@ -31,7 +31,7 @@ def draw(graph: SceneGraph, target: str | Path, photo: str | Path | None = None,
     return target
 
 
-def picture(graph: SceneGraph, photo: str | Path | None = None, top: int = 20) -> Sheet:
+def picture(graph: SceneGraph, photo: str | Path | bytes | None = None, top: int = 20) -> Sheet:
     """The picture, not yet written; without `photo` on the one that the graph was read from, if it is still there."""
     if photo is None and graph.photo is not None and Path(graph.photo).is_file():
         photo = graph.photo

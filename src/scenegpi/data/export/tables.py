@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from scenegpi.errors import GraphError
+from scenegpi.errors import GraphError, require
 from scenegpi.graph import SceneGraph
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def columns(graph: SceneGraph, table: Table = "relations") -> dict[str, list[Any
 
 def to_df(graph: SceneGraph, table: Table = "relations") -> pandas.DataFrame:
     """A DataFrame of the relations, or of the objects."""
+    require("to_df", "notebook", "pandas")
     import pandas
 
     return pandas.DataFrame(columns(graph, table))
@@ -40,6 +41,7 @@ def to_df(graph: SceneGraph, table: Table = "relations") -> pandas.DataFrame:
 
 def to_arrow(graph: SceneGraph, table: Table = "relations") -> pyarrow.Table:
     """An Arrow table of the relations, or of the objects; its types do not depend on the rows."""
+    require("to_arrow", "notebook", "pyarrow")
     import pyarrow as pa
 
     kinds = {"score": pa.float64(), "subject_index": pa.int32(), "object_index": pa.int32()}
@@ -51,6 +53,7 @@ def to_arrow(graph: SceneGraph, table: Table = "relations") -> pyarrow.Table:
 def to_hetero_data(graph: SceneGraph) -> HeteroData:
     """PyG's HeteroData: `data["object"]` has x (N, 4) boxes, y (N,) labels and score (N,); `data["object", predicate,
     "object"]` of each predicate that occurs has edge_index (2, E) and score (E,)."""
+    require("to_hetero_data", "notebook", "torch_geometric")
     import torch
     from torch_geometric.data import HeteroData
 
