@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
 import pytest
 
 import vg_files
-from scenegpi import __version__
+from scenegpi import __version__, cli
 from scenegpi.commands.models import PURPOSES
-from scenegpi.data import open_dataset, sample_path
+from scenegpi.data import DataError, open_dataset, sample_path
 from scenegpi.models.shipped import shipped_models
 
 
@@ -194,6 +197,34 @@ def test_stopped_midway_leaves_nothing(tmp_path):
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 143
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (RuntimeError("x\x1b[2J"), 3, r"scenegpi: internal error (please report it): RuntimeError: x\x1b[2J; "),
+        (DataError("a.json", "b\nc"), 2, r"scenegpi: a.json: b\nc"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "scenegpi: the output cannot be written (No space left"),
+        (KeyboardInterrupt(), 130, ""),
+        (SystemExit(143), 143, ""),
+    ],
+)
+def test_every_end_has_its_exit_code_and_one_line(monkeypatch, capsys, error, code, said):
+    def stop():
+        raise error
+
+    monkeypatch.setattr(cli, "app", stop)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["scenegpi"])
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.delenv("SCENEGPI_DEBUG", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    monkeypatch.undo()
+    text = capsys.readouterr().err
+    assert ended.value.code == code
+    assert text.startswith(said)
+    assert text.count("\n") == bool(said)
 
 
 def test_debug_shows_the_traceback():

@@ -251,11 +251,13 @@ def test_kill_9_loses_nothing_that_was_saved(started):
         assert (status, said["revision"]) == (200, revision)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    url, _ = started()
+    url, process = started()
     kept = call(f"{url}/api/annotations/0")[1]
     assert kept["revision"] == 5
     assert len(kept["graph"]["relations"]) == len(graph["relations"])
     assert call(f"{url}/api/annotations")[1]["images"] == 1
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(600) == 143
 
 
 def test_exports_read_back_and_train(server, tmp_path):
