@@ -160,9 +160,11 @@ def test_of_many_images_the_first_are_printed_and_the_rest_counted(desk):
     assert "7 more images: `scenegpi report out` shows them" in fine(*words)
 
 
-def test_the_same_again_prints_its_triplets_again(desk):
+def test_the_same_again_prints_its_triplets_again(desk, monkeypatch):
     words = ["holiday.png", "--boxes", "boxes.jsonl", "--out", "out", *LAYOUT]
-    first, second = fine(*words), fine(*words)
+    first = fine(*words)
+    monkeypatch.setattr("scenegpi.bulk.workers.Predictor", None)  # no model is loaded for it
+    second = fine(*words)
     assert "man  wearing  hat" in first
     assert [line for line in first.splitlines() if "wearing" in line] == [
         line for line in second.splitlines() if "wearing" in line

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
@@ -47,8 +47,12 @@ def run(
     """Predicts what the log does not hold yet, or not from the same content; `step` is told what each batch had."""
     summary, work = Summary(), _Work(inputs, setup, log)
     entries = iter(work)
+    first = list(islice(entries, 1))
+    entries = chain(first, entries)
     batches = map(work.claimed, iter(lambda: list(islice(entries, batch)), []))
-    answers = map(Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
+    answers: Iterator[list[Answer]] = iter(())
+    if first:  # where every answer is there, no model is loaded
+        answers = map(Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
     for some in answers:
         new = [answer for answer in some if answer.entry.known is None]
         log.append(answer.row for answer in new if answer.prediction.graph is not None)
