@@ -8,8 +8,10 @@ import h5py
 import numpy as np
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
 import vg_files
+from scenegpi.cli import app
 from scenegpi.data import DataError, open_dataset
 
 ATTRIBUTES = ["white", "large", "wooden"]
@@ -70,3 +72,10 @@ def test_a_number_of_no_attribute_costs_the_image(tmp_path):
         file["attributes"] = np.zeros(5)
     with pytest.raises(DataError, match="attributes: unexpected shape"):
         open_dataset(folder)
+
+
+def test_one_command_from_the_download_to_a_table(tmp_path):
+    call = ["eval", "--model", "vg150-layout", "--data", str(official(tmp_path)), "--split", "test"]
+    done = CliRunner().invoke(app, [*call, "--task", "predcls"])
+    assert done.exit_code == 0, done.output
+    assert {"percent", "@50", "(test)."} <= set(done.output.split())
