@@ -1,11 +1,12 @@
 """Many layouts through `scenegpi predict`, in one process and by ray with as many actors: throughput and memory.
 
     python benchmarks/ray_scale.py [--images 10000 100000] [--boxes 12] [--jobs 1] [--backend onnx] [--input jsonl]
+    python benchmarks/ray_scale.py --input photos --images 400 --shard 100
 
-Layouts are random boxes and labels. Per run, start-up included: images per second of the clock, per CPU second of the
-processes that predict (a busy machine matters little to it), and per CPU second of all processes together, which ray's
-own add to as long as the clock runs; the largest memory of a process that predicts, halfway and at the end, and of the
-command; and what was written.
+Layouts are random boxes and labels; photos are drawn scenes as bytes in a column. Per run, start included: images per
+second of the clock, per CPU second of the processes that predict (a busy machine matters little to it), and per CPU
+second of all processes together, which ray's own add to as long as the clock runs; the largest memory of a process that
+predicts, halfway and at the end, and of the command; and what was written.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from rich.table import Table
 
 from scenegpi.data import open_dataset, write_jsonl
 from scenegpi.models.shipped import model_vocabulary
+from scenegpi.paper.rendered import render_folder
 
-MODEL = "vg150-layout"
+LAYOUT, PHOTO = "vg150-layout", "vg150-photo"
 TICK, PAGE = 1 / os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
@@ -40,7 +42,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--shard", type=int, default=1024)
     parser.add_argument("--backend", default="torch")
-    parser.add_argument("--input", choices=("parquet", "jsonl"), default="parquet")
+    parser.add_argument("--input", choices=("parquet", "jsonl", "photos"), default="parquet")
     options = parser.parse_args()
     heads = ("per s", "per CPU s, predicting", "per CPU s, all", "MB halfway", "MB at the end", "MB of the command")
     heads += ("bytes per image",)
@@ -49,17 +51,28 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         for images in options.images:
-            file = write_layouts(folder / f"boxes.{options.input}", images, options.boxes)
+            if options.input == "photos":
+                file = write_photos(folder, images)
+            else:
+                file = write_layouts(folder / f"boxes.{options.input}", images, options.boxes)
             for engine in options.engines:
                 run = Run(folder, file, images, engine, options)
-                row = [f"{images:,}", engine, *(f"{value:,.0f}" for value in run.figures())]
+                row = [f"{images:,}", engine, *(f"{value:,.1f}" for value in run.figures())]
                 console.print(dict(zip(("images", "engine", *heads), row, strict=True)))  # a long run may be broken off
                 table.add_row(*row)
     console.print(table)
 
 
+def write_photos(folder: Path, images: int) -> Path:
+    render_folder(folder / "scenes", 20, seed=0)
+    drawn = [path.read_bytes() for path in sorted((folder / "scenes" / "images").iterdir())]
+    table = pa.table({"id": list(range(images)), "image": [drawn[i % len(drawn)] for i in range(images)]})
+    pq.write_table(table, folder / "photos.parquet", row_group_size=100)
+    return folder / "photos.parquet"
+
+
 def write_layouts(file: Path, images: int, boxes: int) -> Path:
-    rng, names = np.random.default_rng(0), np.array(model_vocabulary(MODEL).objects)
+    rng, names = np.random.default_rng(0), np.array(model_vocabulary(LAYOUT).objects)
     low = rng.uniform(0, 400, (images, boxes, 2))
     corners = np.concatenate([low, low + rng.uniform(10, 240, low.shape)], 2).round(1)
     labels = names[rng.integers(0, len(names), images * boxes)]
@@ -82,7 +95,8 @@ class Run:
 
     def __init__(self, folder: Path, file: Path, images: int, engine: str, options: argparse.Namespace) -> None:
         self.out, self.images = folder / f"{engine}-{images}", images
-        words = ["predict", str(file), "--model", MODEL, "--backend", options.backend, "--formats", "none"]
+        model = PHOTO if options.input == "photos" else LAYOUT
+        words = ["predict", str(file), "--model", model, "--backend", options.backend, "--formats", "none"]
         words += ["--out", str(self.out), "--jobs", str(options.jobs)]
         words += ["--engine", engine, "--shard", str(options.shard)]
         self.cpu: dict[int, float] = {}

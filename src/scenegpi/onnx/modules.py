@@ -91,9 +91,7 @@ class VisionModule(nn.Module):
             raise DataError("export", "this model uses boxes and labels only: export it without --photo and --find")
         self.vision = model.vision
         if getattr(getattr(self.vision.backbone, "trunk", None), "patch", None):
-            raise DataError(
-                "export", "a vision transformer (dinov2) cannot be exported: it resizes the photo"
-            )
+            raise DataError("export", "a vision transformer (dinov2) cannot be exported: it resizes the photo")
         with torch.no_grad():  # weights of another package or model are read when first needed: not while it is traced
             self.vision.backbone.features(torch.zeros(1, 3, 32, 32), ("early",))
 
