@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from commands.predict_cases import call, fine, lines, photo, refused, scene, sources
 from models.model_cases import random_graphs, small_model
+from scenegpi.bulk.digests import image_digest
 from scenegpi.bulk.manifest import MANIFEST, Manifest, written_by_us
 from scenegpi.bulk.run_folder import LINES
 from scenegpi.bulk.run_inputs import find_photos
@@ -191,6 +192,17 @@ def test_a_replaced_photo_and_corrected_boxes_give_new_answers(desk):
     fine(*words)
     assert (desk / "out" / "holiday.png").exists()
     assert rows(desk / "out") == [third]
+
+
+def test_whatever_decides_an_answer_is_in_its_digest(desk):
+    """Boxes after a run without any, among others: the second line of the README after its first."""
+    path, graph = desk / "holiday.png", scene(file="holiday.png")
+    boxes = [None, graph, graph.replace(boxes=graph.boxes + 1), graph.replace(labels=graph.labels[::-1].copy())]
+    boxes += [graph.replace(scores=[0.9, 0.8, 0.7]), graph.replace(width=640, height=481), graph.replace(image_id=9)]
+    found = [image_digest(path, each, "s") for each in boxes]
+    found += [image_digest(None, graph, "s"), image_digest(b"other", graph, "s"), image_digest(path, graph, "t")]
+    assert len(set(found)) == len(found)
+    assert image_digest(path.read_bytes(), scene(file="holiday.png"), "s") == found[1]
 
 
 def test_a_photo_that_broke_takes_its_old_answer_along(desk):
