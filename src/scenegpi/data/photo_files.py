@@ -155,8 +155,8 @@ def _opened(handle: BinaryIO) -> PhotoFile:
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return _finished("PNG", handle, _png_turn(handle))
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        turn = _webp_turn(handle, head)
-        return _finished("WEBP", io.BytesIO(_whole(handle)), turn)
+        _check_webp(head)
+        return _finished("WEBP", io.BytesIO(_whole(handle)), None)
     if head.startswith((b"II*\0", b"MM\0*")):
         return _tiff(handle)
     if head.startswith(b"GIF8"):
@@ -243,8 +243,8 @@ def _png_turn(handle: BinaryIO) -> int:
     raise _BrokenError("more pieces than a PNG has")
 
 
-def _webp_turn(handle: BinaryIO, head: bytes) -> int:
-    """The orientation, from the EXIF piece; its size is checked, for the decoder takes memory when it is made."""
+def _check_webp(head: bytes) -> None:
+    """Its size, before Pillow opens it: the decoder takes memory when it is made."""
     kind, size = head[12:16], (0, 0)
     if kind == b"VP8X":
         size = 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
@@ -258,16 +258,6 @@ def _webp_turn(handle: BinaryIO, head: bytes) -> int:
     if size[0] * size[1] > MAX_PIXELS["WEBP"]:
         most = f"{MAX_PIXELS['WEBP']:,} this reader takes of WEBP"
         raise _BrokenError(f"{size[0]:,} x {size[1]:,} pixels, more than the {most}")
-    handle.seek(12)
-    for _ in range(MAX_PIECES):
-        piece = handle.read(8)
-        if len(piece) < 8:
-            return 1
-        length = int.from_bytes(piece[4:], "little")
-        if piece[:4] == b"EXIF":
-            return orientation(handle.read(min(length, MAX_EXIF)).removeprefix(b"Exif\0\0"))
-        handle.seek(length + (length & 1), io.SEEK_CUR)
-    raise _BrokenError("more pieces than a WebP has")
 
 
 def _check_gif(handle: BinaryIO) -> None:
