@@ -20,22 +20,31 @@ from scenegpi.data import DataError, open_dataset, sample_path
 from scenegpi.models.shipped import shipped_models
 
 
-def scenegpi(*words, code=0):
-    command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
-    return done.stdout if code == 0 or code == 1 else done.stderr
+@pytest.fixture
+def scenegpi(monkeypatch, capsys):
+    """Runs the program in this process, as `main` does but for signals; what it says: of an error, on stderr."""
+
+    def run(*words, code=0):
+        monkeypatch.setattr("scenegpi.cli._behave", list)
+        monkeypatch.setattr("sys.argv", ["scenegpi", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        said = capsys.readouterr()
+        assert (end.value.code or 0) == code, said
+        assert "Traceback" not in said.out + said.err
+        return said.out if code == 0 or code == 1 else said.err
+
+    return run
 
 
-def test_help_and_version():
+def test_help_and_version(scenegpi):
     assert "Scene graphs from images" in scenegpi("--help")
     assert scenegpi("--version") == f"scenegpi {__version__}\n"
     for words in (["data"], ["data", "stats"], ["data", "convert"], ["data", "show"], ["data", "validate"], ["demo"]):
         assert "Usage" in scenegpi(*words, "--help")
 
 
-def test_flags_show_no_type():
+def test_flags_show_no_type(scenegpi):
     for words in ([], ["search"], ["data"], ["data", "show"], ["predict"], ["figure"]):
         said = scenegpi(*words, "--help")
         assert "--help" in said
@@ -52,7 +61,7 @@ def test_a_name_with_a_dash_is_explained(tmp_path):
     )
 
 
-def test_every_shipped_model_says_what_it_is_for():
+def test_every_shipped_model_says_what_it_is_for(scenegpi):
     said = scenegpi("models")
     for name in shipped_models():
         assert name in said
@@ -74,7 +83,7 @@ def test_data_commands_do_not_import_torch():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
 
 
-def test_stats(tmp_path):
+def test_stats(tmp_path, scenegpi):
     folder = vg_files.write(tmp_path / "vg")
     text = scenegpi("data", "stats", folder)
     for part in ("images", "2 train, 1 test", "boxes", "wearing", "mean 1.7, median 2, 0 to 3"):
@@ -83,7 +92,7 @@ def test_stats(tmp_path):
     assert (figures["images"], figures["boxes"], figures["predicates"]) == (2, 2, {"on": 1, "wearing": 1})
 
 
-def test_validate_exit_codes(tmp_path):
+def test_validate_exit_codes(tmp_path, scenegpi):
     good = vg_files.write(tmp_path / "good")
     assert scenegpi("data", "validate", good).splitlines()[-1] == f"{good}: 0 errors, 1 warning"
     labels = vg_files.arrays()["labels"]
@@ -98,7 +107,7 @@ def test_validate_exit_codes(tmp_path):
     assert text.count("\n") == 1
 
 
-def test_convert_and_what_is_left_out(tmp_path):
+def test_convert_and_what_is_left_out(tmp_path, scenegpi):
     labels = vg_files.arrays()["labels"]
     labels[3] = 77
     bad = vg_files.write(tmp_path / "bad", {"labels": labels})
@@ -110,7 +119,7 @@ def test_convert_and_what_is_left_out(tmp_path):
     assert not (tmp_path / "y.jsonl").exists()
 
 
-def test_show(tmp_path):
+def test_show(tmp_path, scenegpi):
     text = scenegpi("data", "show")
     assert "man    riding      horse" in text
     assert "┌" in text
@@ -122,7 +131,7 @@ def test_show(tmp_path):
     assert "a picture is a .png or .svg" in scenegpi("data", "show", "--out", tmp_path / "x.gif", code=2)
 
 
-def test_demo(tmp_path):
+def test_demo(tmp_path, scenegpi):
     text = scenegpi("demo", "--out", tmp_path)
     assert text.count("read back the same, 0 defects") == 3
     assert {path.name for path in tmp_path.glob("*.png")} == {
@@ -136,7 +145,7 @@ def test_demo(tmp_path):
 
 
 @pytest.mark.parametrize("words", [["data", "stats", "nowhere"], ["data", "stats", sample_path(), "--split", "dev"]])
-def test_errors_are_one_line(words):
+def test_errors_are_one_line(words, scenegpi):
     text = scenegpi(*words, code=2)
     assert text.startswith("scenegpi: ")
     assert text.count("\n") == 1
@@ -154,7 +163,7 @@ def hostile(tmp_path):
     return tmp_path / "x.jsonl"
 
 
-def test_names_from_a_file_neither_style_nor_steer_the_terminal(tmp_path):
+def test_names_from_a_file_neither_style_nor_steer_the_terminal(tmp_path, scenegpi):
     path = hostile(tmp_path)
     text = scenegpi("data", "stats", path) + scenegpi("data", "show", path, "--out", tmp_path / "x.png")
     assert "\x1b" not in text

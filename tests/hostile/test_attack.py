@@ -19,27 +19,30 @@ from scenegpi import GraphError, SceneGraph
 from scenegpi.data import sample_path
 
 
-@pytest.mark.parametrize("real", [False, True])
-def test_damaged_files(real):
-    data = SHARED / "data" / "vg150" if real else None
-    if real and not data.is_dir():
-        pytest.skip("needs the real data in ../shared/data, which is not here")
-    found = attack_files(105, seed=11, data=data)
+def test_damaged_files():
+    """Of real data where they are here, else of the sample."""
+    data = SHARED / "data" / "vg150"
+    found = attack_files(105, seed=11, data=data if data.is_dir() else None)
     assert found.faults == []
     total = sum(found.outcomes.values(), start=type(found.outcomes["vg"])())
     assert sum(total.values()) == 105
     assert all(total[outcome] > 5 for outcome in GOOD)
 
 
-def test_whole_files_are_read(tmp_path):
-    for name, (how, path) in corpus(tmp_path).items():
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    return corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def test_whole_files_are_read(cases):
+    for name, (how, path) in cases.items():
         assert examine(how, path) == "read", name
 
 
-def test_damage_changes_something_and_a_seed_repeats_it(tmp_path):
+def test_damage_changes_something_and_a_seed_repeats_it(cases, tmp_path):
     rng, data = random.Random(0), sample_path().read_bytes()
     assert sum(injure(data, rng, text=True) != data for _ in range(50)) > 40
-    how_many, cases = 0, corpus(tmp_path / "originals")
+    how_many = 0
     for number, (_, original) in enumerate(cases.values()):
         if original.is_dir():
             continue
