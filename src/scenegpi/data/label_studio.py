@@ -23,8 +23,6 @@ from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
-LOCAL_FILES = "/data/local-files/?d="
-"""How Label Studio names a picture below its folder of local files."""
 DIGITS = 6  # of a pixel: percents are fractions that don't come back to the last bit
 NAMES = ("label", "image", "attributes")
 """Of the tags in `labelling_config`."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 # Yellow is left out: too pale on white. Black is last: it is lost on dark photos, so it is dealt out rarely.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3D3D3D")
 INK, MUTED, FAINT, PAPER = "#1A1A1A", "#5F6368", "#C9CCD1", "#FFFFFF"
-RIGHT, WRONG, MISSED = "#0072B2", "#D55E00", "#6B6B6B"
+RIGHT, WRONG = "#0072B2", "#D55E00"
 """Found in the ground truth, not in it, in it but not found: blue and vermilion, never green and red."""
 
 
