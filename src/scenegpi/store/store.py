@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,20 +14,18 @@ from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.dataset import Dataset
 from scenegpi.data.images import ImageFolders
 from scenegpi.errors import DataError, GraphError, Report
-from scenegpi.files import parse_json, reason
+from scenegpi.files import parse_json
 from scenegpi.graph import SceneGraph
 from scenegpi.store.change import add_part
-from scenegpi.store.folder import MANIFEST, Manifest, connect, in_use, is_store, open_views, run
+from scenegpi.store.folder import MANIFEST
 from scenegpi.store.parse import parse_query
 from scenegpi.store.query import Query, QueryError
 from scenegpi.store.size import MOST_MATCHES as MOST_EXPECTED
 from scenegpi.store.size import expected_matches
+from scenegpi.store.snapshots import Snapshots, Stop
 from scenegpi.store.sql import Among, chosen, listing, matches, ranking
 from scenegpi.store.words import StoreWords
 from scenegpi.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 MOST_MATCHES = 20
 """Of one image that are given back."""
@@ -70,47 +66,7 @@ class Answer:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Opened:
-    """The tables of a store at one moment; `seen` tells whether `store.json` is still the same."""
-
-    connection: DuckDBPyConnection
-    manifest: Manifest
-    words: StoreWords
-    seen: tuple[int, ...]
-
-
-class Stop:
-    """Ends the queries of a search, when it is called from another thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._cursor: DuckDBPyConnection | None = None
-        self._stopped = False
-
-    def __call__(self) -> None:
-        with self._lock:
-            self._stopped = True
-            if self._cursor is not None:
-                self._cursor.interrupt()
-
-    @contextmanager
-    def watching(self, cursor: DuckDBPyConnection) -> Iterator[None]:
-        """While a query runs; one that was stopped before it began is not begun."""
-        import duckdb
-
-        with self._lock:
-            if self._stopped:
-                raise duckdb.InterruptException
-            self._cursor = cursor
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._cursor = None
-
-
-class Store:
+class Store(Snapshots):
     """A folder of graphs. Safe to use from several threads; what other processes add is seen.
 
     Args:
@@ -120,11 +76,8 @@ class Store:
     """
 
     def __init__(self, folder: str | Path, photos: Iterable[Path | str] = (), seconds: float | None = None) -> None:
-        self.folder, self.seconds = Path(folder), seconds
+        super().__init__(folder, seconds)
         self._given = tuple(photos)
-        self._lock = threading.Lock()
-        self._last: _Opened | None = None
-        self._mine = threading.local()
 
     def __len__(self) -> int:
         """Number of images."""
@@ -136,26 +89,6 @@ class Store:
         Whole or not at all. `photos` are the folders where their photos are.
         """
         return add_part(self.folder, graphs, photos)
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """All calls of this thread inside see the same images, whatever other processes change."""
-        if self._now is not None:
-            yield
-            return
-        if not is_store(self.folder):
-            Manifest.read(self.folder)
-        with in_use(self.folder):
-            with self._lock:
-                self._mine.opened = self._open()
-            try:
-                yield
-            finally:
-                self._mine.opened = None
-
-    @property
-    def _now(self) -> _Opened | None:
-        return getattr(self._mine, "opened", None)
 
     @property
     def words(self) -> StoreWords:
@@ -355,58 +288,6 @@ class Store:
                 what = "a score that is not a number" if image in known else "relations or objects but no row in images"
                 raise DataError(self.folder, f"is damaged: image {image} has {what}")
         return {image: (image, *known[image], score) for image, score in scores.items()}
-
-    def _rows(self, text: str, values: Iterable[Any] = (), stop: Stop | None = None) -> list[tuple[Any, ...]]:
-        with self.snapshot():
-            import duckdb
-
-            cursor = self._opened.connection.cursor()  # of its own: one slow query holds up no other
-            stop = stop or Stop()
-            timer = threading.Timer(self.seconds or 0.0, stop)
-            if self.seconds is not None:
-                timer.start()
-            try:
-                with stop.watching(cursor):
-                    return run(cursor, self.folder, text, values)
-            except duckdb.InterruptException:
-                raise DataError(self.folder, f"the query takes more than {self.seconds or 0:g} s") from None
-            finally:
-                timer.cancel()
-                cursor.close()
-
-    @property
-    def _opened(self) -> _Opened:
-        """Of the snapshot of this thread."""
-        assert self._now is not None
-        return self._now
-
-    def _open(self) -> _Opened:
-        """The tables as they are now, opened again where `store.json` has changed."""
-        try:
-            info = (self.folder / MANIFEST).stat()
-        except OSError as error:
-            raise DataError(self.folder / MANIFEST, f"cannot be read ({reason(error)})") from None
-        seen = (info.st_ino, info.st_mtime_ns, info.st_size)
-        last = self._last
-        if last is None or seen != last.seen:
-            manifest = Manifest.read(self.folder)
-            if last is not None and manifest.parts == last.manifest.parts:  # a change has begun, or is tidied up after
-                self._last = replace(last, manifest=manifest, seen=seen)
-            else:
-                connection = connect()
-                open_views(connection, self.folder, manifest)
-                self._last = _Opened(connection, manifest, _words(connection, self.folder), seen)
-        assert self._last is not None
-        return self._last
-
-
-def _words(connection: DuckDBPyConnection, folder: Path) -> StoreWords:
-    text = "SELECT subject_label, predicate, object_label, sum(count) FROM triplets GROUP BY ALL"
-    triplets = {(s, p, o): int(count) for s, p, o, count in run(connection, folder, text)}
-    text = "SELECT label, sum(count) FROM labels GROUP BY ALL"
-    labels = {label: int(count) for label, count in run(connection, folder, text)}
-    text = "SELECT attribute, sum(count) FROM attribute_names GROUP BY ALL"
-    return StoreWords(labels, triplets, {name: int(count) for name, count in run(connection, folder, text)})
 
 
 def _by_image(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:

@@ -1,0 +1,145 @@
+"""One moment of a store: its tables, as `store.json` names them, and the queries that are asked of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scenegpi.errors import DataError
+from scenegpi.files import reason
+from scenegpi.store.folder import MANIFEST, Manifest, connect, in_use, is_store, open_views, run
+from scenegpi.store.words import StoreWords
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """The tables of a store at one moment; `seen` tells whether `store.json` is still the same."""
+
+    connection: DuckDBPyConnection
+    manifest: Manifest
+    words: StoreWords
+    seen: tuple[int, ...]
+
+
+class Stop:
+    """Ends the queries of a search, when it is called from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cursor: DuckDBPyConnection | None = None
+        self._stopped = False
+
+    def __call__(self) -> None:
+        with self._lock:
+            self._stopped = True
+            if self._cursor is not None:
+                self._cursor.interrupt()
+
+    @contextmanager
+    def watching(self, cursor: DuckDBPyConnection) -> Iterator[None]:
+        """While a query runs; one that was stopped before it began is not begun."""
+        import duckdb
+
+        with self._lock:
+            if self._stopped:
+                raise duckdb.InterruptException
+            self._cursor = cursor
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._cursor = None
+
+
+class Snapshots:
+    """The tables of a folder, opened again when they have changed. Safe to use from several threads.
+
+    Args:
+        folder: where it is.
+        seconds: that a query may take; None for any time.
+    """
+
+    def __init__(self, folder: str | Path, seconds: float | None = None) -> None:
+        self.folder, self.seconds = Path(folder), seconds
+        self._lock = threading.Lock()
+        self._last: _Opened | None = None
+        self._mine = threading.local()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All calls of this thread inside see the same images, whatever other processes change."""
+        if self._now is not None:
+            yield
+            return
+        if not is_store(self.folder):
+            Manifest.read(self.folder)
+        with in_use(self.folder):
+            with self._lock:
+                self._mine.opened = self._open()
+            try:
+                yield
+            finally:
+                self._mine.opened = None
+
+    @property
+    def _now(self) -> _Opened | None:
+        return getattr(self._mine, "opened", None)
+
+    def _rows(self, text: str, values: Iterable[Any] = (), stop: Stop | None = None) -> list[tuple[Any, ...]]:
+        with self.snapshot():
+            import duckdb
+
+            cursor = self._opened.connection.cursor()  # of its own: one slow query holds up no other
+            stop = stop or Stop()
+            timer = threading.Timer(self.seconds or 0.0, stop)
+            if self.seconds is not None:
+                timer.start()
+            try:
+                with stop.watching(cursor):
+                    return run(cursor, self.folder, text, values)
+            except duckdb.InterruptException:
+                raise DataError(self.folder, f"the query takes more than {self.seconds or 0:g} s") from None
+            finally:
+                timer.cancel()
+                cursor.close()
+
+    @property
+    def _opened(self) -> _Opened:
+        """Of the snapshot of this thread."""
+        assert self._now is not None
+        return self._now
+
+    def _open(self) -> _Opened:
+        """The tables as they are now, opened again where `store.json` has changed."""
+        try:
+            info = (self.folder / MANIFEST).stat()
+        except OSError as error:
+            raise DataError(self.folder / MANIFEST, f"cannot be read ({reason(error)})") from None
+        seen = (info.st_ino, info.st_mtime_ns, info.st_size)
+        last = self._last
+        if last is None or seen != last.seen:
+            manifest = Manifest.read(self.folder)
+            if last is not None and manifest.parts == last.manifest.parts:  # a change has begun, or is tidied up after
+                self._last = replace(last, manifest=manifest, seen=seen)
+            else:
+                connection = connect()
+                open_views(connection, self.folder, manifest)
+                self._last = _Opened(connection, manifest, _words(connection, self.folder), seen)
+        assert self._last is not None
+        return self._last
+
+
+def _words(connection: DuckDBPyConnection, folder: Path) -> StoreWords:
+    text = "SELECT subject_label, predicate, object_label, sum(count) FROM triplets GROUP BY ALL"
+    triplets = {(s, p, o): int(count) for s, p, o, count in run(connection, folder, text)}
+    text = "SELECT label, sum(count) FROM labels GROUP BY ALL"
+    labels = {label: int(count) for label, count in run(connection, folder, text)}
+    text = "SELECT attribute, sum(count) FROM attribute_names GROUP BY ALL"
+    return StoreWords(labels, triplets, {name: int(count) for name, count in run(connection, folder, text)})
