@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from scenegpi.errors import GraphError
     from scenegpi.graph import SceneGraph, SceneObject, Triplet
     from scenegpi.models.checkpoint import load_model
+    from scenegpi.prediction.defaults import predict
     from scenegpi.prediction.options import PredictOptions
-    from scenegpi.prediction.predictor import Predictor, predict
+    from scenegpi.prediction.predictor import Predictor
     from scenegpi.vocabulary import Vocabulary
 
 __version__ = "0.1.0"

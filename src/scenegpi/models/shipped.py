@@ -11,6 +11,9 @@ from scenegpi.files import read_object
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.everyday import everyday_names
 
+PHOTO = "vg150-photo"
+"""The one that finds boxes by itself."""
+
 
 def shipped_models() -> dict[str, Path]:
     """Name -> folder, in alphabetical order."""

@@ -14,9 +14,9 @@ from scenegpi.lazy import lazy
 
 if TYPE_CHECKING:
     from scenegpi.prediction.annotated import aligned, predictions, scored_pairs
-    from scenegpi.prediction.defaults import default_model
+    from scenegpi.prediction.defaults import default_model, predict
     from scenegpi.prediction.inputs import Item
     from scenegpi.prediction.options import PredictOptions
-    from scenegpi.prediction.predictor import Prediction, Predictor, predict
+    from scenegpi.prediction.predictor import Prediction, Predictor
 
 __getattr__, __dir__, __all__ = lazy(__name__)

@@ -1,14 +1,20 @@
-"""Which of the shipped models suits an input, where the user names none."""
+"""Which of the shipped models suits an input, where the user names none; and `predict`, which takes it."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
 from scenegpi.data.detector_results import NO_LABEL
-from scenegpi.errors import DataError
-from scenegpi.models.shipped import model_vocabulary, shipped_models
+from scenegpi.errors import DataError, GraphError
+from scenegpi.graph import SceneGraph
+from scenegpi.models.shipped import PHOTO, model_vocabulary, shipped_models
+from scenegpi.prediction.inputs import boxes_graph, label_list
+from scenegpi.prediction.predictor import Predictor
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.label_map import LabelMap
 
-PHOTO = "vg150-photo"
 LAYOUT = ("vg150-layout", "vrd-layout")
 
 
@@ -37,6 +43,31 @@ def default_model(photos: bool, labels: Vocabulary | None = None, scored: bool =
         raise DataError("predict", "no model ships in this package; name one with --model")
     best = same or max(known, key=lambda name: known[name])
     return best, f"matches {known[best]} of {total} labels"
+
+
+def predict(image: Any = None, boxes: Any = None, labels: Any = None, scores: Any = None, **how: Any) -> SceneGraph:
+    """The scene graph of one image, by a shipped model that suits it: `predict("photo.jpg")`.
+
+    Arguments as of `Predictor.__call__`; and `model`, a name or a folder, instead of the default.
+    """
+    model = how.pop("model", None)
+    if model is not None and not isinstance(model, str | Path):
+        return Predictor(model)(image, boxes, labels, scores, **how)
+    if model is None:
+        given = None
+        if boxes is not None:
+            words = label_list(labels) if labels is not None else None
+            if words and how.get("names") is None and not any(isinstance(word, str) for word in words):
+                raise GraphError("labels: numbers need the model that they belong to, or names=[...]")
+            given = boxes_graph(boxes, Vocabulary(()), labels=words, scores=scores, names=how.get("names"))
+        vocabulary = None if given is None else given.vocabulary
+        model, _ = default_model(image is not None, vocabulary, given is not None and given.scores is not None)
+    return _predictor(str(model))(image, boxes, labels, scores, **how)
+
+
+@lru_cache(maxsize=4)
+def _predictor(model: str) -> Predictor:
+    return Predictor(model)
 
 
 def _matched(labels: Vocabulary, name: str) -> int:

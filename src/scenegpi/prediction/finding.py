@@ -20,8 +20,7 @@ from scenegpi.data.coco_names import COCO_PLACES
 from scenegpi.errors import DataError
 from scenegpi.files import check_file, open_file
 from scenegpi.graph import SceneGraph
-from scenegpi.models.shipped import shipped_models
-from scenegpi.prediction.defaults import PHOTO
+from scenegpi.models.shipped import PHOTO, shipped_models
 from scenegpi.prediction.model import Model, open_model
 from scenegpi.vision.detect import DETECTORS, Detections, Detector, check_detector, load_detector
 from scenegpi.vocabulary import Vocabulary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from scenegpi.checks import numbers
 from scenegpi.data.detector_results import Names, graph_of, is_detection
+from scenegpi.data.images import photo_size
 from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction.options import PredictOptions
@@ -57,6 +59,50 @@ class Item:
         if isinstance(value, Item):
             return value
         return cls(graph=value) if isinstance(value, SceneGraph) else cls(photo=value)
+
+
+class ItemPhoto:
+    """The photo of an item; a file is opened when it is first needed, once."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+        if not isinstance(given, str | Path):
+            _ = self.encoded  # what is no photo is told at once
+
+    @cached_property
+    def encoded(self) -> EncodedPhoto:
+        return EncodedPhoto.of(self.given)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.encoded.size if "encoded" in self.__dict__ else photo_size(self.given)
+
+    @property
+    def path(self) -> Path | None:
+        return Path(self.given) if isinstance(self.given, str | Path) else self.encoded.path
+
+
+def sized(graph: SceneGraph, photo: ItemPhoto | None) -> SceneGraph:
+    """With the size of the photo where the graph has none, its name, and where it is."""
+    if photo is None:
+        return graph
+    changes: dict[str, Any] = {}
+    if graph.width is None or graph.height is None:
+        width, height = photo.size
+        changes = {"width": graph.width or width, "height": graph.height or height}
+    if graph.file is None and photo.path is not None:
+        changes["file"] = photo.path.name
+    graph = graph.replace(**changes) if changes else graph
+    return graph if photo.path is None else graph.with_fields(photo=str(photo.path.absolute()))
+
+
+def held_bytes(photo: Any) -> int:
+    """Memory of a photo that was given as pixels or as bytes; of a path, none."""
+    if isinstance(photo, EncodedPhoto):
+        photo = photo.pixels
+    if isinstance(photo, np.ndarray | bytes):
+        return len(photo) if isinstance(photo, bytes) else photo.nbytes
+    return 3 * photo.width * photo.height if hasattr(photo, "width") else 0
 
 
 def boxes_graph(

@@ -10,7 +10,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from scenegpi.boxes import suppress
 from scenegpi.data.detector_results import NO_LABEL, Names
-from scenegpi.data.images import photo_size
 from scenegpi.errors import DataError, GraphError, counted
 from scenegpi.features.arrays import IMAGES, PAIRS, SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction.decode import decode
-from scenegpi.prediction.defaults import default_model
 from scenegpi.prediction.evidence import Evidence, add_pixels, evidence
 from scenegpi.prediction.finding import FinderSpec, check_finder, found_graph, load_finder
-from scenegpi.prediction.inputs import Item, boxes_graph, label_list
+from scenegpi.prediction.inputs import Item, ItemPhoto, boxes_graph, held_bytes, sized
 from scenegpi.prediction.model import Backend, Model, Task, open_model
 from scenegpi.prediction.model_words import ModelWords
 from scenegpi.prediction.options import PredictOptions
@@ -172,7 +169,7 @@ class Predictor:
         pairs = pixels = 0
         for value in items:
             prediction = Prediction(Item.of(value))
-            held = _bytes(prediction.item.photo)
+            held = held_bytes(prediction.item.photo)
             graph, found = self._prepared(prediction)
             size = 0 if graph is None else len(graph) * (len(graph) - 1)
             mine = self._options(prediction.item)
@@ -225,7 +222,7 @@ class Predictor:
 
     def _graph(self, prediction: Prediction) -> tuple[SceneGraph, Evidence]:
         item, vision = prediction.item, self.model.vision
-        photo = None if item.photo is None else _Photo(item.photo)
+        photo = None if item.photo is None else ItemPhoto(item.photo)
         graph, seen = item.graph, False
         if graph is None:
             if photo is None:
@@ -239,7 +236,7 @@ class Predictor:
         found = evidence(graph, source, means, photo=photo is not None, vision=vision is not None)
         if found.reads_photo and photo is not None and vision is not None and len(graph):
             encoded = photo.encoded  # before its size is asked for, which would open it once more
-            graph = add_pixels(vision, encoded, _sized(graph, photo), labelled=source.objects != (NO_LABEL,))
+            graph = add_pixels(vision, encoded, sized(graph, photo), labelled=source.objects != (NO_LABEL,))
             prediction.photo_read = True
         elif seen:
             prediction.photo_read = True
@@ -251,7 +248,7 @@ class Predictor:
                 if graph.label_dist is not None
                 else "labels without scores are taken as given"
             )
-        return _sized(graph, photo), found
+        return sized(graph, photo), found
 
     def _found(self, photo: EncodedPhoto) -> SceneGraph:
         """The finder's boxes, in pixels of the file: a very large one is read at a smaller size."""
@@ -292,72 +289,3 @@ class Predictor:
             rows = np.sort(np.argsort(weight, kind="stable")[: options.max_boxes])
             graph = keep(graph, rows, f"more than {options.max_boxes} in the image")
         return graph
-
-
-class _Photo:
-    """The photo of an item; a file is opened when it is first needed, once."""
-
-    def __init__(self, given: Any) -> None:
-        self.given = given
-        if not isinstance(given, str | Path):
-            _ = self.encoded  # what is no photo is told at once
-
-    @cached_property
-    def encoded(self) -> EncodedPhoto:
-        return EncodedPhoto.of(self.given)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return self.encoded.size if "encoded" in self.__dict__ else photo_size(self.given)
-
-    @property
-    def path(self) -> Path | None:
-        return Path(self.given) if isinstance(self.given, str | Path) else self.encoded.path
-
-
-def _sized(graph: SceneGraph, photo: _Photo | None) -> SceneGraph:
-    """With the size of the photo where the graph has none, its name, and where it is."""
-    if photo is None:
-        return graph
-    changes: dict[str, Any] = {}
-    if graph.width is None or graph.height is None:
-        width, height = photo.size
-        changes = {"width": graph.width or width, "height": graph.height or height}
-    if graph.file is None and photo.path is not None:
-        changes["file"] = photo.path.name
-    graph = graph.replace(**changes) if changes else graph
-    return graph if photo.path is None else graph.with_fields(photo=str(photo.path.absolute()))
-
-
-def _bytes(photo: Any) -> int:
-    """Memory of a photo that was given as pixels or as bytes; of a path, none."""
-    if isinstance(photo, EncodedPhoto):
-        photo = photo.pixels
-    if isinstance(photo, np.ndarray | bytes):
-        return len(photo) if isinstance(photo, bytes) else photo.nbytes
-    return 3 * photo.width * photo.height if hasattr(photo, "width") else 0
-
-
-def predict(image: Any = None, boxes: Any = None, labels: Any = None, scores: Any = None, **how: Any) -> SceneGraph:
-    """The scene graph of one image, by a shipped model that suits it: `predict("photo.jpg")`.
-
-    Arguments as of `Predictor.__call__`; and `model`, a name or a folder, instead of the default.
-    """
-    model = how.pop("model", None)
-    if model is not None and not isinstance(model, str | Path):
-        return Predictor(model)(image, boxes, labels, scores, **how)
-    if model is None:
-        given = None
-        if boxes is not None:
-            words = label_list(labels) if labels is not None else None
-            if words and how.get("names") is None and not any(isinstance(word, str) for word in words):
-                raise GraphError("labels: numbers need the model that they belong to, or names=[...]")
-            given = boxes_graph(boxes, Vocabulary(()), labels=words, scores=scores, names=how.get("names"))
-        vocabulary = None if given is None else given.vocabulary
-        model, _ = default_model(image is not None, vocabulary, given is not None and given.scores is not None)
-    return _predictor(str(model))(image, boxes, labels, scores, **how)
-
-
-@lru_cache(maxsize=4)
-def _predictor(model: str) -> Predictor:
-    return Predictor(model)
