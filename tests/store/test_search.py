@@ -85,7 +85,7 @@ def expected(graphs, query, words):
     return {str(graph.image_id): found for graph in graphs if (found := brute(graph, query, words))}
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(queries(attributes=True))
 def test_answers_equal_a_loop_over_everything(graphs, store, query):
     wanted = expected(graphs, query, store.words)
@@ -101,18 +101,22 @@ def test_answers_equal_a_loop_over_everything(graphs, store, query):
     assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)
 
 
+FEW = 20
+"""Graphs that SPARQL is asked of: it takes seconds where things are not linked."""
+
+
 @pytest.fixture(scope="module")
 def rdf(graphs):
     pyoxigraph = pytest.importorskip("pyoxigraph")
     found = pyoxigraph.Store()
-    found.load("".join(map(to_ntriples, graphs)).encode(), format=pyoxigraph.RdfFormat.N_TRIPLES)
+    found.load("".join(map(to_ntriples, graphs[:FEW])).encode(), format=pyoxigraph.RdfFormat.N_TRIPLES)
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(queries(counts=False))
 def test_answers_equal_sparql_over_the_rdf_export(graphs, store, rdf, query):
-    wanted = expected(graphs, query, store.words)
+    wanted = expected(graphs[:FEW], query, store.words)
     rows = {tuple(str(value.value) for value in row) for row in rdf.query(sparql(query, store.words))}
     found: dict[str, set] = {}
     for image, *objects in rows:
@@ -134,7 +138,7 @@ def database(graphs, tmp_path_factory):
     return connection
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(queries(counts=False, most=1))
 def test_answers_equal_cypher_over_its_export(graphs, store, database, query):
     """One clause at a time, between two things: where patterns share nodes Kuzu 0.11 loses rows or mixes them up."""
@@ -169,7 +173,7 @@ def test_a_store_gives_graphs_back(graphs, store):
         assert np.allclose(sorted(found.triplet_scores()), sorted(graph.triplet_scores()), atol=1e-6)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(queries(attributes=True))
 def test_a_query_written_out_reads_back(store, query):
     """What a query says of itself finds the same images."""
