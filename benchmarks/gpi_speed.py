@@ -42,7 +42,6 @@ def main(
     large: Annotated[bool, typer.Option(help="one graph of 1,000 entities, forward")] = True,
     threads: Annotated[int, typer.Option(help="threads of every variant and of the matrix product")] = 1,
     turns: Annotated[int, typer.Option(help="how often the variants take turns")] = 3,
-    profile: Annotated[bool, typer.Option(help="also print where ours spends its time, by operator")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="write the figures to this file")] = None,
 ) -> None:
     """Prints the tables; see the module's head for what they mean."""
@@ -58,8 +57,6 @@ def main(
                 row["memory_mb"] = in_own_process(key, CASES[name], True, threads)[0]
         results[name] = rows
         console.print(table(name, rows, "CPU" if threads == 1 else "wall", threads))
-        if profile:
-            console.print(operators(CASES[name]))
     console.print(TARGETS)
     if large and not quick:
         added, peak = in_own_process("ours, chunked", (1000,), False, threads)
@@ -122,21 +119,6 @@ def measure(
         for mode in ("forward", "both"):
             row[f"{mode}_ratio"] = row[f"{mode}_ms"] / rows["ours"][f"{mode}_ms"]
     return rows
-
-
-def operators(sizes: Sequence[int], shown: int = 14) -> Table:
-    """Shares of the operators in forward + backward of ours, by their own CPU time."""
-    images = Images(sizes)
-    _, call = variant("ours", images)
-    images.loss(call()).backward()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as record:
-        images.loss(call()).backward()
-    rows = sorted(record.key_averages(), key=lambda row: -row.self_cpu_time_total)
-    total = sum(row.self_cpu_time_total for row in rows)
-    table = Table("operator", "share", "calls", title="ours, forward + backward")
-    for row in rows[:shown]:
-        table.add_row(row.key, f"{row.self_cpu_time_total / total:.1%}", str(row.count))
-    return table
 
 
 def distance(ours: Steps, theirs: Steps) -> float:
