@@ -16,6 +16,7 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import uuid4
 
 import numpy as np
@@ -24,6 +25,7 @@ from typer.testing import CliRunner
 
 from commands.predict_cases import photo
 from models.model_cases import random_graphs, small_model
+from scenegpi.bulk import ray_shards
 from scenegpi.bulk.digests import photo_digest
 from scenegpi.bulk.ray_shards import ENVIRONMENT, ShardActor, Shards, shard_settings
 from scenegpi.bulk.run_inputs import Entry, Inputs
@@ -391,3 +393,14 @@ def test_boxes_with_the_photo_beside_them_in_a_table(tmp_path):
     assert (entry.item.photo, entry.source, len(entry.item.graph)) == (content, "7", 2)
     pq.write_table(pa.table({"boxes": boxes, "image": ["a.jpg"]}), table)  # a path, not a photo
     assert open_dataset(table).photo_bytes(0) is None
+
+
+def test_a_ray_that_does_not_start_is_one_line():
+    def init(**_):
+        raise Exception("The current node timed out during startup.\nMore of it.")
+
+    with pytest.raises(
+        DataError, match=r"--engine ray: ray does not start or answer \(The current node timed out"
+    ) as error:
+        ray_shards._connect(SimpleNamespace(init=init), 1, None)
+    assert "\n" not in str(error.value)

@@ -114,7 +114,7 @@ def _connect(ray: Any, jobs: int, address: str | None) -> None:
     stop = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **({"address": address} if address else here))
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:  # a node that takes too long is a plain one
         where = f"--address {address}" if address else "--engine ray"
         raise DataError(where, f"ray does not start or answer ({str(error).partition(chr(10))[0]})") from None
     if stop is not None:
