@@ -5,7 +5,7 @@ from __future__ import annotations
 from studio_server import until
 from viz.browser_cases import ActionChains, By, Keys, press
 
-__all__ = ["ActionChains", "By", "Keys", "centre", "drag", "names", "press", "some", "touch", "until"]
+__all__ = ["ActionChains", "By", "Keys", "centre", "drag", "names", "press", "some", "tap", "touch", "until"]
 
 
 def some(view, selector):
@@ -49,3 +49,7 @@ def touch(view, *paths):
     for step in zip(*(path[1:] for path in paths), strict=True):
         send("touchMove", step)
     send("touchEnd", [])
+
+
+def tap(view, selector):
+    touch(view, [centre(view, selector)])

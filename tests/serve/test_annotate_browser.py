@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from PIL import Image
 
+from annotate_keys import in_context
+from scenegpi import SceneGraph, Vocabulary
 from scenegpi.bulk.journal import Journal
+from scenegpi.store import Store
 from serve.page_cases import ActionChains, By, Keys, centre, drag, names, press, some, touch, until
 from serve.serve_cases import call, no_space, running
 
@@ -200,6 +205,63 @@ def test_a_server_that_is_killed_a_full_disk_and_a_broken_photo(browser, data, t
         until(lambda: call(f"{url}/api/annotations/2")[1]["status"] == "done")
     browser.get("about:blank")
     browser.get_log("browser")
+
+
+def test_attributes_are_seen_kept_and_changed(browser, tmp_path):
+    words = Vocabulary(["cup", "saucer"], ["on"])
+    boxes = [[10, 10, 60, 60], [5, 40, 90, 90]]
+    said = [{"white": 0.5, "round": 1.0}, ["red"]]
+    graph = SceneGraph(
+        boxes, ["cup", "saucer"], words, [(0, 1, "on")], attributes=said, image_id=1, width=100, height=100
+    )
+    Store(tmp_path / "store").add([graph])
+    browser.get("about:blank")
+    with running({"path": tmp_path / "store", "annotations": tmp_path / "notes", "model": "vg150-layout"}) as (url, _):
+        browser.get(f"{url}/#browse/?picture=0")
+        until(lambda: names(browser, "#viewer .things small") == ["white, round", "red"])
+        browser.find_element(By.CSS_SELECTOR, "#viewer .things .find").click()
+        until(lambda: names(browser, "#count") == ['"white" "round" "cup": 1 picture'])
+        browser.get(f"{url}/#annotate/0")
+        until(lambda: names(browser, "#annotate-panel small") == ["white, round", "red"])
+        browser.execute_script("document.querySelector('#annotate .box[data-box=\"1\"]').focus()")
+        press(browser, Keys.F2)
+        field = browser.find_element(By.CSS_SELECTOR, '[aria-label^="Attributes of the chosen box"]')
+        assert field.get_attribute("value") == "red"
+        field.send_keys(", old, red", Keys.ENTER)
+        until(lambda: said_of(url) == [{"white": 0.5, "round": 1.0}, ["red", "old"]])
+        browser.refresh()
+        until(lambda: names(browser, "#annotate-panel small") == ["white, round", "red, old"])
+        lines = call(f"{url}/api/export/jsonl?status=all")[1].decode().splitlines()
+        assert json.loads(lines[-1])["objects"][1]["attributes"] == ["red", "old"]
+    browser.get("about:blank")
+
+
+def said_of(url):
+    graph = call(f"{url}/api/annotations/0")[1]["graph"]
+    return graph and [each.get("attributes") for each in graph["objects"]]
+
+
+def test_what_was_said_of_a_picture_ranks_its_other_pairs(browser):
+    """The page and the benchmark that counts keys agree."""
+    names = ["man", "hat", "man", "hat", "dog"]
+    said = [(0, 1, "in"), (0, 4, "near"), (2, 4, "near")]
+    ranked = [("on", 0.4), ("wearing", 0.3), ("in", 0.2), ("near", 0.1)]
+    browser.get("about:blank")
+    with running({}) as (url, _):
+        browser.get(url)
+        for pair in ((2, 3), (4, 0), (0, 1)):
+            found = browser.execute_async_script(
+                "const [ranked, [subject, object], said, names, done] = arguments;"
+                "import('/static/proposals.js').then(({ inContext }) => done(inContext(ranked, { subject, object },"
+                "said.map(([subject, object, predicate]) => ({ subject, object, predicate })), (k) => names[k])))",
+                ranked,
+                pair,
+                said,
+                names,
+            )
+            assert [name for name, _ in found] == in_context(ranked, said, pair, names)
+            assert sum(share for _, share in found) == pytest.approx(1)
+    assert in_context(ranked, said, (2, 3), names)[0] == "in"
 
 
 @pytest.mark.parametrize("count", [40, 70])

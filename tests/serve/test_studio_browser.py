@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from scenegpi import SceneGraph
-from serve.page_cases import ActionChains, By, Keys, names, press, some, until
+from serve.page_cases import ActionChains, By, Keys, centre, names, press, some, tap, touch, until
 from serve.serve_cases import call, running
 
 
@@ -162,6 +162,80 @@ def test_browse_and_search(open_at, browser, studio):
     answer: dict = {}
     exec(code[-1], answer)  # the Python that is offered asks this server
     assert answer["answer"]["total"] == wanted["total"]
+
+
+def test_by_finger_and_with_a_server_that_is_killed_in_the_middle(browser, data, tmp_path):
+    fields = {"path": data, "model": "vg150-photo"}
+    shown = lambda: names(browser, "#viewer-title")[0]  # noqa: E731
+    message = lambda: browser.find_element(By.ID, "status").text  # noqa: E731
+    left = lambda: some(browser, '#try-scene .box[data-box="0"] .line')[0].get_attribute("x")  # noqa: E731
+    there = lambda: some(browser, "#try-scene .node") and not some(browser, "#try-scene .waiting")  # noqa: E731
+
+    def push(far):
+        """A finger moves the first box."""
+        x, y = centre(browser, '#try-scene .tag[data-box="0"]')
+        touch(browser, [[x, y], [x + far / 2, y], [x + far, y]])
+
+    browser.get("about:blank")
+    with running(fields) as (url, _):
+        port = int(url.rsplit(":", 1)[1])
+        browser.get(f"{url}/#browse")
+        until(lambda: len(some(browser, ".hit")) == 6)
+        tap(browser, ".hit")
+        until(lambda: some(browser, "#viewer .node"))
+        first = shown()
+        tap(browser, "#viewer-after")
+        until(lambda: shown() != first)
+        x, y = centre(browser, "#viewer .photo")  # two fingers zoom, one moves what is seen
+        view = lambda: some(browser, "#viewer .photo svg")[0].get_dom_attribute("viewBox")  # noqa: E731
+        whole = view()
+        touch(browser, [[x - 20, y], [x - 60, y], [x - 120, y]], [[x + 20, y], [x + 60, y], [x + 120, y]])
+        near = until(lambda: view() != whole and view())
+        tap(browser, "#viewer-try")
+        until(there)
+        browser.execute_script("history.back()")
+        until(lambda: some(browser, "#viewer[open]"))
+        assert near != whole
+        tap(browser, "#viewer-close")
+        until(lambda: not some(browser, "#viewer[open]"))
+        tap(browser, 'nav a[href="#try"]')
+        tap(browser, "#try-strip .thumb:nth-child(2)")
+        until(lambda: browser.current_url.endswith("#try/1"))
+        until(there)
+        start = left()
+        push(40)
+        until(lambda: there() and left() != start)
+        moved = left()
+        count = len(some(browser, "#try-scene .box"))
+        tap(browser, '#try-scene [data-tool="draw"]')
+        x, y = centre(browser, "#try-scene .photo")
+        touch(browser, [[x, y], [x + 40, y + 40], [x + 80, y + 80]])
+        until(lambda: len(some(browser, "#try-scene .node")) == count + 1)
+    push(-30)  # the server is gone
+    until(lambda: "does not answer" in message())
+    changed = left()
+    browser.execute_script("location.hash = 'browse/?picture=2'")
+    until(lambda: "does not answer" in browser.find_element(By.ID, "viewer-status").text)
+    browser.execute_script("location.hash = 'browse/man?picture='")
+    until(lambda: some(browser, "#more:not([hidden])") and "does not answer" in message())
+    with running(fields, port=port) as (url, _):
+        tap(browser, "#more")
+        until(lambda: "pictures" in browser.find_element(By.ID, "count").text and message() == "")
+        browser.execute_script("location.hash = 'browse/?picture=2'")
+        until(lambda: some(browser, "#viewer .node"))
+        browser.get(f"{url}/#try/1")  # what was changed is there again
+        browser.refresh()
+        until(lambda: there() and left() == changed)
+        assert len(some(browser, "#try-scene .box")) == count + 1
+        push(15)
+        until(lambda: there() and left() != changed)
+        some(browser, "#try-scene .tools button[title='Ctrl Z']")[0].click()
+        until(lambda: there() and left() == changed)
+        ActionChains(browser).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()  # as the data has it
+        until(lambda: there() and len(some(browser, "#try-scene .box")) == count)
+        assert left() == start != moved
+    browser.get("about:blank")
+    browser.get_log("browser")
 
 
 def test_a_folder_is_predicted_in_the_page_and_then_searched(browser, data, tmp_path):

@@ -3,7 +3,7 @@ import { Autosave } from "./autosave.js";
 import { BoxEditor, boxOf } from "./boxes.js";
 import { BoxList } from "./boxlist.js";
 import { Conflict } from "./conflict.js";
-import { askJson, byId, decoded, el, say } from "./page.js";
+import { askJson, byId, decoded, described, el, say } from "./page.js";
 import { Progress } from "./progress.js";
 import { Proposals } from "./proposals.js";
 import { Relations } from "./relations.js";
@@ -170,7 +170,7 @@ export class Annotate {
       graph: {
         image: { width: this.editor.image.width, height: this.editor.image.height },
         vocabulary: { name: "", objects: [...new Set(named.map(({ label }) => label))], predicates: [...new Set(links.map(({ predicate }) => predicate))] },
-        objects: named.map(({ box, label, attributes }) => ({ box, label, ...(attributes ? { attributes } : {}) })),
+        objects: named.map(({ box, label, attributes }) => ({ box, label, ...(described(attributes).length ? { attributes } : {}) })),
         relations: links.map(({ subject, predicate, object }) => ({ subject: place.get(subject), predicate, object: place.get(object) })),
       },
       status, comment,

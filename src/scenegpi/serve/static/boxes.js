@@ -1,7 +1,7 @@
 // Boxes and relations on a photo: drawn, moved, resized, named, related and deleted, by pointer, finger and keyboard.
 // The parts have the classes of the report's drawing, so that gallery.wire and its style sheet serve here, too.
 import { arrowParts } from "./arrows.js";
-import { el, numbered, svg, textWidth } from "./page.js";
+import { described, el, numbered, svg, textWidth } from "./page.js";
 import { View } from "./view.js";
 
 const SIDE = 600;
@@ -31,6 +31,7 @@ export class BoxEditor {
     this.view = new View(this.drawing, { size: () => [SIDE, this.height], drawn: () => this.later() });
     this.list = el("datalist", { id: `names-${Math.random().toString(36).slice(2)}` }, ...names.map((name) => el("option", { value: name })));
     this.input = el("input", { type: "text", list: this.list.id, "aria-label": "Name of the chosen box", placeholder: "let the model name it", maxlength: 100 });
+    this.words = el("input", { type: "text", "aria-label": "Attributes of the chosen box, with commas between them", placeholder: "attributes: red, tall", maxlength: 300 });
     this.remove = this.button("Delete box", () => this.drop(this.choice));
     this.add = this.button("Add box", () => this.addMiddle());
     this.add.classList.add("add");
@@ -42,7 +43,7 @@ export class BoxEditor {
     this.arrows = this.button("Arrows", () => this.toggleLinks(), "Show relations as arrows");
     this.tools = el("div", { class: "tools" },
       el("div", { class: "group", role: "group", "aria-label": "Tools" }, ...this.toolButtons),
-      ...(editable ? [this.add, this.input, this.remove, this.list] : []),
+      ...(editable ? [this.add, this.input, ...(letters ? [this.words] : []), this.remove, this.list] : []),
       el("div", { class: "group zooms", role: "group", "aria-label": "View" },
         this.button("−", () => this.view.zoom(1 / 1.4), "Zoom out"), this.button("Fit", () => this.view.fit(), "Whole photo"), this.button("+", () => this.view.zoom(1.4), "Zoom in"), this.arrows));
     this.listen();
@@ -183,7 +184,8 @@ export class BoxEditor {
 
   choose(k, tell = true) {
     this.choice = k;
-    this.input.hidden = this.remove.hidden = k < 0;
+    this.input.hidden = this.words.hidden = this.remove.hidden = k < 0;
+    if (k >= 0) this.words.value = described(this.boxes[k].attributes).join(", ");
     if (k >= 0) this.input.value = this.boxes[k].typed ? this.boxes[k].label || "" : "";
     if (k >= 0) this.input.placeholder = this.boxes[k].typed ? "" : this.boxes[k].label || "let the model name it";
     if (this.drawing.childElementCount) {
@@ -209,14 +211,15 @@ export class BoxEditor {
     this.drawing.addEventListener("pointerdown", (event) => this.press(event));
     this.drawing.addEventListener("keydown", (event) => this.key(event), { capture: true });
     this.input.addEventListener("change", () => this.name(this.input.value));
-    this.input.addEventListener("keydown", (event) => {
+    this.words.addEventListener("change", () => this.describe(this.words.value));
+    [this.input, this.words].forEach((field) => field.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.choose(this.choice, false);  // as it was
       if (event.key === "Enter" || event.key === "Escape") {
         event.preventDefault();
         (this.part(this.choice) || this.add).focus();  // where it was changed, that says so
       }
       event.stopPropagation();
-    });
+    }));
   }
 
   addMiddle() {
@@ -378,6 +381,14 @@ export class BoxEditor {
     this.boxes = this.boxes.map((each, i) => (i === k ? { ...each, label: label || null, typed: label !== "" } : each));
     this.draw();
     this.changed("named", k);
+  }
+
+  describe(text) {
+    const k = this.choice;
+    const attributes = [...new Set(text.split(",").map((name) => name.trim()).filter(Boolean))];
+    if (k < 0 || attributes.join() === described(this.boxes[k].attributes).join()) return;
+    this.boxes = this.boxes.map((each, i) => (i === k ? { ...each, attributes } : each));
+    this.changed("described", k);
   }
 
   rename(k) {

@@ -1,5 +1,5 @@
 // The boxes as a list: filtered by name, hidden, locked, chosen. What is hidden or locked is a matter of this window.
-import { el } from "./page.js";
+import { described, el } from "./page.js";
 
 export class BoxList {
   constructor(work) {
@@ -33,7 +33,7 @@ export class BoxList {
   draw() {
     const { work } = this;
     this.list.replaceChildren(...work.now.boxes.map((each, k) => {
-      const row = el("button", { type: "button", class: "relation" }, el("span", { class: "words" }, work.name(k)), each.machine ? el("span", { class: "badge-machine" }, "model") : null);
+      const row = el("button", { type: "button", class: "relation" }, el("span", { class: "words" }, work.name(k), " ", el("small", {}, described(each.attributes).join(", "))), each.machine ? el("span", { class: "badge-machine" }, "model") : null);
       row.addEventListener("click", () => { work.editor.choose(k); work.editor.part(k)?.focus(); });
       row.addEventListener("pointerenter", () => work.light(k));
       row.addEventListener("pointerleave", () => work.rest());

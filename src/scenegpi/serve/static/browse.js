@@ -20,9 +20,9 @@ export class Browse {
     this.run = new Run(library, () => this.again());
     byId("search").addEventListener("submit", (event) => { event.preventDefault(); this.search(byId("query").value); });
     byId("query").addEventListener("input", () => this.suggest());
-    byId("more").addEventListener("click", () => this.load());
+    byId("more").addEventListener("click", () => { this.stuck = false; this.load(); });
     byId("browse-api").addEventListener("click", () => useByApi({ path: this.request(0) }));
-    new IntersectionObserver(([{ isIntersecting }]) => { if (isIntersecting && !byId("more").hidden) this.load(); }, { rootMargin: "800px" }).observe(byId("more"));
+    new IntersectionObserver(([{ isIntersecting }]) => { if (isIntersecting && !byId("more").hidden && !this.stuck) this.load(); }, { rootMargin: "800px" }).observe(byId("more"));
     this.title();
   }
 
@@ -63,6 +63,7 @@ export class Browse {
     this.turn = (this.turn || 0) + 1;
     this.items = [];
     this.loading = null;
+    this.stuck = false;
     byId("grid").replaceChildren();
     byId("notes").replaceChildren();
     byId("more").hidden = true;
@@ -118,11 +119,14 @@ export class Browse {
       byId("count").textContent = like !== "" ? `Similar to picture ${Number(like) + 1}: ${number}` : query ? `${found.query}: ${number}` : number;
       byId("grid").append(...some.map((each) => el("li", {}, this.card(each))));
       byId("more").hidden = !some.length || this.items.length >= this.total;
+      byId("more").textContent = "More";
       this.viewer.steps();
     } catch (problem) {
       if (turn !== this.turn) return;
-      byId("count").textContent = "";
-      byId("more").hidden = true;
+      if (!this.items.length) byId("count").textContent = "";
+      this.stuck = problem.status === 0 || problem.status >= 429;  // it may go better the next time
+      byId("more").hidden = !this.stuck;
+      byId("more").textContent = "Try again";
       say(problem.message);
     }
   }

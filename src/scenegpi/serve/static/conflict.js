@@ -1,10 +1,10 @@
 // A picture that was changed elsewhere: both states, side by side, and the person's choice. Nothing is dropped before it.
-import { askJson, byId, el, say } from "./page.js";
+import { askJson, byId, described, el, say } from "./page.js";
 
 const names = (graph) => graph.objects.map(({ label }, k) => `${label} ${k + 1}`);
 const lines = (graph) => {
   const said = names(graph);
-  return [...said.map((name, k) => `${name} at ${graph.objects[k].box.map(Math.round).join(", ")}`),
+  return [...said.map((name, k) => [name, ...described(graph.objects[k].attributes), `at ${graph.objects[k].box.map(Math.round).join(", ")}`].join(" ")),
     ...graph.relations.map(({ subject, predicate, object }) => `${said[subject]} ${predicate} ${said[object]}`)];
 };
 

@@ -92,6 +92,9 @@ export const textWidth = (text) => {
   return widths.get(text);
 };
 
+// Attributes are names, or names with scores.
+export const described = (attributes) => (Array.isArray(attributes) ? attributes : Object.keys(attributes || {}));
+
 // The small picture of an image in a list, or its name where it has none or it cannot be read.
 export const thumbnail = ({ image, photo, file, key }) => {
   const name = () => el("span", { class: "blank-name" }, file || key);

@@ -5,6 +5,17 @@ const SHOWN = 20;
 const MOST = 100;
 const ALTERNATIVES = 10;
 
+// Words repeat within a picture: a predicate is likelier by its share of what was said of other pairs, of those whose
+// subject has this name, and of those whose object has it. `ranked` are [predicate, probability] of the pair.
+export const inContext = (ranked, { subject, object }, relations, label) => {
+  const others = relations.filter((each) => each.subject !== subject || each.object !== object);
+  const kinds = [others, others.filter((each) => label(each.subject) === label(subject)), others.filter((each) => label(each.object) === label(object))];
+  const shareIn = (some, name) => (some.length ? some.filter(({ predicate }) => predicate === name).length / some.length : 0);
+  const weighed = ranked.map(([name, share]) => [name, share * Math.exp(kinds.reduce((sum, some) => sum + shareIn(some, name), 0))]);
+  const [before, after] = [ranked, weighed].map((some) => some.reduce((sum, [, share]) => sum + share, 0));
+  return weighed.map(([name, share]) => [name, share * before / (after || 1)]).sort((a, b) => b[1] - a[1]);
+};
+
 export class Proposals {
   constructor(work) {
     this.work = work;
@@ -76,7 +87,8 @@ export class Proposals {
         if (boxes === this.boxes) this.take(pairs, kept);
       } catch (problem) { say(problem.message); }
     }
-    const ranked = this.pairs.get(key) || [];
+    const { now } = this.work;
+    const ranked = inContext(this.pairs.get(key) || [], { subject, object }, now?.relations || [], (k) => now.boxes[k]?.label);
     const there = new Set(ranked.map(([name]) => name));
     return [...ranked, ...this.work.predicates.filter((name) => !there.has(name)).map((name) => [name, 0])];  // the rest, in their order
   }

@@ -1,5 +1,7 @@
 // One picture: boxes on the photo, the graph, triplets with their alternatives, attention. Used by Try and by Browse.
-import { bar, el, markup, numbered } from "./page.js";
+import { bar, described, el, markup, numbered } from "./page.js";
+
+const LISTED = 100;
 
 export class Scene {
   // `find(triplet)` is offered beside each triplet where it is given.
@@ -14,11 +16,13 @@ export class Scene {
     this.whole = el("button", { type: "button", class: "whole", "aria-pressed": "false" }, "of the whole picture");
     this.attention = el("section", { class: "attention", hidden: true }, el("h3", {}, "Attention"), el("p", {}, this.whole), this.weights);
     this.more = el("section", { class: "alternatives", hidden: true }, el("h3", {}, "Alternatives"), this.chances);
+    this.things = el("ol", { class: "things" });
+    this.objects = el("section", { class: "said", hidden: true }, el("h3", {}, "Objects"), this.things);
     this.extra = el("section", { hidden: true });
     this.element = el("article", { class: "scene current" },
       title === null ? null : el("header", {}, el("h2", {}, title), this.facts),
       el("div", { class: "work" }, el("div", { class: "canvas" }, editor.figure, editor.tools), el("div", { class: "side stage" }, this.graph)),
-      el("div", { class: "lists" }, el("section", { class: "said" }, el("h3", {}, "Relations, best first"), this.said), this.more, this.attention, this.extra));
+      el("div", { class: "lists" }, el("section", { class: "said" }, el("h3", {}, "Relations, best first"), this.said), this.objects, this.more, this.attention, this.extra));
     place.replaceChildren(this.element);
     this.ended = new AbortController();
     this.none("");
@@ -30,7 +34,7 @@ export class Scene {
     this.editor.links = [];
     this.graph.replaceChildren(el("p", { class: "none" }, why));
     this.said.replaceChildren();
-    this.more.hidden = this.attention.hidden = true;
+    this.more.hidden = this.attention.hidden = this.objects.hidden = true;
   }
 
   // `graph` in its JSON form, `drawing` by the server, `pairs` with alternatives.
@@ -44,6 +48,7 @@ export class Scene {
     this.graph.replaceChildren(drawing ? markup(drawing) : el("p", { class: "none" }, graph.objects.length ? `${graph.objects.length} objects: too many to draw as a graph.` : "No objects."));
     this.said.replaceChildren(...order.map((k) => this.row(graph, names, k)));
     if (!order.length) this.said.append(el("li", { class: "none" }, "No relation is likely enough."));
+    this.list(graph, names);
     this.attention.hidden = true;
     this.weights.replaceChildren();
     this.more.hidden = !pairs.length;
@@ -58,13 +63,25 @@ export class Scene {
       el("span", { class: "words" }, names[subject], " ", el("em", {}, predicate), " ", names[object]), shown);
     button.addEventListener("click", () => this.alternatives(names, subject, object));
     const row = el("li", { class: "row" }, button);
-    if (this.find) {
-      const triplet = `${quoted(graph.objects[subject].label)} ${quoted(predicate)} ${quoted(graph.objects[object].label)}`;
-      const find = el("button", { type: "button", class: "find", "aria-label": `find all pictures with ${triplet}` }, "find all");
-      find.addEventListener("click", () => this.find(triplet));
-      row.append(find);
-    }
+    if (this.find) row.append(this.finder([graph.objects[subject].label, predicate, graph.objects[object].label].map(quoted).join(" ")));
     return row;
+  }
+
+  // What each object is said to be; of very many those that have attributes.
+  list(graph, names) {
+    const some = graph.objects.map((each, k) => ({ ...each, k, words: described(each.attributes) })).filter(({ words }, _, all) => all.length <= LISTED || words.length).slice(0, LISTED);
+    this.objects.hidden = !some.length;
+    this.things.replaceChildren(...some.map(({ k, label, words, score }) => {
+      const row = el("li", { class: "row", "data-box": k }, el("span", { class: "words" }, names[k], " ", el("small", {}, words.join(", "))), score === undefined ? null : el("span", { class: "score" }, score.toFixed(2)));
+      if (this.find && words.length) row.append(this.finder([...words, label].map(quoted).join(" ")));
+      return row;
+    }));
+  }
+
+  finder(query) {
+    const find = el("button", { type: "button", class: "find", "aria-label": `find all pictures with ${query}` }, "find all");
+    find.addEventListener("click", () => this.find(query));
+    return find;
   }
 
   alternatives(names, subject, object) {

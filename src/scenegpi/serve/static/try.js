@@ -14,7 +14,9 @@ export class Try {
     Object.assign(this, { library, run });
     this.models = [];
     this.turn = this.listed = 0;
-    this.editor = new BoxEditor({ changed: () => this.predict() });
+    this.editor = new BoxEditor({ changed: () => this.changed() });
+    this.past = [];
+    this.future = [];
     this.wire();
     this.filled = this.fill().catch((problem) => say(problem.message));
   }
@@ -79,6 +81,15 @@ export class Try {
   }
 
   wire() {
+    this.back = this.editor.button("Undo", () => this.undo(), "Ctrl Z");
+    this.forth = this.editor.button("Redo", () => this.undo(this.future, this.past), "Ctrl Y");
+    this.editor.add.before(el("div", { class: "group", role: "group", "aria-label": "Changes" }, this.back, this.forth));
+    document.addEventListener("keydown", (event) => {
+      const key = event.key.toLowerCase();
+      if (byId("try").hidden || !(event.ctrlKey || event.metaKey) || !"zy".includes(key) || event.target.closest("input, select, textarea")) return;
+      event.preventDefault();
+      if (key === "y" || event.shiftKey) this.undo(this.future, this.past); else this.undo();
+    });
     byId("file").addEventListener("change", (event) => { if (event.target.files[0]) this.fromFile(event.target.files[0]); });
     const drop = byId("drop");
     const over = (on) => (event) => { event.preventDefault(); drop.classList.toggle("over", on); };
@@ -133,22 +144,55 @@ export class Try {
   async fromLibrary(number) {
     say("");
     const { width, height, graph, file, key } = await askJson(`/api/images/${number}`);
-    const boxes = (graph?.objects || []).map(({ box }) => ({ box, label: null, typed: false, colour: null }));
-    this.start({ image: number }, { width, height, url: `/api/images/${number}/photo` }, boxes, file || key);
+    const boxes = (graph?.objects || []).map(({ box, attributes }) => ({ box, attributes, label: null, typed: false, colour: null }));
+    const own = this.kept(number);
+    this.start({ image: number }, { width, height, url: `/api/images/${number}/photo` }, own || boxes, file || key);
+    if (own) { this.past = [boxes]; this.steps(); }
   }
 
   start(source, image, boxes, title) {
-    this.source = source;
-    this.title = title;
+    Object.assign(this, { source, title, boxes, past: [], future: [] });
     this.editor.choice = -1;
     this.scene = new Scene(byId("try-scene"), this.editor, { title });
     byId("drop").classList.add("small");
     byId("try-api").hidden = false;
     this.downloads();
+    this.scene.none("Asking the model…");
     this.editor.show(image, boxes, []);
     this.editor.choose(-1);
     this.current();
+    this.steps();
     this.predict();
+  }
+
+  // A person's change can be undone, and is there again when the page is loaded anew.
+  changed() {
+    this.past.push(this.boxes);
+    this.future = [];
+    this.keep();
+    this.predict();
+  }
+
+  undo(from = this.past, to = this.future) {
+    if (!this.scene || !from.length) return;
+    to.push(this.editor.boxes);
+    this.editor.show(this.editor.image, from.pop(), []);
+    this.editor.choose(-1);
+    this.keep();
+    this.predict();
+  }
+
+  steps() { this.back.disabled = !this.past.length; this.forth.disabled = !this.future.length; }
+  shelf(image) { return `scenegpi-try:${this.library.id}:${image}`; }
+  kept(image) { try { return JSON.parse(sessionStorage.getItem(this.shelf(image))); } catch { return null; } }
+
+  keep() {
+    this.boxes = this.editor.boxes;
+    this.steps();
+    if (this.source.image === undefined) return;
+    try {
+      if (this.past.length) sessionStorage.setItem(this.shelf(this.source.image), JSON.stringify(this.boxes)); else sessionStorage.removeItem(this.shelf(this.source.image));
+    } catch { /* full, or none: it is here as long as the page is */ }
   }
 
   request() {
@@ -202,12 +246,14 @@ export class Try {
     graph.objects.forEach((each, k) => {
       const at = boxes.length ? kept[k] : k;
       const before = boxes[at] || { typed: false };
+      if (before.attributes) each.attributes = before.attributes;
       next[at] = { ...before, box: before.box || each.box.map((value) => value * scale), label: before.typed ? before.label : each.label, colour: colours[k] };
     });
     this.graph = graph;
     this.graph.image = { ...graph.image, file: this.title };
     const partly = kept.length < next.length;
     this.editor.show(image, next, graph.relations.map((each) => ({ ...each, subject: boxes.length ? kept[each.subject] : each.subject, object: boxes.length ? kept[each.object] : each.object })));
+    this.boxes = this.editor.boxes;
     if (this.editor.choice >= 0 && document.activeElement !== this.editor.input) this.editor.choose(this.editor.choice, false);
     this.scene.facts.textContent = [`model ${model}`, read ? "read the photo" : "", ...notes].filter(Boolean).join(" · ");
     if (partly) this.renumber(kept);
