@@ -13,14 +13,17 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from PIL import Image
+from typer.testing import CliRunner
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.bulk.journal import Journal
+from scenegpi.cli import app
 from scenegpi.data import open_dataset
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, SceneGPIError
 from scenegpi.serve import annotations
 from scenegpi.serve.annotations import JOURNAL, Annotations, ConflictError, NotWrittenError
-from serve.serve_cases import call, no_space, running, scenes, small_files
+from serve.serve_cases import BOXES, NAMES, call, no_space, running, scenes, small_files
 
 WORDS = Vocabulary(["man", "horse"], ["riding", "near"])
 
@@ -292,6 +295,43 @@ def test_exports_read_back_and_train(server, tmp_path):
     folder = tmp_path / "run"
     train(small_config(tmp_path / "vg", data={"validation": 2}), folder)
     assert (folder / "model" / "model.safetensors").is_file()
+
+
+def test_the_gain_of_training_on_annotations_is_shown(tmp_path):
+    """Annotators who say "behind" where the model says something else; a fifth of their pictures is set aside."""
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for k in range(30):
+        Image.new("RGB", (100, 100), (8 * k, 0, 0)).save(photos / f"{k:02d}.jpg")
+    names = {"objects": NAMES, "predicates": ["behind"]}
+    with running({"path": photos, "annotations": tmp_path / "notes", "model": "vg150-layout"}) as (url, _):
+        for k in range(30):
+            objects = [{"box": box, "label": label} for box, label in zip(BOXES, NAMES, strict=True)]
+            links = [{"subject": s, "predicate": "behind", "object": o} for s, o in ((0, 1), (0, 2), (1, 2))]
+            graph = {
+                "image": {"width": 100, "height": 100},
+                "vocabulary": names,
+                "objects": objects,
+                "relations": links,
+            }
+            assert call(f"{url}/api/annotations/{k}", {"graph": graph, "status": "done"}, "PUT")[0] == 200
+        lines = call(f"{url}/api/export/jsonl?test=5")[1]
+        assert call(f"{url}/api/export/coco?test=5")[0] == 200
+    (tmp_path / "own.jsonl").write_bytes(lines)
+    aside = sum(json.loads(line).get("split") == "test" for line in lines.splitlines())
+    assert 0 < aside < 15
+    words = ["train", "--data", str(tmp_path / "own.jsonl"), "--preset", "baseline", "--epochs", "2"]
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "own"), "--against", "vg150-layout"])
+    assert done.exit_code == 0, done.output
+    said = done.output[done.output.index("own against vg150-layout") :]
+    assert f"{aside} images" in said
+    gain = re.search(r"R@50.*?([+-]\d+\.\d)", said)
+    assert gain is not None, said
+    assert float(gain[1]) > 0
+    for wrong in (["--against", "no-model"], ["--against", "vg150-layout", "--data", str(tmp_path / "none.jsonl")]):
+        done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "new"), *wrong])
+        assert isinstance(done.exception, SceneGPIError)
+        assert not (tmp_path / "new").exists()
 
 
 def test_only_known_names_are_saved_and_names_can_be_added(server):

@@ -51,7 +51,7 @@ def compare(
             words = ", ".join(f"{word} {count:,}" for word, count in only.most_common(8))
             lines.append(f"only in {name}, by predicate: {words or 'none'}")
         if data is not None:
-            lines += _figures((a, b), names, data, split, photos, task)
+            lines += figures((a, b), names, data, split, photos, task)
     for line in lines:
         say(line)
     if out is not None:
@@ -61,7 +61,7 @@ def compare(
         say(f"{out}: {counted(len(found.most), 'image')} side by side, those that changed most")
 
 
-def _figures(
+def figures(
     paths: tuple[Path, Path], names: tuple[str, str], data: Path, split: str | None, photos: Path | None, task: Task
 ) -> list[str]:
     """By how much the second is better than the first, by paired bootstrap."""

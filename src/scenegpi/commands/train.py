@@ -86,6 +86,10 @@ def train(
     ] = None,
     num_nodes: Annotated[Number, typer.Option(help="Number of machines.", min=1, show_default=False)] = None,
     threads: Annotated[Number, typer.Option(help="CPU threads per process.", min=1, show_default=False)] = None,
+    against: Annotated[
+        Text,
+        typer.Option(help="A model: say at the end how much better the new one is on the test images of --data."),
+    ] = None,
     recipes: Annotated[bool, typer.Option("--recipes", help="List the recipes and exit.")] = False,
 ) -> None:
     """Train a model on a data set. Interrupted, even killed, it resumes with --resume and loses at most one epoch."""
@@ -96,6 +100,8 @@ def train(
         return
     if out is None:
         raise DataError("--out", "is required: the folder for this run")
+    if against is not None:
+        _check_against(against, data, resume)
     options: dict[str, Any] = {
         "preset": preset,
         "task": task,
@@ -142,6 +148,26 @@ def train(
         if (vision := vision_settings(model)) and not vision.get("finder"):
             say("It names boxes that are given with a photo (predict --boxes) and finds none of its labels by itself;")
             say("`--recipe vg150-photo` trains a photo network that does.")
+        if against is not None and data is not None:
+            from scenegpi.commands.compare import figures
+
+            paths, names = (Path(against), model), (Path(against).name, out.name)
+            place = None if photos is None else Path(photos)
+            for line in figures(paths, names, data, "test", place, "sgcls" if task == "sgcls" else "predcls"):
+                say(line)
+
+
+def _check_against(against: str, data: Path | None, resume: bool) -> None:
+    """Before hours of training: the model is there, and images to compare on."""
+    from scenegpi.data import open_dataset
+    from scenegpi.errors import DataError
+    from scenegpi.models.shipped import find_model
+
+    find_model(against)
+    if data is None or resume:
+        raise DataError("--against", "needs --data (after --resume use: scenegpi compare)")
+    if not len(open_dataset(data, "test")):
+        raise DataError(data, "--against compares on test images, and none has that split")
 
 
 def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path | None) -> Path:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Response
 
+from scenegpi.data.columns import SPLITS
 from scenegpi.data.convert import convert
 from scenegpi.data.jsonl import write_jsonl
 from scenegpi.data.open import open_dataset
@@ -25,7 +27,7 @@ from scenegpi.serve.problems import problems
 from scenegpi.store.sql import Among
 from scenegpi.vocabulary import Vocabulary
 
-TRAIN, PAGE = 0, 200
+PAGE = 200
 FILES = {
     "visual-genome": ("annotations-vg.zip", "application/zip"),
     "coco": ("annotations-coco.json", "application/json"),
@@ -156,11 +158,16 @@ class Annotating:
         words = self.vocabulary
         return schemas.Names(objects=list(words.objects), predicates=list(words.predicates))
 
-    def export(self, format: Format, status: Literal["done", "reviewed", "all"] = "done") -> Response:
+    def export(
+        self,
+        format: Format,
+        status: Literal["done", "reviewed", "all"] = "done",
+        test: Annotated[int, Query(ge=0, le=1000, description="One picture in so many is for testing.")] = 0,
+    ) -> Response:
         """Annotations in one file (Visual Genome's three in a zip), ready for `scenegpi train`.
 
         Of pictures that are done or reviewed, of reviewed ones only, or of all but rejected ones; of those that are
-        only begun without boxes that no person has touched.
+        only begun without boxes that no person has touched. A picture that is for testing stays so.
         """
         statuses = {"done": CONFIRMED, "reviewed": ("reviewed",), "all": ("begun", *CONFIRMED)}[status]
         words = self.vocabulary
@@ -173,7 +180,7 @@ class Annotating:
         name, kind = FILES[format]
         with tempfile.TemporaryDirectory(prefix="scenegpi-") as place:
             lines = Path(place) / "annotations.jsonl"
-            write_jsonl(lines, graphs, [TRAIN] * len(graphs))
+            write_jsonl(lines, graphs, [SPLITS["test" if _aside(graph, test) else "train"] for graph in graphs])
             target = Path(place) / ("vg" if format == "visual-genome" else "out.json")
             try:
                 if format != "jsonl":
@@ -217,6 +224,11 @@ def in_words(graph: SceneGraph, vocabulary: Vocabulary) -> SceneGraph:
 def _fields(state: State) -> dict[str, Any]:
     said = {name: getattr(state, name) for name in ("status", "revision", "by", "comment")}
     return {**said, "machine": list(state.machine), "graph": to_dict(state.graph)}
+
+
+def _aside(graph: SceneGraph, one_in: int) -> bool:
+    """Whether an image is for testing, by its id alone."""
+    return one_in > 0 and int(sha256(str(graph.image_id).encode()).hexdigest(), 16) % one_in == 0
 
 
 def _zipped(folder: Path) -> bytes:

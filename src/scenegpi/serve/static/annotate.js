@@ -39,7 +39,7 @@ export class Annotate {
     byId("before").addEventListener("click", () => this.step(-1));
     byId("after").addEventListener("click", () => this.step(1));
     byId("find-boxes").addEventListener("click", () => this.find(true));
-    byId("export-status").addEventListener("change", () => this.exports());
+    ["export-status", "export-test"].forEach((id) => byId(id).addEventListener("change", () => this.exports()));
     byId("next-order").hidden = !library.search;
     byId("import").addEventListener("change", (event) => this.exchange(event.target, "import"));
     byId("agreement").addEventListener("change", (event) => this.exchange(event.target, "agreement"));
@@ -346,7 +346,7 @@ export class Annotate {
   }
 
   exports() {
-    gallery.all("#exports a").forEach((link) => { link.search = `?status=${byId("export-status").value}`; });
+    gallery.all("#exports a").forEach((link) => { link.search = `?status=${byId("export-status").value}${byId("export-test").value > 0 ? `&test=${byId("export-test").value}` : ""}`; });
   }
 
   // A file of others: what it says of pictures that were not begun here, or how far it agrees with what is here.
