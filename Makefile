@@ -63,7 +63,7 @@ pictures: $(STAMP)
 	$(BIN)/scenegpi index $(SCENES) --out out/pictures/store
 	$(BIN)/scenegpi search out/pictures/store "person riding *" --limit 8 --out docs/images/search.png
 	mkdir out/pictures/own
-	cd out/pictures/photos/skimage/data && cp astronaut.png chelsea.png coffee.png rocket.jpg ../../../own
+	cd out/pictures/photos/skimage/data && cp astronaut.png camera.png chelsea.png coffee.png rocket.jpg ../../../own
 	$(BIN)/python tools/studio_pictures.py out/pictures/own docs/images
 
 # The site: built without a network, complete without one. mkdocs is not part of the usual set-up.

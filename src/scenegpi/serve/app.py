@@ -29,7 +29,7 @@ from scenegpi.serve.guard import Guard
 from scenegpi.serve.label_studio import LabelStudio
 from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import Predicting
-from scenegpi.serve.problems import EVERYWHERE, invalid, problems, unusable
+from scenegpi.serve.problems import EVERYWHERE, invalid, not_allowed, problems, unusable
 from scenegpi.serve.running import Running
 from scenegpi.serve.settings import Access, Bounds
 from scenegpi.viz.report.page import asset
@@ -128,6 +128,7 @@ def create_app(studio: Studio) -> FastAPI:
     _pages(app)
     app.add_exception_handler(SceneGPIError, unusable)
     app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(405, not_allowed)
     app.add_middleware(Guard, access=studio.access, body=studio.bounds.body, seconds=studio.bounds.arriving)
     return app
 

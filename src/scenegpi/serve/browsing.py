@@ -275,9 +275,10 @@ class Browsing:
 _BINARY = {"type": "string", "format": "binary"}
 
 
-def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+def _most(counts: Mapping[str, int]) -> list[list[str | int]]:
     """The most frequent names."""
-    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_LISTED]
+    some = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_LISTED]
+    return [[name, count] for name, count in some]
 
 
 def _draw(answer: schemas.ImageGraph, graph: SceneGraph) -> None:

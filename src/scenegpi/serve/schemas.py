@@ -179,13 +179,16 @@ class TagList(Strict):
     tags: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)]
 
 
+Counted = Annotated[list[str | int], Field(min_length=2, max_length=2, description="A name and its count.")]
+
+
 class Facets(Strict):
     """What images may be chosen by, with how often each occurs, the most frequent first."""
 
-    labels: list[tuple[str, int]]
-    predicates: list[tuple[str, int]]
+    labels: list[Counted]
+    predicates: list[Counted]
     statuses: dict[str, int]
-    tags: list[tuple[str, int]]
+    tags: list[Counted]
 
 
 class Suggestions(Strict):
