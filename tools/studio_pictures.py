@@ -18,7 +18,7 @@ from scenegpi.files import whole_file
 from screenshot import open_browser
 from studio_server import running, until
 
-OPENED, COLOURS = 2, 160
+OPENED, COLOURS = 2, 256
 LOADED = "return [...document.images].every((image) => image.complete || !image.checkVisibility())"  # others wait
 SIZES = {"try": (1280, 860), "browse": (1280, 720), "annotate": (1280, 860), "wide": (2560, 1300), "phone": (390, 844)}
 
