@@ -9,7 +9,8 @@ import networkx
 import pytest
 from PIL import Image
 
-from scenegpi import SceneGraph
+from scenegpi import SceneGraph, Vocabulary
+from scenegpi.store import Store
 from serve.page_cases import ActionChains, By, Keys, centre, names, press, some, tap, touch, until
 from serve.serve_cases import call, running
 
@@ -266,6 +267,39 @@ def test_a_folder_is_predicted_in_the_page_and_then_searched(browser, data, tmp_
         until(lambda: call(f"{url}/api/images/0")[1]["tags"] == ["blurred", "night"])
         browser.find_element(By.ID, "viewer-similar").click()
         until(lambda: "Similar to picture 1" in browser.find_element(By.ID, "count").text)
+    browser.get("about:blank")
+    browser.get_log("browser")
+
+
+def test_every_one_of_many_pictures_can_be_reached_and_no_address_is_a_dead_end(browser, tmp_path):
+    words = Vocabulary(["man"], ["on"])
+    graphs = [SceneGraph([[0, 0, 9, 9]], ["man"], words, image_id=k, width=10, height=10) for k in range(130)]
+    Store(tmp_path / "store").add(graphs)
+    browser.get("about:blank")
+    with running({"path": tmp_path / "store", "annotations": tmp_path / "notes"}) as (url, _):
+        browser.get(f"{url}/#browse/%E0%A4%A")
+        until(lambda: some(browser, ".hit"))
+        browser.execute_script("document.getElementById('skip').focus()")
+        press(browser, Keys.ENTER)
+        assert browser.switch_to.active_element.get_attribute("id") == "main"
+        assert browser.current_url.endswith("#browse/%E0%A4%A")
+        scroll = "scrollTo(0, document.body.scrollHeight)"
+        until(lambda: browser.execute_script(scroll) or len(some(browser, ".hit")) == 130)
+        browser.execute_script("location.hash = 'try/7'")  # it has no photo
+        until(lambda: browser.find_element(By.ID, "status").text)
+        browser.execute_script("location.hash = 'annotate/0'")
+        strip = lambda: names(browser, "#annotate-strip .blank-name")  # noqa: E731
+        found = until(strip)
+        for _ in range(2):
+            before = strip()
+            browser.find_element(By.ID, "strip-after").click()
+            found += until(lambda before=before: strip() != before and strip())
+        assert found == [str(k) for k in range(130)]
+        assert not browser.find_element(By.ID, "strip-after").is_enabled()
+        field = browser.find_element(By.ID, "go-to")
+        field.clear()
+        field.send_keys("130", Keys.ENTER)
+        until(lambda: browser.find_element(By.ID, "annotate-name").text == "129")
     browser.get("about:blank")
     browser.get_log("browser")
 
