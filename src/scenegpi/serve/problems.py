@@ -51,7 +51,7 @@ def invalid(_: Request, error: Any) -> JSONResponse:
 
 def not_allowed(request: Request, _: Any) -> JSONResponse:
     """Another method than those of the path, all of which are named: each method is a route of its own."""
-    asked = ((method, request.scope | {"method": method}) for method in ("DELETE", "GET", "POST", "PUT"))
+    asked = ((method, {**request.scope, "method": method}) for method in ("DELETE", "GET", "POST", "PUT"))
     routes = request.app.routes
     methods = [name for name, scope in asked if any(route.matches(scope)[0] == Match.FULL for route in routes)]
     return JSONResponse({"detail": "Method Not Allowed"}, 405, {"allow": ", ".join(methods)})
