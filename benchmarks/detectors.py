@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections import Counter
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,7 +61,6 @@ def main() -> None:
         f"that COCO's 80 map to"
     )
     table = Table("detector", "floor", "boxes found", "any label", "agree", "boxes per photo", "relations", "CPU ms")
-    confusion: dict[str, Counter[tuple[str, str]]] = {}
     runs = [(name, None) for name in arguments.detector]
     runs += [(name, int(size)) for name, _, size in (entry.partition("=") for entry in arguments.size)]
     for name, size in runs:
@@ -79,11 +77,7 @@ def main() -> None:
             )
             title = ""
         table.add_section()
-        confusion.setdefault(name, meetings(pairs, found))
     console.print(table)
-    for name, counter in confusion.items():
-        console.print(f"{name}: what people call what it calls (the commonest, IoU >= 0.7, score >= 0.5):")
-        console.print("  " + "; ".join(f"{a} = {b} {n}" for (a, b), n in counter.most_common(60) if a != b))
 
 
 def run(
@@ -129,17 +123,6 @@ def score(
         both += int(same.any(axis=1)[ends].all(axis=1)[possible].sum())
     shares = (hit / wanted, hit_any / wanted, agreed / max(mapped, 1))
     return [*(f"{100 * share:.1f}" for share in shares), f"{mapped / len(pairs):.1f}", f"{100 * both / relations:.1f}"]
-
-
-def meetings(pairs: list[tuple[SceneGraph, Path]], found: list[Detections]) -> Counter[tuple[str, str]]:
-    """How often a detector's name and a person's meet on one thing."""
-    counter: Counter[tuple[str, str]] = Counter()
-    for (graph, _), detections in zip(pairs, found, strict=True):
-        sure = np.flatnonzero(detections.scores >= 0.5)
-        overlap = box_iou(on_photo(graph, detections), detections.boxes[sure])
-        for i, j in np.argwhere(overlap >= 0.7).tolist():
-            counter[detections.names[detections.labels[sure[j]]], graph.names[i]] += 1
-    return counter
 
 
 def on_photo(graph: SceneGraph, detections: Detections) -> np.ndarray:

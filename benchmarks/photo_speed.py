@@ -1,6 +1,6 @@
 """Time and memory of a photo: 640 x 480 pixels with 10 boxes, from the file to label distributions.
 
-    python benchmarks/photo_speed.py [--boxes 10] [--width 640] [--height 480] [--json FILE]
+    python benchmarks/photo_speed.py [--boxes 10] [--width 640] [--height 480]
 
 One row per number of threads, each in its own process: milliseconds (the least and the median of `--repeats` photos,
 after one to warm up) of opening the JPEG, of the box features (the photo and its mirror image through the backbone), of
@@ -84,13 +84,11 @@ def main() -> None:
     parser.add_argument("--height", type=int, default=480)
     parser.add_argument("--size", type=int, default=320, help="side of the square that the photo is stretched to")
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--row", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.row:
         print(json.dumps(row(args.row, args)))
         return
-    results = {}
     with tempfile.TemporaryDirectory() as folder:
         photo = Path(folder) / "photo.jpg"
         make(photo, args.width, args.height)
@@ -103,11 +101,8 @@ def main() -> None:
             if done.returncode:
                 raise SystemExit(done.stderr.strip().splitlines()[-1])
             found = json.loads(done.stdout)
-            results[threads] = found
             cells = " ".join(f"{found[name]:8.1f}" for name in NAMES)
             print(f"{threads:>8} {cells}   {found['peak MB']:.0f} ({found['torch alone MB']:.0f})", flush=True)
-    if args.json:
-        args.json.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
