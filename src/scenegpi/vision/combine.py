@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scenegpi.boxes import box_iou, suppress
 from scenegpi.graph import SceneGraph
 from scenegpi.vision.detect import Detections, Detector
-from scenegpi.vision.find import Finder, single
+from scenegpi.vision.find import Finder, reported
 from scenegpi.vision.photos import EncodedPhoto, Photo
 from scenegpi.words.label_map_rules import labels_for
 
@@ -130,11 +130,11 @@ class Combined:
         chance = chances(found, self.weights)
         kept = suppress(found.boxes, chance, np.zeros(len(chance), dtype=np.int64), APART)[: self.config.most]
         boxes, dist, sure = found.boxes[kept], found.dist[kept].astype(np.float32), chance[kept]
+        given = (torch.from_numpy(each) for each in (boxes, sure, dist))
+        kept = np.sort(reported(*given, self.config, self.vocabulary).numpy()) if len(dist) else np.zeros(0, np.int64)
+        kept = kept[sure[kept] >= self.config.floor]
         label = dist.argmax(1) if len(dist) else np.zeros(0, dtype=np.int64)
         score = sure * dist[np.arange(len(dist)), label]
-        given = torch.from_numpy(boxes), torch.from_numpy(score), torch.from_numpy(label)
-        kept = np.sort(single(*given, self.config.same_label).numpy())
-        kept = kept[(sure[kept] >= self.config.floor) & (score[kept] >= self.config.named_floor)]
         return Detections(boxes[kept], label[kept], score[kept], self.names, (width, height), dist[kept], sure[kept])
 
     def candidates(self, encoded: EncodedPhoto) -> tuple[Candidates, Candidates, NDArray[np.bool_]]:

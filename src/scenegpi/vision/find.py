@@ -27,6 +27,8 @@ from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vision.photos import EncodedPhoto, Photo
 from scenegpi.vision.second_look import moved
+from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.kinds import broad_kinds, broader
 
 CONSIDERED = 400
 """Candidates that the first suppression looks at."""
@@ -101,7 +103,7 @@ class Finder:
         rows = self.chosen(boxes, chance)
         boxes, chance = boxes[rows], chance[rows]
         dist = self.label_dist(maps, read[rows], size, scale).cpu()
-        kept = self.reported(boxes, chance, dist)
+        kept = reported(boxes, chance, dist, self.config, self.vision.vocabulary)
         return boxes[kept], chance[kept], dist[kept]
 
     def looked(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor, Tensor]:
@@ -129,13 +131,6 @@ class Finder:
         rows = self.suppress(boxes, chance, self.config.overlap, self.config.most)
         return rows[chance[rows] >= self.config.floor]
 
-    def reported(self, boxes: Tensor, chance: Tensor, dist: Tensor) -> Tensor:
-        """Rows of the named boxes (K, 4) that are reported, best first."""
-        best, label = dist.max(1)
-        score = chance * best
-        kept = single(boxes, score, label, self.config.same_label)
-        return kept[score[kept] >= self.config.named_floor]
-
     def candidates(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor]:
         """The finder's best: (K, 4) centre and size in fractions of the photo, and logits (K, KINDS). Of those that are
         almost the same one is looked at again."""
@@ -161,6 +156,20 @@ class Finder:
         rois = (boxes * scale.repeat(2)).to(self.vision.head.mean.device)
         features = self.vision.extractor.roi_features(maps, rois)
         return self.vision.distribution(features, boxes, size, self.vision.everyday_logits(maps, boxes, scale))
+
+
+def reported(boxes: Tensor, chance: Tensor, dist: Tensor, config: FinderConfig, vocabulary: Vocabulary) -> Tensor:
+    """Rows of the named boxes (K, 4) that are reported, best first: chance (K,), P(name) (K, C).
+
+    Whoever is surely a person is reported, be it as likely a man as a woman.
+    """
+    best, label = dist.max(1)
+    kinds = broad_kinds(vocabulary)
+    if kinds is not None:
+        label, best = broader(dist, label, best, *(torch.from_numpy(each) for each in kinds))
+    score = chance * best
+    kept = single(boxes, score, label, config.same_label)
+    return kept[score[kept] >= config.named_floor]
 
 
 def apart(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
