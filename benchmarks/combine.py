@@ -1,7 +1,7 @@
 """Two detectors together: fits how their evidence is combined, and measures it beside each of them alone.
 
     python benchmarks/combine.py --data VG150 [--photos DIR] --split val --validation 1291 --step 2 --write
-    python benchmarks/combine.py --data VRD --split test --step 3 [--detector NAME]
+    python benchmarks/combine.py --data VRD --split test --step 3 [--first 1] [--detector NAME]
 
 Recall of annotated boxes at 5, 10 and 20 boxes per photo: with any label at overlap 0.5 and 0.7, with the right label
 at 0.5. `--write` fits the weights on these photos and writes them into the package (vision/combine.json).
@@ -52,6 +52,7 @@ def main() -> None:
     parser.add_argument("--split")
     parser.add_argument("--validation", type=int, default=0, help="number of training images that are validation")
     parser.add_argument("--step", type=int, default=1, help="take every n-th photo")
+    parser.add_argument("--first", type=int, default=0, help="begin with this one")
     parser.add_argument("--detector", default="yolov4-tiny", help="the other detector, as for scenegpi predict")
     parser.add_argument("--model", default="vg150-photo")
     parser.add_argument("--write", action="store_true")
@@ -60,7 +61,7 @@ def main() -> None:
     both: Any = load_finder(UNION + options.detector, model)
     dataset = open_dataset(options.data, options.split, images=options.photos, validation=options.validation)
     dataset = dataset.drop_empty()
-    places = [k for k in range(len(dataset)) if dataset.image_path(k) is not None][:: options.step]
+    places = [k for k in range(len(dataset)) if dataset.image_path(k) is not None][options.first :: options.step]
     examples: list[Any] = []
     for k in watched(places, "photos"):
         encoded = EncodedPhoto(open_photo(dataset.image_path(k)))

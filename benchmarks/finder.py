@@ -8,12 +8,15 @@ table). Boxes are ranked by the chance that there is something; those that show 
 are incomplete, so all of these are lower bounds. Times are of `detect` alone, in CPU milliseconds. SGDet is scored by
 `scenegpi eval --task sgdet`. With `--ap`, for data whose labels are complete (COCO), also the mean over the labels of
 the average precision at overlap 0.5; a box counts for every label by its chance times P(the names that it may be).
+With `--people`, instead: how well `scenegpi predict` tells man, woman, boy and girl, boxes given and boxes found.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +28,8 @@ from scenegpi.data import Dataset, open_dataset
 from scenegpi.evaluation.evaluate import every_candidate
 from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
-from scenegpi.models import load_model
+from scenegpi.models import SceneModel, load_model
+from scenegpi.prediction import Predictor
 from scenegpi.prediction.finding import OWN, load_finder
 from scenegpi.progress import watched
 from scenegpi.vision.detect import Detector
@@ -35,6 +39,7 @@ from scenegpi.words.everyday import may_be
 from scenegpi.words.label_map import LabelMap
 
 BUDGETS = (5, 10, 20)
+PEOPLE = ("man", "woman", "boy", "girl")
 OVERLAPS = (0.5, 0.7, 0.75)
 
 
@@ -70,6 +75,41 @@ def average_precision(detector: Detector, data: Sequence[tuple[Path, SceneGraph]
             precision = np.maximum.accumulate((hits / np.arange(1, len(hits) + 1))[::-1])[::-1]
             areas.append(float((precision * np.diff(hits, prepend=0)).sum() / count) if len(hits) else 0.0)
     return round(100 * float(np.mean(areas)), 1)
+
+
+def people(model: SceneModel, data: Sequence[tuple[Path, SceneGraph]]) -> dict[str, Any]:
+    """Precision and recall of each of PEOPLE, in percent, and how often a person is called just that.
+
+    Of found boxes those count that overlap an annotated one by half; recall is of all annotated ones.
+    """
+    predictor, out = Predictor(model), {}
+    person = {*PEOPLE, "person", "guy", "lady", "child", "kid"}
+    for way in ("given", "found"):
+        pairs: list[tuple[str, str]] = []
+        total: Counter[str] = Counter()
+        for path, truth in watched(data, f"photos, boxes {way}"):
+            photo = open_photo(path)
+            boxes = photo_boxes(truth, photo)
+            said = predictor(photo, boxes) if way == "given" else predictor(photo)
+            total.update(truth.names)
+            overlap = box_iou(boxes, said.boxes)
+            for i, name in enumerate(truth.names):
+                best = i if way == "given" else int(overlap[i].argmax()) if len(said) else -1
+                if best >= 0 and (way == "given" or overlap[i, best] >= 0.5):
+                    pairs.append((name, said.names[best]))
+        some = out[f"boxes {way}"] = {"photos": len(data)}
+        for name in PEOPLE:
+            right = pairs.count((name, name))
+            called = sum(said == name for _, said in pairs)
+            some[name] = {
+                "annotated": total[name],
+                "called so": called,
+                "precision": round(100 * right / max(called, 1), 1),
+                "recall": round(100 * right / max(total[name], 1), 1),
+            }
+        them = [said for name, said in pairs if name in person]
+        some["called just person"] = round(100 * them.count("person") / max(len(them), 1), 1)
+    return out
 
 
 def measure(detector: Detector, data: Sequence[tuple[Path, SceneGraph]], vocabulary: Vocabulary) -> dict[str, Any]:
@@ -116,6 +156,7 @@ def main() -> None:
     parser.add_argument("--model", default="vg150-photo")
     parser.add_argument("--every", type=int, default=1, help="every n-th photo only")
     parser.add_argument("--ap", action="store_true", help="average precision, too: all things of its labels are listed")
+    parser.add_argument("--people", action="store_true", help="how well people are told apart")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     wide = load_model(options.model)
@@ -123,6 +164,9 @@ def main() -> None:
     dataset = open_dataset(options.data, options.split, images=options.photos, validation=options.validation)
     data = photos_of(dataset, options.every, relations=not options.ap)
     report: dict[str, Any] = {"command": "benchmarks/finder.py", "data": options.data.name, "split": options.split}
+    if options.people:
+        print(json.dumps(people(wide, data), indent=1))
+        return
     for name in options.finder:
         report[name] = measure(every_candidate(load_finder(name, model)), data, dataset.vocabulary)
         if options.ap:

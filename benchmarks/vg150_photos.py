@@ -99,7 +99,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="number of test images, to try the command")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    shipped = load_model(options.vision / "model" if (options.vision / "model").is_dir() else options.vision)
+    folder = options.vision / "model"
+    shipped = load_model(folder if folder.is_dir() else options.vision).labels_only()
     systems: dict[str, list[SceneModel]] = {SHIPPED: [shipped]}
     if options.runs is not None:
         where = {"path": options.data, "photos": options.photos, "words": options.words}

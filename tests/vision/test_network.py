@@ -11,9 +11,10 @@ import torch
 from scenegpi.boxes import box_iou
 from scenegpi.errors import OptionError
 from scenegpi.vision.config import FinderConfig, VisionConfig
-from scenegpi.vision.find import Finder, mirrored, single
+from scenegpi.vision.find import Finder, mirrored, reported, single
 from scenegpi.vision.finder import ANCHORS, KINDS, LEVELS, corners
 from scenegpi.vision.model import VisionModel
+from scenegpi.vocabulary import Vocabulary
 from vision.vision_cases import TINY_EYES as TINY
 from vision.vision_cases import VOCABULARY, colour_scene
 
@@ -157,3 +158,14 @@ def test_of_boxes_with_one_label_that_lie_in_one_another_the_best_stays():
             expected.append(i)
     assert kept == expected
     assert 3 < len(kept) < 60
+
+
+def test_whoever_is_surely_a_person_is_reported_though_no_name_is_sure():
+    words = Vocabulary(("man", "person", "tree", "woman"), ("on",))
+    boxes = torch.tensor([[0.0, 0, 9, 9], [20, 0, 29, 9], [40, 0, 49, 9]])
+    dist = torch.tensor([[0.4, 0.2, 0.0, 0.4], [0.4, 0.1, 0.5, 0.0], [0.0, 0.0, 0.3, 0.7]])
+    chance = torch.tensor([0.5, 0.5, 0.5])
+    config = FinderConfig(named_floor=0.3)
+    assert reported(boxes, chance, dist, config, words).tolist() == [0, 2]
+    plain = Vocabulary(("a", "b", "c", "d"), ("on",))
+    assert reported(boxes, chance, dist, config, plain).tolist() == [2]
