@@ -76,6 +76,9 @@ def eval_command(
         Path | None, typer.Option(help="The ground truth, for JSON lines and --model: a data set of any known format.")
     ] = None,
     photos: Annotated[Path | None, typer.Option(help="With --model: the folder of the photos.")] = None,
+    detector: Annotated[
+        str | None, typer.Option(help="With --task sgdet: what finds the boxes, as for predict.", show_default=False)
+    ] = None,
     limit: Annotated[int, typer.Option(help="With --model: only this many images; 0 for all.", min=0)] = 0,
     informative: Annotated[
         float, typer.Option(help="With --model: prefer rare predicates to common ones.", min=0, max=1)
@@ -121,9 +124,12 @@ def eval_command(
     if model is None:
         result = evaluate_file(file, protocol, allow_missing=allow_missing, **how)
     else:
+        if detector is not None and task != "sgdet":
+            raise typer.BadParameter("--detector: only sgdet finds boxes")
         options: dict[str, Any] = {"photos": photos, "limit": limit, "informative": informative, "device": device}
-        result = evaluate_model(model, protocol, **options, **how)
+        result = evaluate_model(model, protocol, finder=detector, **options, **how)
     extra: dict[str, Any] = {"predictions" if model is None else "model": str(file), "task": task}
+    extra |= {} if detector is None else {"detector": detector}
     extra |= {"data": None if data is None else str(data), "split": split}  # so that a report finds the images
     differences: dict[str, Difference] = {}
     if against is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -140,13 +141,16 @@ def evaluate_model(
 
 
 def every_candidate(finder: Detector) -> Detector:
-    """A photo network's finder without the floors of its reports: recall at K counts K relations, sure or not."""
+    """Our finder, alone or with another, without the floors of its reports: recall at K counts K relations, sure or
+    not."""
+    from scenegpi.vision.combine import Combined
     from scenegpi.vision.find import Finder
 
-    if not isinstance(finder, Finder):
+    if not isinstance(finder, Finder | Combined):
         return finder
-    low = replace(finder.config, floor=LOW, named_floor=0.0, same_label=1.0)
-    return Finder(finder.vision, low)
+    every = copy(finder)
+    every.config = replace(finder.config, floor=LOW, named_floor=0.0, same_label=1.0)
+    return every
 
 
 def found_pairs(predictor: Predictor, dataset: Dataset) -> Pairs:
