@@ -15,9 +15,12 @@ from scenegpi.cli import app
 from scenegpi.data import open_dataset, write_jsonl
 from scenegpi.errors import DataError
 from scenegpi.evaluation import evaluate_model
-from scenegpi.evaluation.evaluate import found_pairs
+from scenegpi.evaluation.evaluate import every_candidate, found_pairs
 from scenegpi.metrics import Protocol
+from scenegpi.models import load_model
+from scenegpi.vision.combine import Combined
 from scenegpi.vision.detect import finished
+from scenegpi.vision.find import Finder as ShippedFinder
 
 SIZES = [(120, 90), (60, 90), (90, 90)]
 BOXES = np.array([[0, 0, 30, 40], [20, 30, 60, 60], [5, 40, 45, 88]], dtype=float)
@@ -96,3 +99,14 @@ def test_the_command_scores_the_shipped_photo_model(data):
     assert done.exit_code == 0, done.output
     assert json.loads((data / "figures.json").read_text())["protocol"]["task"] == "sgdet"
     assert "SGDet" in done.output
+    again = CliRunner().invoke(app, [*call, "--photos", str(data / "photos"), "--detector", "nobody"])
+    assert isinstance(again.exception, DataError)  # it is what finds the boxes
+    given = CliRunner().invoke(app, [*call, "--task", "predcls", "--detector", "finder"])
+    assert (given.exit_code, "only sgdet finds boxes" in given.output) == (2, True)
+
+
+def test_two_detectors_together_are_scored_without_their_floors():
+    model = load_model("vg150-photo").labels_only()
+    both = Combined(ShippedFinder(model.vision), Finder(model.vocabulary.objects))
+    every = every_candidate(both)
+    assert (every.config.named_floor, both.config.named_floor) == (0, model.vision.config.finder.named_floor)
