@@ -130,8 +130,10 @@ class Combined:
         chance = chances(found, self.weights)
         kept = suppress(found.boxes, chance, np.zeros(len(chance), dtype=np.int64), APART)[: self.config.most]
         boxes, dist, sure = found.boxes[kept], found.dist[kept].astype(np.float32), chance[kept]
-        given = (torch.from_numpy(each) for each in (boxes, sure, dist))
-        kept = np.sort(reported(*given, self.config, self.vocabulary).numpy()) if len(dist) else np.zeros(0, np.int64)
+        at, chances_at, said = (torch.from_numpy(each) for each in (boxes, sure, dist))
+        kept = np.zeros(0, dtype=np.int64)
+        if len(dist):
+            kept = np.sort(reported(at, chances_at, said, self.config, self.vocabulary).numpy())
         kept = kept[sure[kept] >= self.config.floor]
         label = dist.argmax(1) if len(dist) else np.zeros(0, dtype=np.int64)
         score = sure * dist[np.arange(len(dist)), label]
