@@ -38,9 +38,8 @@ from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.everyday import may_be
 from scenegpi.words.label_map import LabelMap
 
-BUDGETS = (5, 10, 20)
+BUDGETS, OVERLAPS = (5, 10, 20), (0.5, 0.7, 0.75)
 PEOPLE = ("man", "woman", "boy", "girl")
-OVERLAPS = (0.5, 0.7, 0.75)
 
 
 def average_precision(detector: Detector, data: Sequence[tuple[Path, SceneGraph]], vocabulary: Vocabulary) -> float:
@@ -78,10 +77,8 @@ def average_precision(detector: Detector, data: Sequence[tuple[Path, SceneGraph]
 
 
 def people(model: SceneModel, data: Sequence[tuple[Path, SceneGraph]]) -> dict[str, Any]:
-    """Precision and recall of each of PEOPLE, in percent, and how often a person is called just that.
-
-    Of found boxes those count that overlap an annotated one by half; recall is of all annotated ones.
-    """
+    """Precision and recall of each of PEOPLE, in percent, and how often a person is called just that; a found box is
+    that of the annotated one which it overlaps by half, recall of all annotated ones."""
     predictor, out = Predictor(model), {}
     person = {*PEOPLE, "person", "guy", "lady", "child", "kid"}
     for way in ("given", "found"):
@@ -99,14 +96,9 @@ def people(model: SceneModel, data: Sequence[tuple[Path, SceneGraph]]) -> dict[s
                     pairs.append((name, said.names[best]))
         some = out[f"boxes {way}"] = {"photos": len(data)}
         for name in PEOPLE:
-            right = pairs.count((name, name))
-            called = sum(said == name for _, said in pairs)
-            some[name] = {
-                "annotated": total[name],
-                "called so": called,
-                "precision": round(100 * right / max(called, 1), 1),
-                "recall": round(100 * right / max(total[name], 1), 1),
-            }
+            right, called = pairs.count((name, name)), sum(said == name for _, said in pairs)
+            shares = [round(100 * right / max(each, 1), 1) for each in (called, total[name])]
+            some[name] = {"annotated": total[name], "called so": called, "precision, recall": shares}
         them = [said for name, said in pairs if name in person]
         some["called just person"] = round(100 * them.count("person") / max(len(them), 1), 1)
     return out

@@ -8,8 +8,6 @@
 and FOLDER/judged.json with a place for the verdicts: one letter per triplet, r(ight) or w(rong), from a first and a
 second look. A triplet is right if both objects are there, in their boxes, and the relation holds. Pictures show photos
 and stay where they are; judged.json holds none, and `count` prints its figures.
-
-Relations are spatial if their predicate only says where things are (Zellers et al. 2018 call these geometric).
 """
 
 from __future__ import annotations
@@ -29,46 +27,19 @@ from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.find import Finder
 from scenegpi.vision.photos import open_photo
 
-SPATIAL = frozenset(
-    [
-        "above",
-        "across",
-        "against",
-        "along",
-        "at",
-        "behind",
-        "between",
-        "beneath",
-        "below",
-        "beside",
-        "by",
-        "in",
-        "inside",
-        "near",
-        "next-to",
-        "on",
-        "over",
-        "under",
-        "outside-of",
-        "adjacent-to",
-        "far-from",
-        "in-front-of",
-        "in-the-front-of",
-        "on-back-of",
-        "on-the-left-of",
-        "on-the-right-of",
-        "on-the-top-of",
-        "to-the-left-of",
-        "to-the-right-of",
-    ]
-)
+_SPATIAL = """
+above across against along at behind between beneath below beside by in inside near next-to on over under
+outside-of adjacent-to far-from in-front-of in-the-front-of on-back-of on-the-left-of on-the-right-of
+on-the-top-of to-the-left-of to-the-right-of
+"""
+SPATIAL = frozenset(_SPATIAL.split())
 SHEET = (860, 430)
 SCORES = (0.0, 0.02, 0.03, 0.05, 0.08)
 ENDS = (0.0, 0.15, 0.2, 0.25)
 
 
 def is_spatial(predicate: str) -> bool:
-    """Whether a predicate only says where things are."""
+    """Whether a predicate only says where things are (Zellers et al. 2018 call these geometric)."""
     return predicate.replace(" ", "-") in SPATIAL
 
 

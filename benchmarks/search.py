@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overlap import known_photos
 from scenegpi.data import open_dataset
 from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.store import Store
 from scenegpi.store.folder import is_store
 from scenegpi.vocabulary import Vocabulary
+from vrd_test import known_photos
 
 OBJECTS, RELATIONS, BLOCK = 12, 10, 10_000
 LABELS = ["man", "woman", "person", "horse", "hat", "shirt", "dog", "tree", "bench", "street"]

@@ -12,10 +12,11 @@ baseline of the seeds.
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from overlap import known_photos
 from rows import BASELINE, markdown, preset_config, trained
 from scenegpi.data import open_dataset
 from scenegpi.files import write_json
@@ -23,6 +24,17 @@ from scenegpi.models import SceneModel, load_model
 from vg150_photos import SHIPPED, SHOWN, TASKS, photographed, table
 
 RECIPE = "vrd-photo"
+
+
+def known_photos(files: Iterable[Path], trained: Path | None) -> set[str]:
+    """Names of photos that `files` map to ids of another data set, where `trained`, the folder of the photos that the
+    network was trained on, holds <id>.jpg of any of them; without it all of them."""
+    return {
+        name
+        for file in files
+        for name, ids in json.loads(file.read_text()).items()
+        if trained is None or any((trained / f"{i}.jpg").is_file() for i in ids)
+    }
 
 
 def main() -> None:
