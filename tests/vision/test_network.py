@@ -167,5 +167,8 @@ def test_whoever_is_surely_a_person_is_reported_though_no_name_is_sure():
     chance = torch.tensor([0.5, 0.5, 0.5])
     config = FinderConfig(named_floor=0.3)
     assert reported(boxes, chance, dist, config, words).tolist() == [0, 2]
+    twice = torch.tensor([[0.0, 0, 9, 9], [1, 0, 9, 9], [40, 0, 49, 9]])
+    sure = torch.tensor([[0.9, 0.1, 0.0, 0.0], [0.4, 0.2, 0.0, 0.4], [0.0, 0.0, 0.3, 0.7]])
+    assert reported(twice, chance, sure, config, words).tolist() == [0, 2]  # a man, and the same as just a person
     plain = Vocabulary(("a", "b", "c", "d"), ("on",))
     assert reported(boxes, chance, dist, config, plain).tolist() == [2]

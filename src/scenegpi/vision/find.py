@@ -28,7 +28,7 @@ from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vision.photos import EncodedPhoto, Photo
 from scenegpi.vision.second_look import moved
 from scenegpi.vocabulary import Vocabulary
-from scenegpi.words.kinds import broad_kinds, broader
+from scenegpi.words.kinds import broad_kinds
 
 CONSIDERED = 400
 """Candidates that the first suppression looks at."""
@@ -161,12 +161,14 @@ class Finder:
 def reported(boxes: Tensor, chance: Tensor, dist: Tensor, config: FinderConfig, vocabulary: Vocabulary) -> Tensor:
     """Rows of the named boxes (K, 4) that are reported, best first: chance (K,), P(name) (K, C).
 
-    Whoever is surely a person is reported, be it as likely a man as a woman.
+    Man, woman and person count as one: whoever is surely a person is reported, and of two boxes of one person the
+    better one stays, though they have other names.
     """
     best, label = dist.max(1)
     kinds = broad_kinds(vocabulary)
     if kinds is not None:
-        label, best = broader(dist, label, best, *(torch.from_numpy(each) for each in kinds))
+        members, broad = (torch.from_numpy(each) for each in kinds)
+        best, label = (dist * members[label]).sum(1), broad[label]
     score = chance * best
     kept = single(boxes, score, label, config.same_label)
     return kept[score[kept] >= config.named_floor]

@@ -17,7 +17,7 @@ from scenegpi.words.forms import noun_forms
 from scenegpi.words.label_map_rules import reviewed
 
 BROAD = "person"
-SURE = 0.6
+SURE = 0.7
 """A kind is named if it has this share of its broad label's probability: below it "man" and "woman" are mistaken for
 each other too often."""
 
