@@ -90,7 +90,7 @@ def people(model: SceneModel, data: Sequence[tuple[Path, SceneGraph]]) -> dict[s
             said = predictor(photo, boxes) if way == "given" else predictor(photo)
             total.update(truth.names)
             overlap = box_iou(boxes, said.boxes)
-            for i, name in enumerate(truth.names):
+            for i, name in ((k, each) for k, each in enumerate(truth.names) if each in person):
                 best = i if way == "given" else int(overlap[i].argmax()) if len(said) else -1
                 if best >= 0 and (way == "given" or overlap[i, best] >= 0.5):
                     pairs.append((name, said.names[best]))
@@ -99,8 +99,8 @@ def people(model: SceneModel, data: Sequence[tuple[Path, SceneGraph]]) -> dict[s
             right, called = pairs.count((name, name)), sum(said == name for _, said in pairs)
             shares = [round(100 * right / max(each, 1), 1) for each in (called, total[name])]
             some[name] = {"annotated": total[name], "called so": called, "precision, recall": shares}
-        them = [said for name, said in pairs if name in person]
-        some["called just person"] = round(100 * them.count("person") / max(len(them), 1), 1)
+        just = sum(said == "person" for _, said in pairs)
+        some["called just person"] = round(100 * just / max(len(pairs), 1), 1)
     return out
 
 
