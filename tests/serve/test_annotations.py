@@ -328,7 +328,12 @@ def test_the_gain_of_training_on_annotations_is_shown(tmp_path):
     gain = re.search(r"R@50.*?([+-]\d+\.\d)", said)
     assert gain is not None, said
     assert float(gain[1]) > 0
-    for wrong in (["--against", "no-model"], ["--against", "vg150-layout", "--data", str(tmp_path / "none.jsonl")]):
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(lines.replace(NAMES[0].encode(), b"quetzalcoatlus"))  # the model to compare with lacks it
+    for wrong in (
+        ["--against", "no-model"],
+        *(["--against", "vg150-layout", "--data", str(each)] for each in (tmp_path / "none.jsonl", other)),
+    ):
         done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "new"), *wrong])
         assert isinstance(done.exception, SceneGPIError)
         assert not (tmp_path / "new").exists()

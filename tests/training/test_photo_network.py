@@ -187,6 +187,7 @@ def test_a_signal_while_the_network_trains_ends_the_command_as_elsewhere(data, t
     before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE)}
     monkeypatch.setattr(photo_fit.PhotoModule, "training_step", lambda *_: os.kill(os.getpid(), number))
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in its background
         _behave()
         with pytest.raises((SystemExit, KeyboardInterrupt)) as stopped:
             train(settings(data), tmp_path / "run")

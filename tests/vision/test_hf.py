@@ -102,7 +102,7 @@ def test_what_can_not_be_loaded_is_said_in_one_line(folders, tmp_path, monkeypat
     save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
     with pytest.raises(DataError, match=r"1 of its weights are missing \(bbox_predictor"):
         hf.load(str(tmp_path), FIND)
-    monkeypatch.setattr(hf, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(DataError, match=r"pip install 'scenegpi\[hf\]'"):
         check_finder("hf:org/name")
 

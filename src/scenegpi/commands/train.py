@@ -158,16 +158,17 @@ def train(
 
 
 def _check_against(against: str, data: Path | None, resume: bool) -> None:
-    """Before hours of training: the model is there, and images to compare on."""
+    """Before hours of training: the model is there, and images to compare on, whose names it knows."""
     from scenegpi.data import open_dataset
     from scenegpi.errors import DataError
-    from scenegpi.models.shipped import find_model
+    from scenegpi.models.shipped import model_vocabulary
+    from scenegpi.prediction.annotated import aligned
 
-    find_model(against)
+    vocabulary = model_vocabulary(against)
     if data is None or resume:
         raise DataError("--against", "needs --data (after --resume use: scenegpi compare)")
-    if not len(open_dataset(data, "test")):
-        raise DataError(data, "--against compares on test images, and none has that split")
+    for _ in aligned(open_dataset(data, "test"), vocabulary):  # DataError on a name that it does not know
+        pass
 
 
 def _train(out: Path, options: dict[str, Any], recipe: str | None, config: Path | None) -> Path:
