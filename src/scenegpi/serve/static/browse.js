@@ -22,7 +22,8 @@ export class Browse {
     byId("query").addEventListener("input", () => this.suggest());
     byId("more").addEventListener("click", () => { this.stuck = false; this.load(); });
     byId("browse-api").addEventListener("click", () => useByApi({ path: this.request(0) }));
-    new IntersectionObserver(([{ isIntersecting }]) => { if (isIntersecting && !byId("more").hidden && !this.stuck) this.load(); }, { rootMargin: "800px" }).observe(byId("more"));
+    this.end = new IntersectionObserver((seen) => { if (seen.at(-1).isIntersecting && !byId("more").hidden && !this.stuck) this.load(); }, { rootMargin: "800px" });
+    this.look();
     this.title();
   }
 
@@ -102,7 +103,13 @@ export class Browse {
     return `/api/images?${params}`;
   }
 
-  load() { return (this.loading ??= this.fetch().finally(() => { this.loading = null; })); }
+  load() { return (this.loading ??= this.fetch().finally(() => { this.loading = null; this.look(); })); }
+
+  // Is the end near? An observer tells changes only, and who scrolls on while pictures come may see none.
+  look() {
+    this.end.unobserve(byId("more"));
+    this.end.observe(byId("more"));
+  }
 
   async fetch() {
     const { turn } = this;
