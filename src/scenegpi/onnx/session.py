@@ -15,12 +15,13 @@ Form = Literal["layout", "photo", "find", "vision", "finder"]
 FORMS: dict[Form, str] = {
     "layout": "layout 1",
     "photo": "photo 2",
-    "find": "find 2",
+    "find": "find 3",
     "vision": "vision 2",
-    "finder": "finder 2",
+    "finder": "finder 3",
 }
 """What a file reads: boxes and labels; a photo and boxes; a photo. The last two are the parts of a photo model that a
-`Predictor` runs before the layout. A number is raised whenever inputs, outputs or metadata change."""
+`Predictor` runs before the layout. A number is raised whenever inputs, outputs, what
+they mean, or metadata change."""
 MAX_FILE = 1 << 30
 SILENT = 4
 """The level of onnxruntime's own log: lower ones print names from the file as they are."""
