@@ -11,7 +11,6 @@ import pytest
 
 from scenegpi.paper.rendered import SceneOptions, render_scene, rendered_vocabulary
 from scenegpi.paper.rendered.annotate import visible_boxes
-from scenegpi.paper.rendered.drawing import FAMILIES
 from scenegpi.paper.rendered.grammar import imagine
 from scenegpi.paper.rendered.paint import paint
 
@@ -56,7 +55,7 @@ def test_pictures_and_graphs_agree():
         assert len({tuple(row) for row in graph.relations.tolist()}) == len(graph.relations)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_boxes_are_tight_about_the_pixels_that_vanish_with_the_thing(seed):
     """Paint the scene without one thing (but with its shadow): all pixels that change visibly lie in its box."""
     rng = Random(seed)
@@ -127,28 +126,21 @@ def test_counts_are_like_visual_genomes():
     assert 5 <= relations <= 9
 
 
-def test_vocabulary_is_what_models_were_trained_with():
+def test_vocabulary_is_what_folders_and_models_refer_to():
     vocabulary = rendered_vocabulary()
-    assert (len(vocabulary.objects), len(vocabulary.predicates)) == (29, 12)
-    assert vocabulary.reference == "rendered-2a57690a95ec"
-    assert {name for family in FAMILIES.values() for name in family} <= set(vocabulary.objects)
+    assert (len(vocabulary.objects), len(vocabulary.predicates)) == (17, 11)
+    assert vocabulary.reference == "rendered-ab5df30acd1d"
 
 
 def test_labels_do_not_tell_the_predicate():
-    """Most annotated pairs have labels that were also seen with another predicate."""
+    """Many annotated pairs have labels that were also seen with another predicate."""
     words: dict[tuple[str, str], Counter] = {}
-    for k in range(200):
-        graph = _annotation(k)
-        for t in graph:
-            words.setdefault((t[0], t[2]), Counter())[t[1]] += 1
+    for _, graph in scenes():
+        for t in graph.triplets():
+            words.setdefault((t.subject, t.object), Counter())[t.predicate] += 1
     total = sum(sum(count.values()) for count in words.values())
     best = sum(max(count.values()) for count in words.values())
     assert best / total < 0.9
-
-
-def _annotation(k):
-    _, graph = render_scene(11, k, SceneOptions(damage=0.0)) if k < 60 else (None, None)
-    return [] if graph is None else [(t.subject, t.predicate, t.object) for t in graph.triplets()]
 
 
 @pytest.mark.parametrize(("field", "value"), [("lookalike", 1.5), ("damage", -0.1)])

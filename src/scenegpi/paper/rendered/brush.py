@@ -1,8 +1,8 @@
 """A thing is painted alone, on a small sheet of its own, and the sheet is then laid on the picture.
 
 The brush works in the thing's own units: metres, x to the right and y up from the point where the thing stands.
-Sheets are painted twice or three times as large and reduced, which smooths all edges; what the sheet covers is the
-thing's exact mask.
+Sheets are painted twice as large and reduced, which smooths all edges; what the sheet covers is the thing's
+exact mask.
 """
 
 from __future__ import annotations
@@ -10,15 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 
-from PIL import Image, ImageChops, ImageDraw
-
-from scenegpi.paper.rendered.palette import Colour
+from PIL import Image, ImageDraw
 
 Point = tuple[float, float]
-SMALL = 150 * 150  # pixels; smaller sheets are painted three times as large, others twice
+Colour = tuple[int, int, int]
+TIMES = 2
+
+
+def lighter(colour: Colour, share: float = 0.25) -> Colour:
+    """Towards white; a negative share goes towards black."""
+    return mixed(colour, (255, 255, 255) if share > 0 else (0, 0, 0), abs(share))
+
+
+def mixed(a: Colour, b: Colour, share: float) -> Colour:
+    """`a` with this share of `b`."""
+    r, g, b_ = (round(x + (y - x) * share) for x, y in zip(a, b, strict=True))
+    return r, g, b_
 
 
 @dataclass(frozen=True)
@@ -44,11 +53,6 @@ class Extent:
     bottom: float
     top: float
 
-    def pixels(self, frame: Frame) -> tuple[float, float, float, float]:
-        """x1, y1, x2, y2 in the picture."""
-        (xa, ya), (xb, yb) = frame.at(self.left, self.bottom), frame.at(self.right, self.top)
-        return min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb)
-
 
 class Brush:
     """Paints one thing. All coordinates in metres; colours are opaque.
@@ -60,55 +64,38 @@ class Brush:
     """
 
     def __init__(self, frame: Frame, extent: Extent, size: tuple[int, int]) -> None:
-        x1, y1, x2, y2 = extent.pixels(frame)
-        self.left = min(max(math.floor(x1) - 1, 0), size[0] - 1)
+        (xa, y2), (xb, y1) = frame.at(extent.left, extent.bottom), frame.at(extent.right, extent.top)
+        self.left = min(max(math.floor(min(xa, xb)) - 1, 0), size[0] - 1)
         self.top = min(max(math.floor(y1) - 1, 0), size[1] - 1)
-        width = max(min(math.ceil(x2) + 1, size[0]) - self.left, 1)
+        width = max(min(math.ceil(max(xa, xb)) + 1, size[0]) - self.left, 1)
         height = max(min(math.ceil(y2) + 1, size[1]) - self.top, 1)
-        self.times = 3 if width * height < SMALL else 2
         self.frame = frame
-        self.sheet = Image.new("RGBA", (width * self.times, height * self.times))
+        self.sheet = Image.new("RGBA", (width * TIMES, height * TIMES))
         self._draw = ImageDraw.Draw(self.sheet)
 
     def _at(self, x: float, y: float) -> Point:
         px, py = self.frame.at(x, y)
-        return (px - self.left) * self.times, (py - self.top) * self.times
-
-    def _length(self, metres: float) -> float:
-        return metres * self.frame.scale * self.times
+        return (px - self.left) * TIMES, (py - self.top) * TIMES
 
     def polygon(self, points: Sequence[Point], colour: Colour) -> None:
         """A filled polygon."""
         self._draw.polygon([self._at(*p) for p in points], fill=colour)
 
-    def blob(self, points: Sequence[Point], colour: Colour) -> None:
-        """A filled shape with a smooth outline through the points (Catmull-Rom)."""
-        self.polygon(smooth(points), colour)
-
-    def ellipse(self, x: float, y: float, rx: float, ry: float, colour: Colour, angle: float = 0) -> None:
-        """An ellipse about (x, y), turned by `angle` radians."""
-        if angle:
-            c, s = math.cos(angle), math.sin(angle)
-            circle = [(rx * math.cos(t / 14 * math.pi), ry * math.sin(t / 14 * math.pi)) for t in range(28)]
-            self.polygon([(x + c * u - s * v, y + s * u + c * v) for u, v in circle], colour)
-            return
+    def ellipse(self, x: float, y: float, rx: float, ry: float, colour: Colour) -> None:
+        """An ellipse about (x, y)."""
         (x1, y1), (x2, y2) = self._at(x - rx, y + ry), self._at(x + rx, y - ry)
         self._draw.ellipse((min(x1, x2), y1, max(x1, x2), y2), fill=colour)
 
     def half(self, x: float, y: float, rx: float, ry: float, colour: Colour) -> None:
         """Half an ellipse on the line through (x, y): the upper one, or the lower one if ry is negative."""
-        arc = [(x + rx * math.cos(t / 16 * math.pi), y + ry * math.sin(t / 16 * math.pi)) for t in range(17)]
-        self.polygon(arc, colour)
+        self.polygon(arc(x, y, rx, ry), colour)
 
     def rectangle(self, x1: float, y1: float, x2: float, y2: float, colour: Colour, radius: float = 0) -> None:
-        """A rectangle between two corners, with round corners if there is a radius."""
+        """A rectangle between two corners, which a radius makes round."""
         (a, b), (c, d) = self._at(x1, y1), self._at(x2, y2)
         box = (min(a, c), min(b, d), max(a, c), max(b, d))
-        r = min(self._length(radius), (box[2] - box[0]) / 2, (box[3] - box[1]) / 2)
-        if r >= 1:
-            self._draw.rounded_rectangle(box, r, fill=colour)
-        else:
-            self._draw.rectangle(box, fill=colour)
+        r = min(radius * self.frame.scale * TIMES, (box[2] - box[0]) / 2, (box[3] - box[1]) / 2)
+        self._draw.rounded_rectangle(box, r, fill=colour)
 
     def limb(self, points: Sequence[Point], width: float, colour: Colour, end: float | None = None) -> None:
         """A line with round ends and joints; `end` is its width at the last point, if another."""
@@ -123,45 +110,11 @@ class Brush:
             for x, y, w in ((x1, y1, w1), (x2, y2, w2)):
                 self.ellipse(x, y, w / 2, w / 2, colour)
 
-    def finish(self, light: float = 0.82) -> Image.Image:
-        """The sheet in the picture's size, darker towards the lower right by the factor `light`."""
-        sheet = self.sheet.reduce(self.times)
-        if light >= 1:
-            return sheet
-        slope = _slope(round(light * 255)).resize(sheet.size, Image.Resampling.BILINEAR)
-        alpha = sheet.getchannel("A")
-        shaded = ImageChops.multiply(sheet.convert("RGB"), Image.merge("RGB", (slope, slope, slope)))
-        shaded.putalpha(alpha)
-        return shaded
+    def finish(self) -> Image.Image:
+        """The sheet in the picture's size."""
+        return self.sheet.reduce(TIMES)
 
 
-def smooth(points: Sequence[Point], steps: int = 5) -> list[Point]:
-    """A closed curve through the points (Catmull-Rom)."""
-    n = len(points)
-    curve = []
-    for i in range(n):
-        p0, p1, p2, p3 = (points[(i + k) % n] for k in (-1, 0, 1, 2))
-        for step in range(steps):
-            t = step / steps
-            a, b, c, d = _weights(t)
-            curve.append((a * p0[0] + b * p1[0] + c * p2[0] + d * p3[0], a * p0[1] + b * p1[1] + c * p2[1] + d * p3[1]))
-    return curve
-
-
-def _weights(t: float) -> tuple[float, float, float, float]:
-    return (
-        ((-t + 2) * t - 1) * t / 2,
-        ((3 * t - 5) * t * t + 2) / 2,
-        ((-3 * t + 4) * t + 1) * t / 2,
-        (t - 1) * t * t / 2,
-    )
-
-
-@cache
-def _slope(dark: int) -> Image.Image:
-    """Light from the upper left on a sheet: 255 there, `dark` in the lower right corner."""
-    middle = (255 * 2 + dark) // 3
-    corners = [[255, middle], [middle, dark]]
-    image = Image.new("L", (2, 2))
-    image.putdata([value for row in corners for value in row])
-    return image.resize((16, 16), Image.Resampling.BILINEAR)
+def arc(x: float, y: float, rx: float, ry: float) -> list[Point]:
+    """Points along half an ellipse on the line through (x, y)."""
+    return [(x + rx * math.cos(t / 16 * math.pi), y + ry * math.sin(t / 16 * math.pi)) for t in range(17)]

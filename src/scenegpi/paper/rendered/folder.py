@@ -18,7 +18,7 @@ from scenegpi.files import whole_folder
 from scenegpi.graph import SceneGraph
 from scenegpi.paper.rendered.scene import render_scene
 from scenegpi.paper.rendered.stage import SceneOptions
-from scenegpi.paper.rendered.vocabulary import rendered_vocabulary
+from scenegpi.paper.rendered.things import rendered_vocabulary
 
 Made = tuple[SceneGraph, bytes]
 MOST = 1_000_000

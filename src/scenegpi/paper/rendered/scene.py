@@ -8,11 +8,10 @@ from PIL import Image
 
 from scenegpi.graph import SceneGraph
 from scenegpi.paper.rendered.annotate import annotate, visible_boxes
-from scenegpi.paper.rendered.damage import damage
 from scenegpi.paper.rendered.grammar import imagine
-from scenegpi.paper.rendered.paint import paint
+from scenegpi.paper.rendered.paint import damage, paint
 from scenegpi.paper.rendered.stage import SceneOptions
-from scenegpi.paper.rendered.vocabulary import rendered_vocabulary
+from scenegpi.paper.rendered.things import rendered_vocabulary
 
 
 def render_scene(

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import exp, log
 from random import Random
+from typing import NamedTuple
 
 from scenegpi.paper.rendered.brush import Frame, Point
 from scenegpi.paper.rendered.drawing import Drawing
-from scenegpi.paper.rendered.palette import Colour
+from scenegpi.paper.rendered.things import DRAW
 
 SIZES = ((640, 480), (640, 480), (640, 427), (480, 640), (512, 512), (640, 400))
-SETTINGS = ("park", "street", "room", "shore", "farm")
+SETTINGS = ("park", "street", "room")
 
 
 @dataclass(frozen=True)
@@ -41,31 +42,23 @@ class SceneOptions:
 class Thing:
     """One thing to be painted. `order`: greater is nearer; `depth`: the y where it stands; `part_of`: its whole."""
 
+    number: int
     label: str
     drawing: Drawing
     frame: Frame
     order: float
     depth: float
-    shadow: float = 0.0
-    part_of: int | None = None
+    grounded: bool
     floating: bool = False
+    part_of: int | None = None
+
+    def point(self, name: str) -> Point:
+        """A named place on it, in pixels."""
+        return self.frame.at(*self.drawing.points[name])
 
 
-@dataclass
-class Line:
-    """A string, a pole, a cord: painted, not annotated. It fades towards its end."""
-
-    start: Point
-    end: Point
-    width: float
-    colour: Colour
-    order: float
-    fades: bool = False
-
-
-@dataclass
-class Relation:
-    """What the grammar knows about two things; `weight` is how likely an annotator is to write it down."""
+class Relation(NamedTuple):
+    """Two things by number; `weight` is how likely an annotator is to write it down."""
 
     subject: int
     predicate: str
@@ -75,7 +68,7 @@ class Relation:
 
 @dataclass
 class Stage:
-    """The scene so far."""
+    """The scene so far. `strings` are painted, not annotated: from one end to the other, with their order."""
 
     rng: Random
     options: SceneOptions
@@ -86,67 +79,52 @@ class Stage:
     near: float
     far: float
     things: list[Thing] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    strings: list[tuple[Point, Point, float]] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
     taken: list[tuple[float, float, float]] = field(default_factory=list)
 
-    def scale(self, y: float) -> float:
-        """Pixels per metre for what stands at height y."""
-        return max((y - self.horizon) / self.camera, 8.0)
+    def frame(self, x: float, y: float) -> Frame:
+        """Of something that stands there, looking either way."""
+        return Frame(x, y, max((y - self.horizon) / self.camera, 8.0), self.rng.random() < 0.5)
 
-    def shared(self, more: float = 0.0) -> bool:
-        """Whether the next thing is drawn in its family's shared look."""
-        return self.rng.random() < min(self.options.lookalike + more, 1.0)
-
-    def spot(self, width: float, near: float | None = None, far: float | None = None) -> Frame:
+    def spot(self, width: float) -> Frame:
         """A free place on the ground for something of this width in metres: a few are tried, the emptiest is taken."""
-        far, near = self.far if far is None else far, self.near if near is None else near
-        best, least = None, float("inf")
+
+        def crowd(frame: Frame) -> float:
+            half = width * frame.scale / 2
+            left, right = frame.x - half, frame.x + half
+            common = ((max(min(right, b) - max(left, a), 0.0), abs(frame.y - y)) for a, b, y in self.taken)
+            return sum(wide / (0.4 + apart / 60) for wide, apart in common) / half
+
+        tried = []
         for _ in range(7):
-            y = far + (near - far) * self.rng.random() ** 0.75
-            scale = self.scale(y)
-            half = width * scale / 2
-            w = self.size[0]
-            x = w / 2 if 2 * half > w * 0.9 else self.rng.uniform(half * 0.92, w - half * 0.92)
-            crowd = sum(_overlap(x - half, x + half, a, b) / (0.4 + abs(y - d) / 60) for a, b, d in self.taken)
-            crowd /= 2 * half
-            if crowd < least:
-                best, least = (x, y, scale, half), crowd
-        assert best is not None
-        x, y, scale, half = best
-        self.taken.append((x - half, x + half, y))
-        return Frame(x, y, scale, self.rng.random() < 0.5)
+            frame = self.frame(self.size[0] / 2, self.far + (self.near - self.far) * self.rng.random() ** 0.75)
+            room = max(self.size[0] / 2 - 0.46 * width * frame.scale, 0)
+            tried.append(Frame(frame.x + self.rng.uniform(-room, room), frame.y, frame.scale, frame.flip))
+        best = min(tried, key=crowd)
+        half = width * best.scale / 2
+        self.taken.append((best.x - half, best.x + half, best.y))
+        return best
 
-    def add(self, label: str, drawing: Drawing, frame: Frame, **given: float | int | bool | None) -> int:
-        """Puts a thing on the stage and returns its number."""
-        depth = given.pop("depth", None)
-        order = given.pop("order", None)
-        depth = frame.y if depth is None else float(depth)
-        self.things.append(
-            Thing(label, drawing, frame, depth if order is None else float(order), depth, **given)  # type: ignore[arg-type]
-        )
-        return len(self.things) - 1
+    def add(self, label: str, frame: Frame, on: Thing | None = None, nearer: float = 0.05, **pose: str) -> Thing:
+        """Puts a thing on the ground, or on (at, in the hand of) another one and a little nearer than that."""
+        shared = self.rng.random() < self.options.lookalike
+        drawing = DRAW[label](self.rng, label, shared, **pose)
+        depth, order = (frame.y, frame.y) if on is None else (on.depth, on.order + nearer)
+        self.things.append(Thing(len(self.things), label, drawing, frame, order, depth, on is None))
+        return self.things[-1]
 
-    def relate(self, subject: int, predicate: str, object_: int, weight: float = 0.92) -> None:
+    def relate(self, subject: Thing, predicate: str, object_: Thing, weight: float = 0.92) -> None:
         """Notes a relation."""
-        self.relations.append(Relation(subject, predicate, object_, weight))
-
-    def point(self, thing: int, name: str) -> Point:
-        """A named place on a thing, in pixels."""
-        t = self.things[thing]
-        return t.frame.at(*t.drawing.points[name])
-
-
-def _overlap(a: float, b: float, c: float, d: float) -> float:
-    return max(min(b, d) - max(a, c), 0.0)
+        self.relations.append(Relation(subject.number, predicate, object_.number, weight))
 
 
 def open_stage(rng: Random, options: SceneOptions) -> Stage:
     """An empty stage: a size, a setting, a camera."""
-    size = SIZES[rng.randrange(len(SIZES))]
-    setting = rng.choices(SETTINGS, (3, 3, 4, 2, 2))[0]
+    size = rng.choice(SIZES)
+    setting = rng.choice(SETTINGS)
     h = size[1]
-    zoom = exp(rng.uniform(log(98), log(235))) * h / 480  # pixels a metre for what is nearest
+    zoom = exp(rng.uniform(log(98), log(235))) * h / 480  # pixels per metre for what is nearest
     near = h * rng.uniform(0.9, 0.97)
     if setting == "room":
         floor = h * rng.uniform(0.56, 0.68)
