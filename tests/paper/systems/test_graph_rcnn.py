@@ -8,8 +8,7 @@ from models.model_cases import random_graphs
 from paper.systems.system_cases import small_system
 from scenegpi.features.batch import SceneBatch
 from scenegpi.models.sgp import scaled_log
-from scenegpi.paper.systems.graph_rcnn import SCORE_STEPS
-from scenegpi.paper.systems.relation_proposals import kept_pairs
+from scenegpi.paper.systems.graph_rcnn import SCORE_STEPS, kept_pairs
 
 
 def by_loops(network, batch):

@@ -12,9 +12,7 @@ from models.model_cases import VOCABULARY, random_graphs
 from paper.systems.system_cases import relisted_gap, small_system
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
-from scenegpi.paper.systems.highway import HighwayStack
-from scenegpi.paper.systems.ordering import reading_order
-from scenegpi.paper.systems.recurrence import make_sequence
+from scenegpi.paper.systems.sequences import HighwayStack, make_sequence, reading_order
 
 
 def order_of(graph, order):

@@ -20,17 +20,17 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, dropout, logsigmoid
+from torch.nn.functional import dropout, logsigmoid
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_softmax, segment_sum
 from scenegpi.models.config import MAX_WIDTH, ModelConfig
+from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH
 from scenegpi.models.network import SceneLogits
 from scenegpi.models.sgp import scaled_log
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
-from scenegpi.paper.systems.relation_proposals import RelationProposals, kept_pairs
 from scenegpi.paper.systems.system import Answer, Bias, System, SystemConfig
 
 PROPOSAL_WIDTH = 64
@@ -52,6 +52,7 @@ class GraphRcnnConfig(SystemConfig):
     """
 
     kind: Literal["graph_rcnn"] = "graph_rcnn"
+    context = True
     width: int = bounded(128, 1, MAX_WIDTH)
     keep: int = bounded(128, 1, 4096)
     steps: int = bounded(2, 0, 16)
@@ -60,10 +61,6 @@ class GraphRcnnConfig(SystemConfig):
 
     def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
         return GraphRcnn(model, self, labels, predicates)
-
-    @property
-    def fits_baseline(self) -> bool:
-        return True
 
 
 PRESETS = {"graph-rcnn": GraphRcnnConfig()}
@@ -135,13 +132,9 @@ class GraphRcnn(System):
         """The common loss and the proposals': is a pair related, over all pairs."""
         if out.extra is None:
             return common
-        scores = out.extra["related"]
-        target = torch.zeros_like(scores)
-        target[batch.relation_edge] = 1
-        image = batch.batch[batch.edge_index[0]]
-        rows = torch.zeros_like(common).index_add_(0, image[batch.relation_edge], batch.relation_count.to(common.dtype))
-        loss = binary_cross_entropy_with_logits(scores, target, reduction="none")
-        loss = torch.zeros_like(common).index_add(0, image, loss)
+        image = batch.batch[batch.edge_index[0, batch.relation_edge]]
+        rows = segment_sum(batch.relation_count.to(common.dtype), image, batch.num_graphs)
+        loss = self.related_loss(batch, out.extra["related"])
         return common + loss * rows.clamp_min(1).rsqrt() / batch.num_graphs
 
 
@@ -195,3 +188,39 @@ class Messages(nn.Module):
         ]
         to_pairs = [said(self.to_subject_pairs, boxes)[i], said(self.to_object_pairs, boxes)[j]]
         return to_boxes, to_pairs
+
+
+class RelationProposals(nn.Module):
+    r"""Log-odds (E,) that a pair is worth a look, from what is known of each of its boxes.
+
+    .. math:: s_{ij} = \Phi(z_i)^\top \Psi(z_j), \qquad z_i = [\log p_i, \text{box}_i]
+    """
+
+    def __init__(self, labels: int, width: int) -> None:
+        super().__init__()
+        parts = [labels, BOX_WIDTH]
+        self.phi, self.psi = MLP(parts, [width], width), MLP(parts, [width], width)
+
+    def forward(self, reading: Reading) -> Tensor:
+        box = reading.nodes[:, -ENTITY_WIDTH:][:, :BOX_WIDTH]
+        z = torch.cat([scaled_log(reading.node_logits), box], 1)
+        phi, psi = self.phi(z), self.psi(z)
+
+        def scores(rows: slice) -> Tensor:
+            i, j = reading.batch.edge_index[:, rows]
+            return (phi.index_select(0, i) * psi.index_select(0, j)).sum(1)
+
+        return reading.over_pairs(scores)
+
+
+def kept_pairs(scores: Tensor, batch: SceneBatch, keep: int) -> Tensor:
+    """scores (E,) -> (E,) whether each pair is among the best of its image.
+
+    None is suppressed for overlapping a better one, as in the released code: of given boxes, pairs that share a large
+    box overlap too. Pairs with equal scores are taken as they are listed: the one place where the listing can matter.
+    """
+    image = batch.batch[batch.edge_index[0]]
+    by_score = torch.argsort(scores, descending=True, stable=True)
+    order = by_score[torch.argsort(image[by_score], stable=True)]
+    rank = torch.arange(order.shape[0], device=order.device) - batch.edge_ptr[image[order]]
+    return torch.zeros_like(order).scatter(0, order, (rank < keep).long()).bool()

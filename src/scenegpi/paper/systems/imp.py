@@ -40,6 +40,7 @@ class ImpConfig(SystemConfig):
     """
 
     kind: Literal["imp"] = "imp"
+    context = True
     width: int = bounded(128, 1, MAX_WIDTH)
     steps: int = bounded(3, 0, 16)
     schedule: Literal["synchronous", "sequential"] = "synchronous"
@@ -48,10 +49,6 @@ class ImpConfig(SystemConfig):
 
     def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
         return Imp(model, self, labels, predicates)
-
-    @property
-    def fits_baseline(self) -> bool:
-        return True
 
 
 PRESETS = {

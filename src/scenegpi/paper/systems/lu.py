@@ -100,23 +100,15 @@ class Lu(System):
     predicate_words: Tensor
     seen: Tensor
 
-    def __init__(
-        self,
-        model: ModelConfig,
-        config: LuConfig,
-        labels: int,
-        predicates: int,
-        label_words: Tensor,
-        predicate_words: Tensor,
-    ) -> None:
+    def __init__(self, model: ModelConfig, config: LuConfig, labels: int, predicates: int, *words: Tensor) -> None:
         super().__init__(model, labels, predicates, embed=False)
         self.config = config
         self.visual = MLP([self.reader.pair_width], [config.hidden], config.hidden, config.dropout)
         self.visual_out = nn.Linear(config.hidden, predicates)
-        self.as_subject = nn.Linear(label_words.shape[1], predicates)
-        self.as_object = nn.Linear(label_words.shape[1], predicates, bias=False)
-        self.register_buffer("label_words", label_words)
-        self.register_buffer("predicate_words", predicate_words)
+        self.as_subject = nn.Linear(words[0].shape[1], predicates)
+        self.as_object = nn.Linear(words[0].shape[1], predicates, bias=False)
+        self.register_buffer("label_words", words[0])
+        self.register_buffer("predicate_words", words[1])
         self.register_buffer("seen", torch.zeros(0, 4, dtype=torch.long), persistent=False)
 
     def set_counts(self, counts: Tensor) -> None:

@@ -19,20 +19,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
-from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import MAX_WIDTH, ModelConfig
 from scenegpi.options import bounded
-from scenegpi.paper.systems.highway import HighwayStack
-from scenegpi.paper.systems.ordering import Order, reading_order
 from scenegpi.paper.systems.reader import Reading
-from scenegpi.paper.systems.recurrence import State, along, make_sequence
-from scenegpi.paper.systems.system import Answer, Bias, System, SystemConfig
+from scenegpi.paper.systems.sequences import HighwayStack, Order, State, along, make_sequence, reading_order
+from scenegpi.paper.systems.system import LABEL_WIDTH, Answer, Bias, ProductSystem, System, SystemConfig, wide
 
-LABEL_WIDTH = 64
 OBJECT_LAYERS, RELATION_LAYERS = 2, 4
 """Of the two LSTMs; every second layer runs backwards."""
 RECURRENT_DROPOUT = 0.1
-_SPREAD = 10.0
 
 
 @dataclass(frozen=True)
@@ -58,10 +53,6 @@ class MotifsConfig(SystemConfig):
     def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
         return Motifs(model, self, labels, predicates)
 
-    @property
-    def fits_baseline(self) -> bool:
-        return self.context
-
 
 PRESETS = {
     "motifs": MotifsConfig(),
@@ -71,27 +62,25 @@ PRESETS = {
 }
 
 
-class Motifs(System):
+class Motifs(ProductSystem):
     """Sequence context, or none."""
 
     def __init__(self, model: ModelConfig, config: MotifsConfig, labels: int, predicates: int) -> None:
-        super().__init__(model, labels, predicates, config.bias)
-        self.config, self.exportable = config, not config.context
         h, pool = config.hidden, config.pool
+        super().__init__(model, labels, predicates, config.bias, h, pool, config.dropout)
+        self.config, self.exportable = config, not config.context
         if config.context:
             self.objects = HighwayStack(self.reader.node_width, h, OBJECT_LAYERS, RECURRENT_DROPOUT)
             self.decoder = nn.LSTMCell(h + LABEL_WIDTH, h)
             self.fed_back = nn.Embedding(1 + labels, LABEL_WIDTH)
             self.label = nn.Embedding(labels, LABEL_WIDTH)
             self.relations = HighwayStack(h + LABEL_WIDTH, h, RELATION_LAYERS, RECURRENT_DROPOUT)
-            self.subject: nn.Module = _wide(nn.Linear(h, pool))
-            self.object: nn.Module = _wide(nn.Linear(h, pool))
+            self.subject: nn.Module = wide(h, pool)
+            self.object: nn.Module = wide(h, pool)
             self.node_out = nn.Linear(h, labels)
         else:
             self.subject, self.object = nn.Embedding(labels, pool), nn.Embedding(labels, pool)
             self.node_out = nn.Linear(self.reader.node_width, labels)
-        self.union = MLP([self.reader.pair_width], [min(pool, h)], pool, config.dropout)
-        self.pair_out = nn.Linear(pool, 1 + predicates)
 
     def answer(self, reading: Reading) -> Answer:
         if self.config.context:
@@ -99,15 +88,8 @@ class Motifs(System):
         else:
             nodes = self.node_out(reading.nodes)
             d = labels = self.chosen(reading, nodes)
-        subject, object_ = self.subject(d), self.object(d)
 
-        def logits(rows: slice) -> Tensor:
-            i, j = reading.batch.edge_index[:, rows]
-            g = subject.index_select(0, i) * object_.index_select(0, j) * self.union(reading.pairs(rows))
-            out = self.pair_out(dropout(g, self.config.dropout, self.training))
-            return self.biased(reading, labels, rows, out)
-
-        return Answer(nodes, reading.over_pairs(logits))
+        return Answer(nodes, self.product(reading, labels, self.subject(d), self.object(d)))
 
     def _context(self, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
         """Label logits (N, C), labels (N,) and states d (N, h)."""
@@ -138,9 +120,3 @@ class Motifs(System):
             return (h, cell, before), logits
 
         return along(make_sequence(order, reading.batch.ptr), step, start, (c, reading.node_logits, fed))
-
-
-def _wide(layer: nn.Linear) -> nn.Linear:
-    """As published: an LSTM's outputs are small, and a product of three of them would vanish."""
-    nn.init.normal_(layer.weight, 0, _SPREAD / layer.in_features**0.5)
-    return layer

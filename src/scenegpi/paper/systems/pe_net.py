@@ -64,28 +64,20 @@ class PeNet(System):
     label_words: Tensor
     predicate_words: Tensor
 
-    def __init__(
-        self,
-        model: ModelConfig,
-        config: PeNetConfig,
-        labels: int,
-        predicates: int,
-        label_words: Tensor,
-        predicate_words: Tensor,
-    ) -> None:
+    def __init__(self, model: ModelConfig, config: PeNetConfig, labels: int, predicates: int, *words: Tensor) -> None:
         super().__init__(model, labels, predicates)
         self.config = config
-        d, node, words = config.width, self.reader.node_width, label_words.shape[1]
-        self.subject, self.object = End(node, words, d), End(node, words, d)
+        d, node, width = config.width, self.reader.node_width, words[0].shape[1]
+        self.subject, self.object = End(node, width, d), End(node, width, d)
         self.union, self.gate = MLP([self.reader.pair_width], [d], d, config.dropout), nn.Linear(2 * d, d)
-        self.prototype = nn.Linear(words, d)
+        self.prototype = nn.Linear(width, d)
         # "No relation" has no word: its prototype, and what the words leave out of the others, is learned.
         self.own = nn.Parameter(torch.randn(1 + predicates, d) * 0.1)
         self.shared, self.norm = MLP([d], [d], d, config.dropout), nn.LayerNorm(d)
         self.heat = nn.Parameter(torch.tensor(TEMPERATURE).log())
         self.node_out = nn.Linear(node, labels)
-        self.register_buffer("label_words", label_words)
-        self.register_buffer("predicate_words", predicate_words)
+        self.register_buffer("label_words", words[0])
+        self.register_buffer("predicate_words", words[1])
 
     def answer(self, reading: Reading) -> Answer:
         nodes = self.node_out(reading.nodes)

@@ -30,9 +30,9 @@ from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.network import SceneLogits
 from scenegpi.options import bounded
-from scenegpi.paper.systems.ordering import reading_order
 from scenegpi.paper.systems.padding import Padding
 from scenegpi.paper.systems.reader import Reading
+from scenegpi.paper.systems.sequences import reading_order
 from scenegpi.paper.systems.system import Answer, System, SystemConfig
 from scenegpi.paper.systems.tags import match, nearest, push
 

@@ -9,19 +9,33 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, dropout
 
 from scenegpi.features.batch import SceneBatch
+from scenegpi.gpi.networks import MLP
+from scenegpi.gpi.segments import segment_sum
 from scenegpi.models.baseline import Baseline
 from scenegpi.models.config import ModelConfig, NetworkConfig
 from scenegpi.models.network import SceneLogits, SceneNetwork
+from scenegpi.models.sgp import reverse_edges
 from scenegpi.paper.systems.reader import BaselineReader, PairBias, Reader, Reading
 
 Bias = Literal["none", "counts", "trained"]
+LABEL_WIDTH = 64
+"""Of the vectors of labels that are fed back."""
+SPREAD = 10.0
 
 
 @dataclass(frozen=True)
 class SystemConfig(NetworkConfig):
     """What a system is made of, as data. Sizes are those trained here; the published ones are in docs."""
+
+    context = False
+    """Whether a box can change what is said of others."""
+
+    @property
+    def fits_baseline(self) -> bool:
+        return self.context
 
     def build(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
         system = self.network(model, labels, predicates, words)
@@ -95,6 +109,15 @@ class System(SceneNetwork):
         bias = self.bias(reading, labels, rows)
         return logits if bias is None else logits + bias
 
+    def related_loss(self, batch: SceneBatch, logits: Tensor, either: bool = False) -> Tensor:
+        """Binary cross-entropy (G,) over pairs: logits (E,) that a pair is related, or is in `either` direction."""
+        target = torch.zeros_like(logits)
+        target[batch.relation_edge] = 1
+        if either:
+            target = torch.maximum(target, target[reverse_edges(batch)])
+        loss = binary_cross_entropy_with_logits(logits, target, reduction="none")
+        return segment_sum(loss, batch.batch[batch.edge_index[0]], batch.num_graphs)
+
     def unless_given(self, reading: Reading, decode: Callable[[], Tensor]) -> Tensor:
         """What `decode` says of labels, (N, C); 0 where all labels of the batch are given."""
         return torch.zeros_like(reading.node_logits) if bool(reading.certain.all()) else decode()
@@ -104,3 +127,32 @@ class System(SceneNetwork):
         if self.training:
             return reading.batch.labels
         return torch.where(reading.certain, reading.labels, (reading.node_logits + nodes).argmax(1))
+
+
+class ProductSystem(System):
+    """y_ij = W_r (s_i * o_j * f(u_ij)) with the bias of the labels: how Neural Motifs and VCTree read a pair."""
+
+    def __init__(
+        self, model: ModelConfig, labels: int, predicates: int, bias: Bias, hidden: int, pool: int, thinned: float
+    ) -> None:
+        super().__init__(model, labels, predicates, bias)
+        self.thinned = thinned
+        self.union = MLP([self.reader.pair_width], [min(pool, hidden)], pool, thinned)
+        self.pair_out = nn.Linear(pool, 1 + predicates)
+
+    def product(self, reading: Reading, labels: Tensor, subject: Tensor, object_: Tensor) -> Tensor:
+        """labels (N,), subject and object_ (N, pool) -> (E, 1 + P)."""
+
+        def logits(rows: slice) -> Tensor:
+            i, j = reading.batch.edge_index[:, rows]
+            g = subject.index_select(0, i) * object_.index_select(0, j) * self.union(reading.pairs(rows))
+            return self.biased(reading, labels, rows, self.pair_out(dropout(g, self.thinned, self.training)))
+
+        return reading.over_pairs(logits)
+
+
+def wide(width: int, pool: int) -> nn.Linear:
+    """As published: an LSTM's outputs are small, and a product of three of them would vanish."""
+    layer = nn.Linear(width, pool)
+    nn.init.normal_(layer.weight, 0, SPREAD / width**0.5)
+    return layer

@@ -22,12 +22,10 @@ from scenegpi.models.config import MAX_WIDTH, ModelConfig
 from scenegpi.options import bounded
 from scenegpi.paper.systems.padding import Padding
 from scenegpi.paper.systems.reader import Reading
-from scenegpi.paper.systems.system import Answer, Bias, System, SystemConfig
+from scenegpi.paper.systems.system import LABEL_WIDTH, Answer, Bias, System, SystemConfig, wide
 
-LABEL_WIDTH = 64
 OBJECT_LAYERS, RELATION_LAYERS = 4, 2
 """Before the labels, and between labels and relations."""
-_SPREAD = 10.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +38,7 @@ class TransformerConfig(SystemConfig):
     """
 
     kind: Literal["transformer"] = "transformer"
+    context = True
     width: int = bounded(128, 1, MAX_WIDTH)
     heads: int = bounded(4, 1, 64)
     inner: int = bounded(512, 1, 4096)
@@ -52,10 +51,6 @@ class TransformerConfig(SystemConfig):
 
     def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
         return Transformer(model, self, labels, predicates)
-
-    @property
-    def fits_baseline(self) -> bool:
-        return True
 
 
 PRESETS = {"transformer": TransformerConfig()}
@@ -73,8 +68,7 @@ class Transformer(System):
         self.label = nn.Embedding(labels, LABEL_WIDTH)
         self.enter_again = nn.Linear(node + d + LABEL_WIDTH, d)
         self.relations = nn.ModuleList(EncoderLayer(config) for _ in range(RELATION_LAYERS))
-        self.ends = nn.Linear(d, 2 * d)
-        nn.init.normal_(self.ends.weight, 0, _SPREAD / d**0.5)
+        self.ends = wide(d, 2 * d)
         self.product = Dense([d, d], d, "none")
         self.plain = Dense([d, d], 1 + predicates, "none")
         self.union = MLP([self.reader.pair_width], [d], d, config.dropout)

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.paper.systems.padding import Padding
-from scenegpi.paper.systems.recurrence import State
+from scenegpi.paper.systems.sequences import State
 
 
 class Forest(NamedTuple):

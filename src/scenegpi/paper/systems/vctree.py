@@ -18,23 +18,20 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, dropout
+from torch.nn.functional import dropout
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import MAX_WIDTH, ModelConfig
 from scenegpi.models.network import SceneLogits
-from scenegpi.models.sgp import reverse_edges
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
-from scenegpi.paper.systems.recurrence import State
-from scenegpi.paper.systems.system import Answer, Bias, System, SystemConfig
+from scenegpi.paper.systems.sequences import State
+from scenegpi.paper.systems.system import LABEL_WIDTH, Answer, Bias, ProductSystem, System, SystemConfig, wide
 from scenegpi.paper.systems.trees import Forest, TreeLSTM, grow, through, with_none
 
-LABEL_WIDTH = 64
 SCORE_WIDTH = 64
 """Of the network that scores links."""
-_SPREAD = 10.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,7 @@ class VctreeConfig(SystemConfig):
     """
 
     kind: Literal["vctree"] = "vctree"
+    context = True
     hidden: int = bounded(128, 1, MAX_WIDTH)
     pool: int = bounded(256, 1, MAX_WIDTH)
     bias: Bias = "counts"
@@ -55,34 +53,28 @@ class VctreeConfig(SystemConfig):
     def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
         return Vctree(model, self, labels, predicates)
 
-    @property
-    def fits_baseline(self) -> bool:
-        return True
-
 
 PRESETS = {"vctree": VctreeConfig()}
 
 
-class Vctree(System):
+class Vctree(ProductSystem):
     """Tree context for labels and for relations."""
 
     exportable = False
 
     def __init__(self, model: ModelConfig, config: VctreeConfig, labels: int, predicates: int) -> None:
-        super().__init__(model, labels, predicates, config.bias)
+        h, pool = config.hidden, config.pool
+        super().__init__(model, labels, predicates, config.bias, h, pool, config.dropout)
         self.config = config
-        h, pool, node = config.hidden, config.pool, self.reader.node_width
+        node = self.reader.node_width
         self.first, self.second = nn.Linear(node, SCORE_WIDTH), nn.Linear(node, SCORE_WIDTH)
         self.link = MLP([3 * SCORE_WIDTH + 1], [SCORE_WIDTH], 1)
         self.objects = TreeLSTM(node, h)
         self.decoder = nn.LSTMCell(2 * h + LABEL_WIDTH, h)
         self.fed_back, self.label = nn.Embedding(1 + labels, LABEL_WIDTH), nn.Embedding(labels, LABEL_WIDTH)
         self.relations = TreeLSTM(2 * h + LABEL_WIDTH, h)
-        self.subject, self.object = nn.Linear(2 * h, pool), nn.Linear(2 * h, pool)
-        for layer in (self.subject, self.object):
-            nn.init.normal_(layer.weight, 0, _SPREAD / (2 * h) ** 0.5)
-        self.union = MLP([self.reader.pair_width], [min(pool, h)], pool, config.dropout)
-        self.node_out, self.pair_out = nn.Linear(h, labels), nn.Linear(pool, 1 + predicates)
+        self.subject, self.object = wide(2 * h, pool), wide(2 * h, pool)
+        self.node_out = nn.Linear(h, labels)
 
     def answer(self, reading: Reading) -> Answer:
         links, related = self.links(reading)
@@ -92,15 +84,8 @@ class Vctree(System):
         labels = self.chosen(reading, nodes)
         d = self.relations(torch.cat([c, self.label(labels)], 1), trees)
         d = dropout(d, self.config.dropout, self.training)
-        subject, object_ = self.subject(d), self.object(d)
-
-        def logits(rows: slice) -> Tensor:
-            i, j = reading.batch.edge_index[:, rows]
-            g = subject.index_select(0, i) * object_.index_select(0, j) * self.union(reading.pairs(rows))
-            out = self.pair_out(dropout(g, self.config.dropout, self.training))
-            return self.biased(reading, labels, rows, out)
-
-        return Answer(nodes, reading.over_pairs(logits), {"links": links})
+        pairs = self.product(reading, labels, self.subject(d), self.object(d))
+        return Answer(nodes, pairs, {"links": links})
 
     def links(self, reading: Reading) -> tuple[Tensor, Tensor]:
         """Logits of S (E,), and q (E,), 1 where nothing is known beforehand."""
@@ -144,12 +129,6 @@ class Vctree(System):
         """The common loss, and whether two boxes are related in either direction."""
         if out.extra is None or not batch.num_edges:
             return common
-        links = out.extra["links"]
-        target = torch.zeros_like(links)
-        target[batch.relation_edge] = 1
-        target = torch.maximum(target, target[reverse_edges(batch)])
-        image = batch.batch[batch.edge_index[0]]
-        loss = binary_cross_entropy_with_logits(links, target, reduction="none")
-        total = torch.zeros_like(common).index_add(0, image, loss)
+        total = self.related_loss(batch, out.extra["links"], either=True)
         pairs = (batch.edge_ptr[1:] - batch.edge_ptr[:-1]).clamp_min(1)
         return common + total / pairs / batch.num_graphs

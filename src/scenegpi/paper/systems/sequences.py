@@ -1,0 +1,144 @@
+r"""Boxes of an image as a sequence: the order in which they are read, steps along it, and highway LSTM layers.
+
+.. math::
+    (i, f, o, r) &= \sigma(W x_t + U h_{t-1} + b), \qquad g = \tanh(W_g x_t + U_g h_{t-1} + b_g) \\
+    c_t &= i \odot g + f \odot c_{t-1}, \qquad
+    h_t = r \odot o \odot \tanh c_t + (1 - r) \odot W_x x_t
+
+Layer 1 runs forwards over the boxes of an image, layer 2 backwards over the outputs of layer 1, and so on: two layers
+are what Neural Motifs calls one bidirectional LSTM. There is no padding: images that have ended are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from scenegpi.features.batch import SceneBatch
+
+FORGET = 1.0
+Order = Literal["left-right", "size", "list"]
+State = tuple[Tensor, ...]
+Step = Callable[[State, State], tuple[State, Tensor]]
+"""A state, rows of what is read -> the next state, rows of what is said."""
+
+
+class Sequence(NamedTuple):
+    """The boxes of a batch, one of each image at a time.
+
+    `boxes` (N,), those of step 1 of every image first, longer images first; `sizes`, the boxes of each step.
+    """
+
+    boxes: Tensor
+    sizes: list[int]
+
+
+def make_sequence(order: Tensor, ptr: Tensor, backwards: bool = False) -> Sequence:
+    """order (N,) boxes image by image, ptr (G + 1,) the first of each image."""
+    counts = ptr[1:] - ptr[:-1]
+    at = torch.arange(order.shape[0], device=order.device)
+    image = (at[:, None] >= ptr[1:]).sum(1)
+    place = at - ptr[image]
+    if backwards:
+        place = counts[image] - 1 - place
+    rank = torch.empty_like(counts)
+    rank[torch.argsort(counts, descending=True, stable=True)] = torch.arange(len(counts), device=order.device)
+    boxes = order[torch.argsort(place * len(counts) + rank[image])]
+    return Sequence(boxes, torch.bincount(place).tolist() if len(order) else [])
+
+
+def along(sequence: Sequence, step: Step, start: Callable[[int], State], read: State) -> Tensor:
+    """What is said of each box, (N, ...), in the order of the list; `read` is of each box, too, each (N, ...).
+
+    `start` gives the first state of a number of images.
+    """
+    rows = [each.index_select(0, sequence.boxes) for each in read]
+    state, said, first = start(sequence.sizes[0] if sequence.sizes else 0), [], 0
+    for size in sequence.sizes:
+        state, out = step(tuple(each[:size] for each in state), tuple(each[first : first + size] for each in rows))
+        said.append(out)
+        first += size
+    if not said:  # one step over nothing tells the shape
+        return step(state, tuple(rows))[1]
+    back = torch.empty_like(sequence.boxes)
+    back[sequence.boxes] = torch.arange(len(back), device=back.device)
+    return torch.cat(said).index_select(0, back)
+
+
+def reading_order(batch: SceneBatch, order: Order, dist: Tensor) -> Tensor:
+    """(N,) boxes image by image, each in its order; dist (N, C) are the label distributions that tell boxes apart.
+
+    Keys are sorted descending, as in the released code (so "left-right" reads from right to left). Boxes with equal
+    keys, which are common, are put in order by their place, their size and their labels, not by the listing; only boxes
+    that are equal in all of it remain tied, and then it does not matter.
+    """
+    if order == "list":
+        return torch.arange(batch.boxes.shape[0], device=batch.boxes.device)
+    x1, y1, x2, y2 = batch.boxes.unbind(1)
+    dist = dist.detach().double()
+    key = x1 + x2 if order == "left-right" else (x2 - x1) * (y2 - y1)
+    weights = torch.linspace(1, 2, dist.shape[1], dtype=torch.double, device=dist.device).sqrt()
+    keys = [-key, x1 + x2, y1 + y2, x2 - x1, y2 - y1, dist.argmax(1), (dist * weights).sum(1)]
+    return _sorted_by([batch.batch, *keys])
+
+
+def _sorted_by(keys: list[Tensor]) -> Tensor:
+    """Rows in the order of the first of keys (N,), then the second, and so on."""
+    order = torch.arange(keys[0].shape[0], device=keys[0].device)
+    for key in reversed(keys):
+        order = order[torch.argsort(key[order], stable=True)]
+    return order
+
+
+class HighwayLayer(nn.Module):
+    """One layer, (N, d) -> (N, h), box by box in the order of a sequence."""
+
+    def __init__(self, width: int, hidden: int, recurrent_dropout: float = 0.0) -> None:
+        super().__init__()
+        self.hidden, self.recurrent_dropout = hidden, recurrent_dropout
+        self.read = nn.Linear(width, 6 * hidden)
+        self.state = nn.Linear(hidden, 5 * hidden, bias=False)
+        for block in self.state.weight.data.split(hidden):
+            nn.init.orthogonal_(block)
+        nn.init.zeros_(self.read.bias)
+        self.read.bias.data[hidden : 2 * hidden] = FORGET
+
+    def forward(self, x: Tensor, sequence: Sequence) -> Tensor:
+        d = self.hidden
+        kept: Tensor | None = None  # of the state, by image
+
+        def start(images: int) -> State:
+            nonlocal kept
+            if self.training and self.recurrent_dropout:
+                kept = dropout(x.new_ones(images, d), self.recurrent_dropout)
+            return x.new_zeros(images, d), x.new_zeros(images, d)
+
+        def step(state: State, read: State) -> tuple[State, Tensor]:
+            (h, c), (mine,) = state, read
+            total = mine[:, : 5 * d] + self.state(h if kept is None else h * kept[: h.shape[0]])
+            i, f, o, r = total[:, : 4 * d].sigmoid().split(d, 1)
+            c = i * total[:, 4 * d :].tanh() + f * c
+            h = r * (o * c.tanh()) + (1 - r) * mine[:, 5 * d :]
+            return (h, c), h
+
+        return along(sequence, step, start, (self.read(x),))
+
+
+class HighwayStack(nn.Module):
+    """Layers in alternating directions, forwards first: x (N, d) -> (N, h)."""
+
+    def __init__(self, width: int, hidden: int, layers: int, recurrent_dropout: float = 0.0) -> None:
+        super().__init__()
+        widths = [width] + [hidden] * (layers - 1)
+        self.layers = nn.ModuleList(HighwayLayer(each, hidden, recurrent_dropout) for each in widths)
+
+    def forward(self, x: Tensor, order: Tensor, ptr: Tensor) -> Tensor:
+        """order (N,) boxes image by image, ptr (G + 1,)."""
+        sequences = [make_sequence(order, ptr), make_sequence(order, ptr, backwards=True)]
+        for k, layer in enumerate(self.layers):
+            x = layer(x, sequences[k % 2])
+        return x
