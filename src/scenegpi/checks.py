@@ -91,6 +91,14 @@ def real_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.flo
     return _frozen(array)
 
 
+def plain_floats(array: NDArray[Any]) -> NDArray[np.floating]:
+    """Float32 and float64 as they are, without a copy; half precision as single, whole numbers as double."""
+    if array.dtype in (np.float32, np.float64):
+        return array
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+
+
 def check_scores(array: NDArray[np.floating], field: str) -> None:
     """GraphError unless all numbers are finite, and none is beyond MAX_SCORE."""
     fine = np.abs(array) <= MAX_SCORE  # not so for NaN either

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -129,10 +129,12 @@ class Report:
             raise DataError(defect.file, f"more than {KEPT_DEFECTS:,} errors, the first: {first}")
         self.defects.append(defect)
 
-    def skip(self, image: object, problems: Iterable[Exception]) -> None:
-        """An image left out for reasons whose arguments are those of `error`."""
+    def skip(self, image: object, *problems: object, line: str = "", file: str | None = None) -> None:
+        """An image left out; each problem says "field: message", of a `line` of the file where that is given."""
         for problem in problems:
-            self.error(image, *problem.args)
+            where, colon, message = str(problem).partition(": ")
+            where, message = (where, message) if colon else ("", where)
+            self.error(image, f"{line}: {where}" if line else where, message, file)
         self.skipped += 1
 
     def warning(self, image: object, where: str, message: str, file: str | None = None) -> None:

@@ -80,19 +80,19 @@ def check_file(path: str | Path, max_bytes: int | None = None, empty: bool = Fal
     open_file(path, max_bytes, empty).close()
 
 
-def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """The content of a file; DataError if it can't be had, is empty or larger than `max_bytes`."""
-    with open_file(path, max_bytes) as handle:
+def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES, empty: bool = False) -> bytes:
+    """The content of a file; DataError as `open_file`."""
+    with open_file(path, max_bytes, empty) as handle:
         try:
             return handle.read()
         except OSError as error:
             raise DataError(path, f"cannot be read ({reason(error)})") from None
 
 
-def read_text(path: str | Path, max_bytes: int = MAX_BYTES) -> str:
+def read_text(path: str | Path, max_bytes: int = MAX_BYTES, empty: bool = False) -> str:
     """The content of a UTF-8 file, with or without a byte order mark; DataError as `read_bytes`."""
     try:
-        return read_bytes(path, max_bytes).decode("utf-8-sig")
+        return read_bytes(path, max_bytes, empty).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DataError(path, "is not UTF-8 text") from None
 
@@ -153,9 +153,9 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> A
         raise DataError(path, str(error)) from None
 
 
-def read_object(path: Path, unique: bool = False) -> dict[str, Any]:
+def read_object(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> dict[str, Any]:
     """A JSON file whose top level is an object."""
-    data = read_json(path, unique=unique)
+    data = read_json(path, max_bytes, unique)
     if not isinstance(data, dict):
         raise DataError(path, f"expected a JSON object, found {type(data).__name__}")
     return data
@@ -163,9 +163,7 @@ def read_object(path: Path, unique: bool = False) -> dict[str, Any]:
 
 def read_figures(path: Path) -> dict[str, Any]:
     """A JSON object of at most MAX_FIGURES bytes; DataError that names a whole number which no float can hold."""
-    data = read_json(path, MAX_FIGURES)
-    if not isinstance(data, dict):
-        raise DataError(path, f"expected a JSON object, found {type(data).__name__}")
+    data = read_object(path, MAX_FIGURES)
     keys: list[Any] = [""]
     levels = [iter(data.items())]
     while levels:

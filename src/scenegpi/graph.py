@@ -176,9 +176,8 @@ class SceneGraph:
     def trusted(cls, **fields: Any) -> SceneGraph:
         """A graph from fields that are already checked: exact dtypes, read-only arrays. For readers of whole files."""
         graph = object.__new__(cls)
-        set_ = object.__setattr__
         for name in cls.__slots__:
-            set_(graph, name, fields.get(name))
+            object.__setattr__(graph, name, fields.get(name))
         return graph
 
     def __setattr__(self, key: str, value: Any) -> None:
@@ -275,15 +274,11 @@ class SceneGraph:
             raise GraphError("subset: an index is duplicated")
         ends = place[self.relations[:, :2]]
         kept = (ends >= 0).all(axis=1)
-        changes: dict[str, Any] = {
-            "boxes": self.boxes[chosen],
-            "labels": self.labels[chosen],
-            "scores": None if self.scores is None else self.scores[chosen],
-            "label_dist": None if self.label_dist is None else self.label_dist[chosen],
-            "attributes": None if self.attributes is None else [self.attributes[i] for i in chosen.tolist()],
-            "relations": np.column_stack([ends[kept], self.relations[kept, 2]]),
-            "relation_scores": None if self.relation_scores is None else self.relation_scores[kept],
-        }
+        changes: dict[str, Any] = {"relations": np.column_stack([ends[kept], self.relations[kept, 2]])}
+        for rows, names in ((chosen, ("boxes", "labels", "scores", "label_dist")), (kept, ("relation_scores",))):
+            changes |= {name: getattr(self, name)[rows] for name in names if getattr(self, name) is not None}
+        if self.attributes is not None:
+            changes["attributes"] = [self.attributes[i] for i in chosen.tolist()]
         if self.pairs is not None and self.pair_dist is not None:
             ends = place[self.pairs]
             kept = (ends >= 0).all(axis=1)
@@ -374,7 +369,7 @@ class SceneGraph:
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """Nodes are box indices (label, box, score), edges the relations (predicate, score)."""
-        from scenegpi.data.export.attributes import to_networkx
+        from scenegpi.data.export.graph_files import to_networkx
 
         return to_networkx(self)
 

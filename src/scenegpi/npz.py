@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, GraphError
 from scenegpi.files import open_file, reason
 
 FREE_BYTES, MAX_RATIO = 2**27, 8
@@ -43,6 +43,20 @@ def load_npz(path: Path, known: Collection[str]) -> dict[str, NDArray[Any]]:
 
 
 _BROKEN = (ValueError, TypeError, EOFError, KeyError, MemoryError, RuntimeError, OverflowError, SyntaxError, zlib.error)
+
+
+def offsets(array: NDArray[Any], name: str, images: int | None, rows: int | None) -> NDArray[np.int64]:
+    """Where the rows of each image start in an array that is flat over images, (images + 1,); None: any number.
+
+    GraphError unless they run from 0 to `rows` and never decrease.
+    """
+    whole = array.dtype.kind in "iu" and array.ndim == 1 and len(array) and images in (None, len(array) - 1)
+    if not whole or int(array[0]) != 0 or (array[1:] < array[:-1]).any():
+        count = "" if images is None else f"{images + 1} "
+        raise GraphError(f"{name}: expected {count}offsets that start at 0 and never decrease")
+    if int(array[-1]) >= 2**31 or rows not in (None, int(array[-1])):
+        raise GraphError(f"{name}: ends at {int(array[-1])}, but there are {rows or 0} rows")
+    return array.astype(np.int64)
 
 
 def _check_members(path: Path, handle: BinaryIO) -> None:

@@ -185,7 +185,7 @@ def test_bad_image_data(tmp_path, rows, message):
         ({"changes": {"predicate_scores": np.zeros(2)}}, "predicate_scores: 2 rows, expected 3"),
         ({"changes": {"boxes_1024": np.zeros((5, 3))}}, "boxes_1024: unexpected shape (5, 3)"),
         ({"changes": {"labels": np.array([b"a"] * 5)}}, "labels: expected numbers"),
-        ({"images": {"a": 1}}, "image_data.json: expected a list"),
+        ({"images": {"a": 1}}, "image_data.json: JSON: expected a list"),
         ({"images": []}, "0 images, but the h5 file has 3"),
         ({"dictionaries": {"idx_to_label": {}}}, "idx_to_predicate: missing"),
         ({"dictionaries": []}, "expected a JSON object, found list"),

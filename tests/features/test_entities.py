@@ -7,8 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenegpi.features.batch import SceneBatch
-from scenegpi.features.counts import strict_counts
-from scenegpi.features.entities import BOX_NAMES, COUNT_NAMES, EntityFeatures, entity_counts, relative_boxes
+from scenegpi.features.entities import (
+    BOX_NAMES,
+    COUNT_NAMES,
+    EntityFeatures,
+    entity_counts,
+    relative_boxes,
+    strict_counts,
+)
 
 
 def features(batch, options=None, words=None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 from pathlib import Path
 
-from scenegpi.metrics import Protocol, recall
+from scenegpi.metrics import Protocol, state
 from scenegpi.metrics.explain import explain
 from scenegpi.paper.figures.matching import draw_matching, example
 
@@ -20,7 +20,7 @@ def test_the_page_is_true():
 
 
 def test_the_docstring_is_true():
-    assert doctest.testmod(recall).failed == 0
+    assert doctest.testmod(state).failed == 0
 
 
 def test_the_picture(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterator
-from functools import partial
 from itertools import groupby
 from math import prod
 from typing import Any
@@ -14,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.checks import box_array, check_range, integer_array
-from scenegpi.data.attribute_columns import AttributeColumns
-from scenegpi.data.columns import NO_SPLIT, Columns
-from scenegpi.data.limits import too_many
+from scenegpi.data.columns import NO_SPLIT, AttributeColumns, Columns
+from scenegpi.data.limits import check_crowd
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
@@ -24,7 +22,7 @@ from scenegpi.vocabulary import Vocabulary
 CHUNK, CHUNK_ROWS = 4096, 100_000  # graphs, and rows of them, held before they become columns
 FREE_BYTES, MAX_RATIO = 2**28, 16
 """A column may take FREE_BYTES, or a multiple of what was given of it, whichever is more."""
-REQUIRED = {"boxes": (4, np.float64), "labels": (0, np.int32), "relations": (3, np.int32)}  # columns and dtype
+REQUIRED = {"boxes": np.empty((0, 4)), "labels": np.empty(0, np.int32), "relations": np.empty((0, 3), np.int32)}
 OPTIONAL = {"scores": "boxes", "label_dist": "boxes", "relation_scores": "relations", "pair_dist": "pairs"}  # rows
 
 
@@ -50,24 +48,20 @@ class ColumnsBuilder:
     def add(self, split: int = NO_SPLIT, **fields: Any) -> None:
         """One image from raw fields (see SceneGraph). An invalid one is reported and left out."""
         image = fields.get("image_id") if fields.get("image_id") is not None else fields.get("file")
-        problem = too_many(len(fields.get("boxes", ())), len(fields.get("relations", ())))
-        if problem:
-            self.report.error(image, *problem)
-            self.report.skipped += 1
+        try:
+            check_crowd(len(fields.get("boxes", ())), len(fields.get("relations", ())))
+        except GraphError as error:
+            self.report.skip(image, error)
             return
         try:
             graph = SceneGraph(vocabulary=self.vocabulary, **fields)
         except GraphError as error:
-            for line in list(_row_defects(self.vocabulary, fields)) or [str(error)]:
-                where, _, message = line.partition(": ")
-                self.report.error(image, where, message)
-            self.report.skipped += 1
+            self.report.skip(image, *list(_row_defects(self.vocabulary, fields)) or [error])
             return
         if graph.image_id is not None:
             seen = self._seen.setdefault(split, set())
             if graph.image_id in seen:
-                self.report.error(image, "image id", "is duplicated; the second is left out")
-                self.report.skipped += 1
+                self.report.skip(image, "image id: is duplicated; the second is left out")
                 return
             seen.add(graph.image_id)
         warn_flat(self.report, image, graph.boxes, "boxes[{}]")
@@ -100,8 +94,8 @@ class ColumnsBuilder:
         self._flush()
         arrays: dict[str, Any] = {}
         absent = {}
-        for name, (width, dtype) in REQUIRED.items():
-            arrays[name] = self._joined(name, np.empty((0, width) if width else (0,), dtype=dtype))
+        for name, empty in REQUIRED.items():
+            arrays[name] = self._joined(name, empty)
         for name, rows in OPTIONAL.items():
             missing = np.array(self.absent[name], dtype=bool)
             if missing.all():
@@ -142,7 +136,7 @@ class ColumnsBuilder:
         for name in REQUIRED:
             self._parts[name].append(np.concatenate([getattr(g, name) for g in graphs]))
         for name, rows in OPTIONAL.items():
-            for given, run in groupby(graphs, partial(_has, name)):
+            for given, run in groupby(graphs, lambda graph, name=name: getattr(graph, name) is not None):
                 if given:
                     self._parts[name].append(np.concatenate([getattr(graph, name) for graph in run]))
                 elif rows != "pairs":
@@ -168,10 +162,6 @@ class ColumnsBuilder:
             whole[at : at + rows] = self._none(name, 1) if isinstance(part, int) else part
             at += rows
         return whole
-
-
-def _has(name: str, graph: SceneGraph) -> bool:
-    return getattr(graph, name) is not None
 
 
 def warn_flat(report: Report, image: object, boxes: NDArray[np.float64], field: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.limits import check_names
+from scenegpi.data.limits import check_names, file_vocabulary
 from scenegpi.errors import DataError
 from scenegpi.files import read_json, read_text
 from scenegpi.vocabulary import Vocabulary
@@ -50,10 +50,7 @@ def vocabulary_of(path: Path, ids: Sequence[int], names: Names | None) -> tuple[
     if unnamed is not None:
         raise DataError(path, f"category {unnamed}: has no name among the {len(names)} given")
     order = sorted(names)
-    try:
-        return Vocabulary([names[i] for i in order]), {key: i for i, key in enumerate(order)}
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
+    return file_vocabulary(path, [names[i] for i in order]), {key: i for i, key in enumerate(order)}
 
 
 def _json_names(data: Any) -> list[tuple[Any, Any]]:

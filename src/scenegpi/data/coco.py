@@ -1,101 +1,46 @@
-"""COCO detection JSON with relations, in both public forms.
+"""COCO detection JSON with relations, in its public forms.
 
 1. One file: `images`, `annotations` (bbox = [x, y, w, h]), `categories`, `rel_annotations` (subject_id and object_id
-   are ids of annotations, predicate_id an id of `rel_categories`).
+   are ids of annotations, predicate_id an id of `rel_categories`); or such a file in each of train/, valid/, test/.
 2. A folder with train.json, val.json, test.json and rel.json: {"train": {image id: [[subject, object, predicate],
    ...]}, ..., "rel_categories": [names]}; subject and object count the image's annotations, predicate the names.
-A COCO file without relations is read as boxes.
+A COCO file without relations is read as boxes. The long lists are kept as text, grouped by image.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from scenegpi.checks import is_identifier
 from scenegpi.data.builder import ColumnsBuilder
-from scenegpi.data.coco_file import CocoFile, Row, read_coco_file
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
-from scenegpi.data.limits import too_many
-from scenegpi.errors import DataError, Report
+from scenegpi.data.json_stream import JsonStream, RowStore
+from scenegpi.data.limits import check_crowd, check_images, file_vocabulary
+from scenegpi.data.named import is_real, whole
+from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import read_object
 from scenegpi.graph_json import FLOAT_FIELDS, single
-from scenegpi.vocabulary import Vocabulary
 
 BACKGROUND = "__background__"
 ANNOTATIONS = "_annotations.coco.json"
-
-
-class _RowError(Exception):
-    """One invalid row: the field and what is wrong with it."""
-
-
-Relations = Callable[[Any, list[Row], list[_RowError]], dict[str, Any]]
+LISTS = ("images", "annotations", "rel_annotations")
+KEPT = ("categories", "rel_categories", "info")
+CHUNK = 1000  # images that are parsed at once
+Row = tuple[int, dict[str, Any]]  # its number in the file, and the row
 
 
 def read_coco(path: Path, report: Report) -> Columns:
     """One COCO file, with `rel_annotations` or without."""
-    file = read_coco_file(path, report)
-    objects, label_of = _categories(path, file.data, "categories")
-    predicates, predicate_of = _categories(path, file.data, "rel_categories")
-    info = file.data.get("info")
-    name = info.get("vocabulary", "") if isinstance(info, dict) else ""
-    builder = ColumnsBuilder(_vocabulary(path, objects, predicates, name if isinstance(name, str) else ""), report)
-
-    _add_images(file, label_of, builder, report, _relations_of(file, predicate_of))
-    for image_id in file.orphans("rel_annotations"):
-        report.error(image_id, "rel_annotations", "the image is not in images")
-    return builder.build()
-
-
-def _relations_of(file: CocoFile, predicate_of: dict[Any, int]) -> Relations:
-    """What `rel_annotations` say of an image."""
-
-    def of_image(image_id: Any, rows: list[Row], problems: list[_RowError]) -> dict[str, Any]:
-        found = file.rows("rel_annotations", image_id)
-        place: dict[Any, int] = {}
-        for i, (number, row) in enumerate(rows):
-            key = row.get("id")
-            if key is not None and (isinstance(key, bool) or not isinstance(key, int | float | str) or key in place):
-                problems.append(_RowError(f"annotations[{number}].id", f"{key!r:.40} is no id, or is duplicated"))
-            elif key is not None:
-                place[key] = i
-        triples = []
-        for number, row in found:
-            where = f"rel_annotations[{number}]"
-            ends = [
-                _lookup(place, row, end, where, "is no annotation of this image", problems)
-                for end in ("subject_id", "object_id")
-            ]
-            triples.append((*ends, _lookup(predicate_of, row, "predicate_id", where, "is no rel_category", problems)))
-        key = "predicate_score" if any("predicate_score" in row for _, row in found) else "score"
-        return {"relations": triples, "relation_scores": _optional(found, key, "rel_annotations", problems)}
-
-    return of_image
+    return _read([(path, NO_SPLIT, "")], report)
 
 
 def read_coco_splits(folder: Path, report: Report) -> Columns:
     """train/, valid/ (or val/) and test/, each with photos and `_annotations.coco.json` (SGG-Benchmark, Roboflow)."""
-    builder: ColumnsBuilder | None = None
-    for name, path in split_files(folder):
-        report.file = str(path)
-        file = read_coco_file(path, report)
-        objects, label_of = _categories(path, file.data, "categories")
-        predicates, predicate_of = _categories(path, file.data, "rel_categories")
-        vocabulary = _vocabulary(path, objects, predicates, "")
-        if builder is None:
-            builder = ColumnsBuilder(vocabulary, report)
-        if vocabulary != builder.vocabulary:
-            raise DataError(path, "categories or rel_categories: differ from those of the other splits")
-        split = SPLITS["val" if name.startswith("val") else name]
-        _add_images(file, label_of, builder, report, _relations_of(file, predicate_of), split, f"{name}/")
-        for image_id in file.orphans("rel_annotations"):
-            report.error(image_id, "rel_annotations", "the image is not in images")
-    if builder is None:
+    files = split_files(folder)
+    if not files:
         raise DataError(folder, f"there is no train/{ANNOTATIONS}")
-    return builder.build()
+    return _read([(path, SPLITS["val" if name == "valid" else name], f"{name}/") for name, path in files], report)
 
 
 def split_files(folder: Path) -> list[tuple[str, Path]]:
@@ -106,112 +51,203 @@ def split_files(folder: Path) -> list[tuple[str, Path]]:
 
 def read_coco_folder(folder: Path, report: Report) -> Columns:
     """train.json, val.json, test.json (those that are there) with rel.json."""
-    rel_path = folder / "rel.json"
-    rels = read_object(rel_path, unique=True)
-    names = rels.get("rel_categories")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise DataError(rel_path, "rel_categories: expected a list of names")
-    predicates = [name for name in names if name != BACKGROUND]
-    first_of = {name: i for i, name in reversed(list(enumerate(predicates)))}
-    predicate_of = {i: first_of[name] for i, name in enumerate(names) if name != BACKGROUND}
-    files = [(split, folder / f"{split}.json") for split in SPLITS if (folder / f"{split}.json").exists()]
+    relations = {"rel_categories": None} | read_object(folder / "rel.json", unique=True)
+    files = [(folder / f"{name}.json", code, "") for name, code in SPLITS.items() if (folder / f"{name}.json").exists()]
     if not files:
         raise DataError(folder, "none of train.json, val.json, test.json is there")
+    return _read(files, report, relations)
+
+
+def _read(files: list[tuple[Path, int, str]], report: Report, rel_json: dict[str, Any] | None = None) -> Columns:
+    """Files with their splits and what comes before their photos' names, as one data set."""
     builder: ColumnsBuilder | None = None
-    first: list[str] = []
-    for split, path in files:
+    for path, split, prefix in files:
         report.file = str(path)
-        file = read_coco_file(path, report)
-        objects, label_of = _categories(path, file.data, "categories")
-        if builder is None:
-            first = objects
-            builder = ColumnsBuilder(_vocabulary(path, objects, predicates, ""), report)
-        if objects != first:
-            raise DataError(path, "categories: differ from those of the other splits")
-        table = rels.get(split, {})
-        if not isinstance(table, dict):
-            raise DataError(rel_path, f"{split}: expected an object, image id -> list")
-
-        left = dict(table)
-
-        def of_image(
-            image_id: Any, rows: list[Row], problems: list[_RowError], left: dict[str, Any] = left, split: str = split
-        ) -> dict[str, Any]:
-            found = left.pop(str(image_id), [])
-            if not isinstance(found, list):
-                problems.append(_RowError(f"rel.json {split}", "expected a list"))
-                return {}
-            crowded = too_many(0, len(found))
-            if crowded:
-                problems.append(_RowError(*crowded))
-                return {}
-            return {"relations": [_triple(row, len(rows), predicate_of, problems) for row in found]}
-
-        _add_images(file, label_of, builder, report, of_image, SPLITS[split])
-        for image_id in left:
-            report.error(image_id, f"rel.json {split}", f"the image is not in {path.name}")
+        file = _CocoFile(path, report, rel_json)
+        name = info.get("vocabulary") if isinstance(info := file.data.get("info"), dict) else None
+        vocabulary = file_vocabulary(path, file.objects, file.predicates, name if isinstance(name, str) else "")
+        builder = builder or ColumnsBuilder(vocabulary, report)
+        if vocabulary != builder.vocabulary:
+            raise DataError(path, "categories or rel_categories: differ from those of the other splits")
+        file.add_to(builder, split, prefix)
     assert builder is not None
     return builder.build()
 
 
-def _add_images(
-    source: CocoFile,
-    label_of: dict[Any, int],
-    builder: ColumnsBuilder,
-    report: Report,
-    relations_of: Relations,
-    split: int = NO_SPLIT,
-    prefix: str = "",
-) -> None:
-    if "images" not in source.data:
-        raise DataError(source.path, "images: expected a list")
-    for i, image in enumerate(source.images):
-        image_id = image.get("id") if isinstance(image, dict) else None
-        if not is_identifier(image_id):
-            report.error(None, f"images[{i}].id", "expected a number or a string")
-            report.skipped += 1
-            continue
-        crowded = too_many(source.annotations.count(image_id), source.rel_annotations.count(image_id))
-        if crowded:
-            source.drop(image_id)
-            report.skip(image_id, [_RowError(*crowded)])
-            continue
-        rows = source.rows("annotations", image_id)
-        problems: list[_RowError] = []
-        file = image.get("file_name")
-        if file is not None and not isinstance(file, str):
-            problems.append(_RowError(f"images[{i}].file_name", "expected a string"))
+class _CocoFile:
+    """One file: its long lists by image, its short ones in `data`; `problems` are those of the image at hand.
+
+    Args:
+        rel_json: relations by split and image, in place of the file's own.
+    """
+
+    def __init__(self, path: Path, report: Report, rel_json: dict[str, Any] | None) -> None:
+        self.path, self.report = path, report
+        self.lists = {name: RowStore() for name in LISTS}
+        self.data: dict[str, Any] = {}
+        self.problems: list[GraphError] = []
+        with JsonStream(path) as stream:
+            for key in stream.entries():
+                if key in LISTS:
+                    self._store(stream, key)
+                elif key in KEPT:
+                    self.data[key] = stream.value()
+                else:
+                    stream.skip()
+                self.data.setdefault(key, None)
+            stream.end()
+        if "images" not in self.data:
+            raise DataError(path, "images: expected a list")
+        self.objects, self.label_of = _categories(path, self.data, "categories")
+        self.table: dict[str, Any] | None = None
+        if rel_json is None:
+            self.predicates, self.predicate_of = _categories(path, self.data, "rel_categories")
+        else:
+            rel_path = path.with_name("rel.json")
+            self.predicates, self.predicate_of = _categories(rel_path, rel_json, "rel_categories")
+            table = rel_json.get(path.stem, {})
+            if not isinstance(table, dict):
+                raise DataError(rel_path, f"{path.stem}: expected an object, image id -> list")
+            self.table = dict(table)
+
+    def _store(self, stream: JsonStream, key: str) -> None:
+        if stream.peek() != "[":
+            raise DataError(self.path, f"{key}: expected a list")
+        store = self.lists[key] = RowStore()
+        for number, (text, row) in enumerate(stream.rows()):
+            image_id = row.get("image_id") if isinstance(row, dict) else None
+            if key == "images":
+                check_images(self.path, number, stream.size)
+                store.add(number // CHUNK, number, text)
+            elif is_identifier(image_id):
+                store.add(image_id, number, text)
+                check_images(self.path, len(store), stream.size)
+            else:
+                self.report.error(None, f"{key}[{number}].image_id", "expected a number or a string")
+
+    def add_to(self, builder: ColumnsBuilder, split: int, prefix: str) -> None:
+        """All images, each with its annotations and relations."""
+        for chunk in self.lists["images"]:
+            for number, image in self.lists["images"].take(chunk):
+                image_id = image.get("id") if isinstance(image, dict) else None
+                if not is_identifier(image_id):
+                    self.report.skip(None, f"images[{number}].id: expected a number or a string")
+                    continue
+                self.problems = []
+                try:
+                    fields = self._fields(image_id, image, number)
+                except GraphError as error:
+                    self.problems.append(error)
+                if self.problems:
+                    self.report.skip(image_id, *self.problems)
+                    continue
+                if image.get("split") not in (None, *SPLITS):
+                    said = f"{image['split']!r:.40} is none of {', '.join(SPLITS)}"
+                    self.report.warning(image_id, f"images[{number}].split", said)
+                file = image.get("file_name")
+                fields |= {
+                    "file": prefix + file if file else file,
+                    "image_id": None if image.get("no_id") else image_id,
+                }
+                builder.add(SPLITS.get(str(image.get("split")), split), **fields)
+        for name in LISTS[1:] if self.table is None else LISTS[1:2]:
+            for key in self.lists[name]:
+                self.report.error(key, name, "the image is not in images")
+        for key in self.table or ():
+            self.report.error(key, f"rel.json {self.path.stem}", f"the image is not in {self.path.name}")
+
+    def _fields(self, image_id: int | str, image: dict[str, Any], number: int) -> dict[str, Any]:
+        """Fields of a graph (see SceneGraph)."""
+        annotations, relations = (self.lists[name] for name in LISTS[1:])
+        try:
+            check_crowd(annotations.count(image_id), relations.count(image_id))
+        except GraphError:
+            annotations.drop(image_id)
+            relations.drop(image_id)
+            raise
+        rows = annotations.take(image_id)
+        if not isinstance(image.get("file_name"), str | None):
+            self._problem(f"images[{number}].file_name: expected a string")
         fields = {
-            "boxes": [_box(row, number, problems) for number, row in rows],
-            "labels": [
-                _lookup(label_of, row, "category_id", f"annotations[{number}]", "is no category", problems)
-                for number, row in rows
-            ],
-            "scores": _optional(rows, "score", "annotations", problems),
-            "label_dist": _optional(rows, "distribution", "annotations", problems),
+            "boxes": [self._box(row, f"annotations[{i}]") for i, row in rows],
+            "labels": [self._look_up(self.label_of, row, "category_id", f"annotations[{i}]") for i, row in rows],
+            "scores": self._optional(rows, "score", "annotations"),
+            "label_dist": self._optional(rows, "distribution", "annotations"),
             "attributes": [_attributes(row) for _, row in rows],
-            **relations_of(image_id, rows, problems),
-            **_pairs(image),
+            **(
+                self._relations(rows, relations.take(image_id)) if self.table is None else self._triples(image_id, rows)
+            ),
+            **{side: whole(image.get(side)) for side in ("width", "height")},
         }
-        if problems:
-            report.skip(image_id, problems)
-            continue
+        if image.get("pairs") is not None:  # only this project writes them
+            fields |= {"pairs": image["pairs"], "pair_dist": image.get("pair_dist")}
         for name in image.get("float32", ()) if isinstance(image.get("float32"), list) else ():
-            if name in FLOAT_FIELDS and fields.get(name) is not None:
+            if name in FLOAT_FIELDS and fields.get(name) is not None and not self.problems:
                 fields[name] = single(fields[name])
-        if image.get("split") not in (None, *SPLITS):
-            report.warning(image_id, f"images[{i}].split", f"{image['split']!r:.40} is none of {', '.join(SPLITS)}")
-        named = SPLITS.get(str(image.get("split")), split)
-        size = {side: _whole(image.get(side)) for side in ("width", "height")}
-        builder.add(
-            named,
-            image_id=None if image.get("no_id") else image_id,
-            file=prefix + file if file else file,
-            **size,
-            **fields,
-        )
-    for image_id in source.orphans("annotations"):
-        report.error(image_id, "annotations", "the image is not in images")
+        return fields
+
+    def _relations(self, rows: list[Row], links: list[Row]) -> dict[str, Any]:
+        """What `rel_annotations` say of an image."""
+        place: dict[Any, int] = {}
+        for i, (number, row) in enumerate(rows):
+            key = row.get("id")
+            if key is not None and (isinstance(key, bool) or not isinstance(key, int | float | str) or key in place):
+                self._problem(f"annotations[{number}].id: {key!r:.40} is no id, or is duplicated")
+            elif key is not None:
+                place[key] = i
+        tables = {"subject_id": place, "object_id": place, "predicate_id": self.predicate_of}
+        triples = [
+            tuple(self._look_up(table, row, field, f"rel_annotations[{i}]") for field, table in tables.items())
+            for i, row in links
+        ]
+        key = "predicate_score" if any("predicate_score" in row for _, row in links) else "score"
+        return {"relations": triples, "relation_scores": self._optional(links, key, "rel_annotations")}
+
+    def _triples(self, image_id: int | str, rows: list[Row]) -> dict[str, Any]:
+        """What rel.json says of an image."""
+        assert self.table is not None
+        found = self.table.pop(str(image_id), [])
+        if not isinstance(found, list):
+            raise GraphError(f"rel.json {self.path.stem}: expected a list")
+        check_crowd(0, len(found))
+        triples = []
+        for row in found:
+            if not isinstance(row, list) or len(row) != 3 or not all(type(value) is int for value in row):
+                self._problem(f"rel.json: expected [subject, object, predicate], found {row!r:.60}")
+            elif not (0 <= row[0] < len(rows) and 0 <= row[1] < len(rows)) or row[2] not in self.predicate_of:
+                limits = f"({len(rows)} boxes, {len(self.predicate_of)} predicates)"
+                self._problem(f"rel.json: {row!r:.60} is out of range {limits}")
+            else:
+                triples.append((*row[:2], self.predicate_of[row[2]]))
+        return {"relations": triples}
+
+    def _problem(self, text: str) -> None:
+        self.problems.append(GraphError(text))
+
+    def _box(self, row: dict[str, Any], where: str) -> list[float]:
+        key = "bbox_xyxy" if row.get("bbox_xyxy") is not None else "bbox"
+        box = row.get(key)
+        if not isinstance(box, list) or len(box) != 4 or not all(is_real(v) for v in box):
+            self._problem(f"{where}.bbox: expected four numbers, found {box!r:.60}")
+            return [0.0] * 4
+        x, y, w, h = (float(v) for v in box)
+        return [x, y, w, h] if key == "bbox_xyxy" else [x, y, x + w, y + h]
+
+    def _look_up(self, table: dict[Any, int], row: dict[str, Any], field: str, where: str) -> int:
+        value = row.get(field)
+        if isinstance(value, int | float | str) and not isinstance(value, bool) and value in table:
+            return table[value]
+        what = {"category_id": "category", "predicate_id": "rel_category"}.get(field, "annotation of this image")
+        self._problem(f"{where}.{field}: {value!r:.60} is no {what}")
+        return 0
+
+    def _optional(self, rows: list[Row], key: str, field: str) -> list[Any] | None:
+        """The values of a key that all rows have, or none."""
+        values = [row.get(key) for _, row in rows]
+        given = [value is not None for value in values]
+        if any(given) and not all(given):
+            self._problem(f"{field}[{rows[given.index(False)][0]}].{key}: missing, though others of the image have it")
+        return values if any(given) else None
 
 
 def _categories(path: Path, data: dict[str, Any], field: str) -> tuple[list[str], dict[Any, int]]:
@@ -231,79 +267,9 @@ def _categories(path: Path, data: dict[str, Any], field: str) -> tuple[list[str]
     return names, index
 
 
-def _vocabulary(path: Path, objects: list[str], predicates: list[str], name: str) -> Vocabulary:
-    try:
-        return Vocabulary(objects, predicates, name)
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
-
-
-def _box(row: dict[str, Any], number: int, problems: list[_RowError]) -> list[float]:
-    for key in ("bbox_xyxy", "bbox"):
-        box = row.get(key)
-        if box is None:
-            continue
-        if not isinstance(box, list) or len(box) != 4 or not all(is_number(v) for v in box):
-            break
-        x, y, w, h = (float(v) for v in box)
-        return [x, y, w, h] if key == "bbox_xyxy" else [x, y, x + w, y + h]
-    found = f"{row.get('bbox')!r:.60}"
-    problems.append(_RowError(f"annotations[{number}].bbox", f"expected four numbers, found {found}"))
-    return [0.0] * 4
-
-
-def is_number(value: Any) -> bool:
-    """A JSON number that fits a float."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
 def _attributes(row: dict[str, Any]) -> Any:
     """Names with scores, or names; what else other tools call attributes (CVAT's "occluded") is passed over."""
     if "attribute_scores" in row:
         return row["attribute_scores"]
     names = row.get("attributes")
     return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
-
-
-def _whole(value: Any) -> Any:
-    """100.0 is 100; anything else stays as it is."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _lookup(
-    table: dict[Any, int], row: dict[str, Any], field: str, where: str, what: str, problems: list[_RowError]
-) -> int:
-    value = row.get(field)
-    if isinstance(value, int | float | str) and not isinstance(value, bool) and value in table:
-        return table[value]
-    problems.append(_RowError(f"{where}.{field}", f"{value!r:.60} {what}"))
-    return 0
-
-
-def _optional(rows: list[Row], key: str, field: str, problems: list[_RowError]) -> list[Any] | None:
-    """The values of a key that all rows have, or none."""
-    values = [row.get(key) for _, row in rows]
-    given = [value is not None for value in values]
-    if any(given) and not all(given):
-        number = rows[given.index(False)][0]
-        problems.append(_RowError(f"{field}[{number}].{key}", "missing, though others of the image have it"))
-    return values if any(given) else None
-
-
-def _pairs(image: dict[str, Any]) -> dict[str, Any]:
-    """Pair distributions lie with their image (only this project writes them)."""
-    pairs = image.get("pairs")
-    return {} if pairs is None else {"pairs": pairs, "pair_dist": image.get("pair_dist")}
-
-
-def _triple(row: Any, n: int, predicate_of: dict[int, int], problems: list[_RowError]) -> tuple[int, int, int]:
-    whole = isinstance(row, list) and len(row) == 3 and all(isinstance(v, int) and not isinstance(v, bool) for v in row)
-    if not whole:
-        problems.append(_RowError("rel.json", f"expected [subject, object, predicate], found {row!r:.60}"))
-        return 0, 0, 0
-    subject, object_, predicate = row
-    if not (0 <= subject < n and 0 <= object_ < n) or predicate not in predicate_of:
-        limits = f"({n} boxes, {len(predicate_of)} predicates)"
-        problems.append(_RowError("rel.json", f"{row!r:.60} is out of range {limits}"))
-        return 0, 0, 0
-    return subject, object_, predicate_of[predicate]

@@ -8,19 +8,69 @@ No Python object a box; a `SceneGraph` is made on demand from views of these arr
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.attribute_columns import AttributeColumns
+from scenegpi.checks import Attributes
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
 SPLITS = {"train": 0, "val": 1, "test": 2}
 NO_SPLIT = -1
+
+
+class AttributeColumns:
+    """Box b of all has the attributes `ends[b]:ends[b + 1]`, each a number of `names` and a score.
+
+    Args:
+        boxes: how many boxes without attributes come first.
+    """
+
+    def __init__(self, boxes: int) -> None:
+        self.number: dict[str, int] = {}
+        self.names: list[str] = []
+        self.ids, self.scores = array("i"), array("d")
+        self.ends = array("q", repeat(0, boxes + 1))
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.int64], names: Sequence[str]) -> AttributeColumns:
+        """From a table (B, K) of numbers from 1 to the number of names; 0 and what is repeated in a row are none."""
+        order = np.sort(numbers, axis=1)
+        there = order > 0
+        there[:, 1:] &= order[:, 1:] != order[:, :-1]
+        made = cls(0)
+        made.names = list(names)
+        made.number = {name: k for k, name in enumerate(made.names)}
+        made.ids.frombytes((order[there] - 1).astype(np.int32).tobytes())
+        made.scores.frombytes(np.ones(len(made.ids)).tobytes())
+        made.ends.frombytes(np.cumsum(there.sum(1, dtype=np.int64)).tobytes())
+        return made
+
+    def add(self, graph: SceneGraph) -> None:
+        """The boxes of the next image."""
+        for row in graph.attributes or repeat((), len(graph)):
+            for name, score in row:
+                number = self.number.setdefault(name, len(self.names))
+                if number == len(self.names):
+                    self.names.append(name)
+                self.ids.append(number)
+                self.scores.append(score)
+            self.ends.append(len(self.ids))
+
+    def rows(self, start: int, stop: int) -> Attributes | None:
+        """Of some boxes; None where none has any."""
+        if self.ends[start] == self.ends[stop]:
+            return None
+        return tuple(
+            tuple((self.names[self.ids[k]], self.scores[k]) for k in range(self.ends[b], self.ends[b + 1]))
+            for b in range(start, stop)
+        )
 
 
 @dataclass(eq=False)
@@ -61,12 +111,10 @@ class Columns:
         a, b = self.box_ptr.item(i), self.box_ptr.item(i + 1)
         c, d = self.relation_ptr.item(i), self.relation_ptr.item(i + 1)
         fields: dict[str, Any] = {}
-        if self.scores is not None and b > a:
-            fields["scores"] = self.scores[a:b]
-        if self.label_dist is not None and b > a:
-            fields["label_dist"] = self.label_dist[a:b]
-        if self.relation_scores is not None and d > c:
-            fields["relation_scores"] = self.relation_scores[c:d]
+        for name, start, end in (("scores", a, b), ("label_dist", a, b), ("relation_scores", c, d)):
+            column = getattr(self, name)
+            if column is not None and end > start:
+                fields[name] = column[start:end]
         if self.attributes is not None:
             fields["attributes"] = self.attributes.rows(a, b)
         if self.pairs is not None and self.pair_ptr is not None and self.pair_dist is not None:

@@ -8,7 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from scenegpi.data.dataset import Dataset
+from scenegpi.data.export.cypher import write_cypher
+from scenegpi.data.export.rag import write_graphrag, write_lightrag
 from scenegpi.data.jsonl import write_jsonl
+from scenegpi.data.label_studio import write_label_studio
+from scenegpi.data.sgbench import write_sgbench
 from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 
@@ -81,21 +85,14 @@ def _write(dataset: Dataset, graphs: Iterable[SceneGraph], target: Path, to: str
     splits = dataset.split_codes().tolist()
     if to == "jsonl":
         return write_jsonl(target, graphs, splits, overwrite)
-    if to in ("cypher", "lightrag", "graphrag"):
-        from scenegpi.data.export.cypher import write_cypher
-        from scenegpi.data.export.rag import write_graphrag, write_lightrag
-
-        write = {"cypher": write_cypher, "lightrag": write_lightrag, "graphrag": write_graphrag}[to]
-        return write(target, graphs, overwrite)
     if to == "sgbench":
-        from scenegpi.data.sgbench import write_sgbench
-
         return write_sgbench(target, graphs, dataset.vocabulary, overwrite)
     if to == "label-studio":
-        from scenegpi.data.label_studio import write_label_studio
-
         return write_label_studio(target, graphs, splits, dataset.vocabulary, overwrite, prefix)
-    from scenegpi.data.write import write_coco, write_visual_genome
+    if to in ("coco", "visual-genome"):
+        from scenegpi.data.write import write_coco, write_visual_genome
 
-    writer = write_coco if to == "coco" else write_visual_genome
-    return writer(target, graphs, splits, dataset.vocabulary, overwrite)
+        layout = write_coco if to == "coco" else write_visual_genome
+        return layout(target, graphs, splits, dataset.vocabulary, overwrite)
+    write = {"cypher": write_cypher, "lightrag": write_lightrag, "graphrag": write_graphrag}[to]
+    return write(target, graphs, overwrite)

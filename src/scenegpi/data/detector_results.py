@@ -123,13 +123,9 @@ def _supervision(objects: Any) -> _Found | None:
         return None
     data = getattr(objects, "data", None) or {}
     words = data.get("class_name") if isinstance(data, Mapping) else None
-    return _Found(
-        "supervision Detections",
-        objects.xyxy,
-        objects.class_id,
-        getattr(objects, "confidence", None),
-        labels=None if words is None else [str(word) for word in np.asarray(words).tolist()],
-    )
+    labels = None if words is None else [str(word) for word in np.asarray(words).tolist()]
+    scores = getattr(objects, "confidence", None)
+    return _Found("supervision Detections", objects.xyxy, objects.class_id, scores, labels=labels)
 
 
 def _ultralytics(objects: Any) -> _Found | None:
@@ -143,7 +139,7 @@ def _ultralytics(objects: Any) -> _Found | None:
         getattr(inner, "conf", None),
         names=getattr(objects, "names", None),
         size=getattr(objects, "orig_shape", None),
-        file=_file(getattr(objects, "path", None)),
+        file=str(path).replace("\\", "/").rpartition("/")[2] if (path := getattr(objects, "path", None)) else None,
     )
 
 
@@ -152,13 +148,7 @@ def _torchvision(objects: Any) -> _Found | None:
         return None
     classes = objects.get("labels")
     words = list(classes) if isinstance(classes, list | tuple) and all(isinstance(c, str) for c in classes) else None
-    return _Found(
-        "dict",
-        objects["boxes"],
-        None if words is not None else classes,
-        objects.get("scores"),
-        labels=words,
-    )
+    return _Found("dict", objects["boxes"], classes if words is None else None, objects.get("scores"), labels=words)
 
 
 def _detectron(objects: Any) -> _Found | None:
@@ -189,12 +179,9 @@ def _rows(objects: Any) -> _Found | None:
         if None in column and any(value is not None for value in column):
             raise GraphError(f"objects[{column.index(None)}].{field}: missing, though others have it")
     named = all(isinstance(word, str) for word in words)
+    classes = None if named or words[0] is None else words
     return _Found(
-        "list of dicts",
-        boxes,
-        None if named or words[0] is None else words,
-        None if scores[0] is None else scores,
-        labels=words if named else None,
+        "list of dicts", boxes, classes, None if scores[0] is None else scores, labels=words if named else None
     )
 
 
@@ -206,12 +193,9 @@ def _row_box(row: Mapping[str, Any], i: int) -> list[float]:
         if isinstance(box, Mapping):
             keys = next(keys for keys in CORNERS if keys[0] in box or keys is CORNERS[-1])
             return [float(box[key]) for key in keys]
-        if box is not None:
-            x1, y1, x2, y2 = (float(value) for value in box)
-            return [x1, y1, x2, y2]
-        if "bbox" in row:
-            x, y, w, h = (float(value) for value in row["bbox"])
-            return [x, y, x + w, y + h]
+        if box is not None or "bbox" in row:
+            x, y, w, h = (float(value) for value in (row["bbox"] if box is None else box))
+            return [x, y, x + w, y + h] if box is None else [x, y, w, h]
     except (TypeError, ValueError, KeyError):
         found = row.get("bbox") if box is None else dict(box) if isinstance(box, Mapping) else box
         raise GraphError(f"objects[{i}].box: expected four numbers, found {found!r:.60}") from None
@@ -225,8 +209,8 @@ def _array(objects: Any) -> _Found:
     if values.ndim != 2 or values.shape[1] not in (4, 5, 6):
         kind = f"{type(objects).__name__} of shape {values.shape}"
         raise GraphError(f"boxes: a {kind}; expected (N, 4), (N, 5) or (N, 6), or a detector's result")
-    columns = values.shape[1]
-    return _Found("array", values[:, :4], values[:, 5] if columns == 6 else None, values[:, 4] if columns > 4 else None)
+    scores, classes = (values[:, k] if values.shape[1] > k else None for k in (4, 5))
+    return _Found("array", values[:, :4], classes, scores)
 
 
 def _boxes(found: _Found) -> NDArray[np.float64]:
@@ -257,22 +241,20 @@ def _labels(found: _Found, names: Names | None, n: int) -> tuple[list[str], Voca
     if classes.size and not (np.isfinite(classes).all() and (classes == np.floor(classes)).all()):
         raise GraphError(f"{found.of}: classes: expected whole numbers")
     given = names if names is not None else found.names
-    table = (
-        _table(given) if given is not None else {i: f"class {i}" for i in sorted({int(c) for c in classes.tolist()})}
-    )
-    unknown = next((int(c) for c in classes.tolist() if int(c) not in table), None)
+    keys = [int(c) for c in classes.tolist()]
+    table = {i: f"class {i}" for i in sorted(set(keys))} if given is None else _table(given)
+    unknown = next((number for number in keys if number not in table), None)
     if unknown is not None:
         raise GraphError(f"{found.of}: class {unknown} has no name among the {len(table)} given")
-    return [table[int(c)] for c in classes.tolist()], _vocabulary(found.of, dict.fromkeys(table.values()))
+    return [table[number] for number in keys], _vocabulary(found.of, dict.fromkeys(table.values()))
 
 
 def _table(names: Any) -> dict[int, str]:
     pairs = names.items() if isinstance(names, Mapping) else enumerate(names)
     try:
-        table = {int(number): name for number, name in sorted(pairs, key=lambda pair: int(pair[0]))}
+        return {int(number): str(name) for number, name in sorted(pairs, key=lambda pair: int(pair[0]))}
     except (TypeError, ValueError):
         raise GraphError("names: expected a list, or number -> name") from None
-    return {number: str(name) for number, name in table.items()}
 
 
 def _vocabulary(of: str, names: Mapping[str, None]) -> Vocabulary:
@@ -280,7 +262,3 @@ def _vocabulary(of: str, names: Mapping[str, None]) -> Vocabulary:
         return Vocabulary(list(names))
     except ValueError as error:
         raise GraphError(f"{of}: {error}") from None
-
-
-def _file(path: Any) -> str | None:
-    return str(path).replace("\\", "/").rpartition("/")[2] if path else None

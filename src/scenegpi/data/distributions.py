@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from scenegpi.checks import plain_floats
 from scenegpi.data.dataset import Dataset, Source
-from scenegpi.data.limits import check_images, check_names, too_many
+from scenegpi.data.limits import check_crowd, check_images, check_names
 from scenegpi.errors import DataError, GraphError
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
-from scenegpi.npz import load_npz
+from scenegpi.npz import load_npz, offsets
 from scenegpi.vocabulary import Vocabulary
 
 _DIMENSIONS = {
@@ -63,15 +64,19 @@ class Distributions:
     def __len__(self) -> int:
         return len(self.number)
 
-    def attach_to(self, graph: SceneGraph) -> SceneGraph:
-        """The graph with `label_dist`, `pairs` and `pair_dist` of its image; its labels stay what they are."""
+    def rows_of(self, graph: SceneGraph) -> tuple[int, int, int]:
+        """Number of the image, and first and last row of its boxes; DataError where it has none, or other boxes."""
         key = image_key(graph)
         if key is None or key not in self.number:
             raise DataError(self.path, f"no distributions for image {key!r}")
-        g = self.number[key]
-        a, b = self.box_ptr.item(g), self.box_ptr.item(g + 1)
+        a, b = self.box_ptr[self.number[key] :][:2].tolist()
         if b - a != len(graph):
             raise DataError(self.path, f"image {key!r}: {b - a} boxes, the data set has {len(graph)}")
+        return self.number[key], a, b
+
+    def attach_to(self, graph: SceneGraph) -> SceneGraph:
+        """The graph with `label_dist`, `pairs` and `pair_dist` of its image; its labels stay what they are."""
+        g, a, b = self.rows_of(graph)
         changes: dict[str, Any] = {}
         if self.label_dist is not None and b > a:
             changes["label_dist"] = self.label_dist[a:b]
@@ -86,22 +91,13 @@ class _Attached:
 
     def __init__(self, source: Source, distributions: Distributions) -> None:
         self.source, self.distributions = source, distributions
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self.source.vocabulary
+        self.vocabulary, self.counts, self.split_codes = source.vocabulary, source.counts, source.split_codes
 
     def __len__(self) -> int:
         return len(self.source)
 
     def graph(self, i: int) -> SceneGraph:
         return self.distributions.attach_to(self.source.graph(i))
-
-    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self.source.counts()
-
-    def split_codes(self) -> NDArray[np.int8]:
-        return self.source.split_codes()
 
 
 def attach_distributions(dataset: Dataset, path: str | Path) -> Dataset:
@@ -112,14 +108,8 @@ def attach_distributions(dataset: Dataset, path: str | Path) -> Dataset:
     file = read_distributions(path)
     if file.vocabulary != dataset.vocabulary:
         raise DataError(file.path, f"objects, predicates: not the names of {dataset.path}, or in another order")
-    boxes, _ = dataset.counts()
-    for n, row in zip(boxes.tolist(), dataset.rows.tolist(), strict=True):
-        key = image_key(dataset.source.graph(row))
-        if key is None or key not in file.number:
-            raise DataError(file.path, f"no distributions for image {key!r} of {dataset.path}")
-        found = int(file.box_ptr[file.number[key] + 1] - file.box_ptr[file.number[key]])
-        if found != n:
-            raise DataError(file.path, f"image {key!r}: {found} boxes, the data set has {n}")
+    for row in dataset.rows.tolist():
+        file.rows_of(dataset.source.graph(row))
     return Dataset(
         _Attached(dataset.source, file), dataset.path, dataset.format, dataset.report, dataset.images, dataset.rows
     )
@@ -199,17 +189,15 @@ def _check(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
     if len(number) != len(ids):
         raise GraphError("image_ids: one is duplicated")
     rows = len(arrays["label_dist"]) if "label_dist" in arrays else None
-    box_ptr = _pointer(arrays["box_ptr"], "box_ptr", len(ids), rows)
-    crowded = too_many(int(np.diff(box_ptr).max(initial=0)))
-    if crowded:
-        raise GraphError(f"box_ptr: {': '.join(crowded)}")
+    box_ptr = offsets(arrays["box_ptr"], "box_ptr", len(ids), rows)
+    check_crowd(int(np.diff(box_ptr).max(initial=0)))
     label_dist = arrays.get("label_dist")
     if label_dist is not None:
         label_dist = _distributions(label_dist, "label_dist", len(vocabulary.objects))
     if "pairs" not in arrays:
         return Distributions(path, vocabulary, number, box_ptr, label_dist, None, None, None)
     pairs = arrays["pairs"]
-    pair_ptr = _pointer(arrays["pair_ptr"], "pair_ptr", len(ids), len(pairs))
+    pair_ptr = offsets(arrays["pair_ptr"], "pair_ptr", len(ids), len(pairs))
     pair_dist = _distributions(arrays["pair_dist"], "pair_dist", 1 + len(vocabulary.predicates))
     if len(pair_dist) != len(pairs):
         raise GraphError(f"pair_dist: {len(pair_dist)} rows for {len(pairs)} pairs")
@@ -218,20 +206,11 @@ def _check(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
     )
 
 
-def _pointer(array: NDArray[Any], name: str, images: int, rows: int | None) -> NDArray[np.int64]:
-    if len(array) != images + 1 or int(array[0]) != 0 or (array[1:] < array[:-1]).any():
-        raise GraphError(f"{name}: expected {images + 1} offsets that start at 0 and never decrease")
-    if int(array[-1]) >= 2**31 or (rows is not None and int(array[-1]) != rows):
-        raise GraphError(f"{name}: ends at {int(array[-1])}, but there are {rows or 0} rows")
-    return array.astype(np.int64)
-
-
 def _distributions(array: NDArray[Any], name: str, width: int) -> NDArray[np.floating]:
     if array.shape[1] != width:
         raise GraphError(f"{name}: {array.shape[1]} columns, the names give {width}")
+    array = plain_floats(array)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite sums to no 1
-        if array.dtype not in (np.float32, np.float64):
-            array = array.astype(np.float32)
         total = array.sum(axis=1, dtype=np.float64)
     bad = ~(np.abs(total - 1) < 0.01) | (array < 0).any(axis=1)
     if bad.any():

@@ -19,16 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.checks import box_array, check_scores, integer_array
+from scenegpi.checks import box_array, check_scores, integer_array, plain_floats
 from scenegpi.data.limits import MAX_NAMES
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
-from scenegpi.npz import load_npz
+from scenegpi.npz import load_npz, offsets
 from scenegpi.vocabulary import Vocabulary
 
-POINTERS = {"gt_box_ptr": "gt_boxes", "gt_rel_ptr": "gt_rels", "rel_ptr": "rel_pairs"}
 PREDICTED = ("pred_boxes", "pred_classes", "obj_scores", "pred_box_ptr")
-REQUIRED = ("gt_boxes", "gt_classes", "gt_rels", "rel_pairs", "rel_scores", *POINTERS)
+REQUIRED = ("gt_boxes", "gt_classes", "gt_rels", "rel_pairs", "rel_scores", "gt_box_ptr", "gt_rel_ptr", "rel_ptr")
 
 
 class EvaluationNpz:
@@ -91,11 +90,10 @@ class EvaluationNpz:
         if not 1 <= predicates <= MAX_NAMES:
             found = f"rel_scores: {predicates + 1:,} columns, expected no relation and"
             raise GraphError(f"{found} 1 to {MAX_NAMES:,} predicates")
-        lengths = {"gt_rel_ptr": len(gt_rels), "rel_ptr": len(self.rel_pairs)}
-        self.gt_box_ptr = _pointer(arrays["gt_box_ptr"], n, None, "gt_box_ptr")
+        self.gt_box_ptr = offsets(arrays["gt_box_ptr"], "gt_box_ptr", None, n)
         images = len(self.gt_box_ptr) - 1
-        self.gt_rel_ptr = _pointer(arrays["gt_rel_ptr"], lengths["gt_rel_ptr"], images, "gt_rel_ptr")
-        self.rel_ptr = _pointer(arrays["rel_ptr"], lengths["rel_ptr"], images, "rel_ptr")
+        self.gt_rel_ptr = offsets(arrays["gt_rel_ptr"], "gt_rel_ptr", images, len(gt_rels))
+        self.rel_ptr = offsets(arrays["rel_ptr"], "rel_ptr", images, len(self.rel_pairs))
         _check_local(gt_rels[:, :2], self.gt_rel_ptr, self.gt_box_ptr, "gt_rels")
         _check_predicates(gt_rels[:, 2], predicates, "gt_rels")
         self.gt_rels = _frozen(gt_rels - np.array([0, 0, 1], dtype=np.int32))
@@ -126,7 +124,7 @@ class EvaluationNpz:
                 raise GraphError(f"{name}: missing, {self.task} needs it")
         labels = _classes(arrays["pred_classes"], arrays["pred_classes"].size, "pred_classes")
         scores = _reals(arrays["obj_scores"], len(labels), 1, "obj_scores")
-        pointer = _pointer(arrays["pred_box_ptr"], len(labels), images, "pred_box_ptr")
+        pointer = offsets(arrays["pred_box_ptr"], "pred_box_ptr", images, len(labels))
         if self.task == "sgdet":
             self.pred_boxes = _boxes(arrays["pred_boxes"], "pred_boxes")
             if len(self.pred_boxes) != len(labels):
@@ -177,23 +175,9 @@ def _reals(array: NDArray[Any], n: int, ndim: int, name: str) -> NDArray[np.floa
         raise GraphError(f"{name}: expected numbers, found {array.dtype}")
     if array.ndim != ndim or len(array) != n:
         raise GraphError(f"{name}: shape {array.shape}, expected {n} rows{' and 1 + P columns' if ndim == 2 else ''}")
-    if array.dtype not in (np.float32, np.float64):
-        with np.errstate(over="ignore"):
-            array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+    array = plain_floats(array)
     check_scores(array, name)
     return _frozen(array)
-
-
-def _pointer(array: NDArray[Any], n: int, images: int | None, name: str) -> NDArray[np.int64]:
-    if array.dtype.kind not in "iu" or array.ndim != 1 or not len(array):
-        raise GraphError(f"{name}: expected whole numbers, one more than images; found {array.dtype} {array.shape}")
-    if images is not None and len(array) != images + 1:
-        raise GraphError(f"{name}: {len(array)} offsets, expected {images + 1} as in gt_box_ptr")
-    if int(array[0]) != 0 or int(array[-1]) != n:
-        raise GraphError(f"{name}: runs from {int(array[0])} to {int(array[-1])}, expected 0 to {n}")
-    if (array[1:] < array[:-1]).any():
-        raise GraphError(f"{name}[{int(np.flatnonzero(array[1:] < array[:-1])[0]) + 1}]: offsets decrease")
-    return array.astype(np.int64)
 
 
 def _check_local(rows: NDArray[np.int32], pointer: NDArray[np.int64], boxes: NDArray[np.int64], name: str) -> None:

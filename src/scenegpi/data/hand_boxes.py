@@ -20,7 +20,7 @@ from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.class_names import Names
 from scenegpi.data.columns import Columns
 from scenegpi.data.detector_results import LABEL_KEYS, graph_of
-from scenegpi.data.limits import check_images, check_names, too_many
+from scenegpi.data.limits import check_crowd, check_images, check_names
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import parse_json, read_json, read_text
 from scenegpi.graph import SceneGraph
@@ -55,8 +55,7 @@ def read_hand_boxes(path: Path, report: Report, names: Names | None = None) -> C
         try:
             graph = _graph(file, found, names)
         except GraphError as error:
-            report.error(file, *_parts(str(error)))
-            report.skipped += 1
+            report.skip(file, error)
             continue
         graphs.append(graph)
         words |= dict.fromkeys(graph.vocabulary.objects)
@@ -78,8 +77,7 @@ def _graph(file: str | None, found: Any, names: Names | None) -> SceneGraph:
     if not isinstance(found, list | Mapping):
         raise GraphError(f"boxes: expected a list, found {type(found).__name__}")
     rows = found.get("boxes") if isinstance(found, Mapping) else found
-    if problem := too_many(len(rows) if isinstance(rows, list) else 0):
-        raise GraphError(": ".join(problem))
+    check_crowd(len(rows) if isinstance(rows, list) else 0)
     if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
         found = rows
     return graph_of(found, names, file=file, **size)
@@ -144,8 +142,3 @@ def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
 def _cell(key: str, value: str) -> str | int:
     """A class number is a number: it needs names."""
     return int(value) if key in LABEL_KEYS and value.isdecimal() and len(value) < 10 else value
-
-
-def _parts(message: str) -> tuple[str, str]:
-    where, _, what = message.partition(": ")
-    return (where, what) if what else ("boxes", message)

@@ -18,19 +18,15 @@ import json
 import os
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
-
-import numpy as np
-from numpy.typing import NDArray
 
 from scenegpi.errors import DataError, GraphError
 from scenegpi.files import MAX_BYTES, check_weight, json_problem, no_constant, open_file, reason
 
 BLOCK = 2**20
 MAX_VALUE = 2**28
-CHUNK = 1000
 SPACE = re.compile(r"[ \t\n\r]*")
 _BLANK = ("", " ", "\t", "\n", "\r")
 NEAR = 16  # an error so close to the end of the buffer may be the cut, not the file
@@ -174,77 +170,36 @@ class JsonStream:
 
 
 class RowStore:
-    """Rows of JSON as the text they were, grouped by a key, for a second look: no Python object is kept for a row."""
+    """Rows of JSON as the text they were, grouped by a key, for a second look: no Python object is kept for a row.
+
+    `len` and iteration are over the groups that were not taken yet, in the order of the file.
+    """
 
     def __init__(self) -> None:
-        self._texts = bytearray()
-        self._ends = array("q")
-        self._numbers = array("q")
-        self._hashes = array("q")
-        self._order: NDArray[np.int64] | None = None
+        self._groups: dict[int | str, tuple[bytearray, array[int]]] = {}
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self._groups)
+
+    def __iter__(self) -> Iterator[int | str]:
+        return iter(list(self._groups))
 
     def add(self, key: int | str, number: int, text: str) -> None:
         """One row: its group, its number in the file, its text."""
-        self._texts += text.encode("utf-8", "surrogatepass")
-        self._ends.append(len(self._texts))
-        self._numbers.append(number)
-        self._hashes.append(_hash(key))
+        texts, numbers = self._groups.setdefault(key, (bytearray(), array("q")))
+        texts += ("," * bool(numbers) + text).encode("utf-8", "surrogatepass")
+        numbers.append(number)
 
     def count(self, key: int | str) -> int:
-        """How many rows of a group were not taken yet (or of a few groups, where keys share a hash)."""
-        return len(self._places(key))
+        """How many rows of a group were not taken yet."""
+        return len(self._groups[key][1]) if key in self._groups else 0
 
-    def take(self, key: int | str, field: str) -> list[tuple[int, dict[str, Any]]]:
-        """The rows whose `field` is this key, with their numbers, unless they were taken before."""
-        found = []
-        places = self._places(key)
-        for i, row in zip(places, self._rows(places), strict=True):
-            if row[field] == key:
-                self._taken[i] = True
-                found.append((self._numbers[i], row))
-        return found
+    def take(self, key: int | str) -> list[tuple[int, Any]]:
+        """The rows of a group with their numbers, unless they were taken before."""
+        texts, numbers = self._groups.pop(key, (b"", ()))
+        rows = DECODER.decode(f"[{texts.decode('utf-8', 'surrogatepass')}]")  # all at once: a call for each is slow
+        return list(zip(numbers, rows, strict=True))
 
     def drop(self, key: int | str) -> None:
         """The rows of a group count as taken."""
-        self._taken[self._places(key)] = True
-
-    def left(self, field: str) -> Iterator[Any]:
-        """The keys of groups of which a row was never taken, each once, in the order of the file."""
-        self._sort()
-        seen: set[int] = set()
-        for i in np.flatnonzero(~self._taken).tolist():
-            if self._hashes[i] not in seen:
-                seen.add(self._hashes[i])
-                yield self._rows([i])[0][field]
-
-    def __iter__(self) -> Iterator[Any]:
-        """All rows, in the order of the file."""
-        for start in range(0, len(self), CHUNK):
-            yield from self._rows(range(start, min(start + CHUNK, len(self))))
-
-    def _rows(self, places: Iterable[int]) -> list[Any]:
-        texts = (self._texts[self._ends[i - 1] if i else 0 : self._ends[i]] for i in places)
-        text = b"[" + b",".join(texts) + b"]"
-        return list(DECODER.decode(text.decode("utf-8", "surrogatepass")))  # all at once: a call for each is slow
-
-    def _sort(self) -> None:
-        if self._order is None:
-            hashes = np.frombuffer(self._hashes, dtype=np.int64) if len(self) else np.empty(0, np.int64)
-            self._order = np.argsort(hashes, kind="stable")
-            self._sorted = hashes[self._order]
-            self._taken = np.zeros(len(self), dtype=bool)
-
-    def _places(self, key: int | str) -> list[int]:
-        self._sort()
-        assert self._order is not None
-        low, high = (np.searchsorted(self._sorted, _hash(key), side) for side in ("left", "right"))
-        places = self._order[low:high]
-        return places[~self._taken[places]].tolist()
-
-
-def _hash(key: int | str) -> int:
-    """64 bits. Numbers are their own: Python gives -1 and -2 the same hash, and every 2**61 - 1 numbers again."""
-    return key if isinstance(key, int) else hash(key)
+        self._groups.pop(key, None)

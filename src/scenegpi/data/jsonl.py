@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from scenegpi.data.builder import warn_flat
 from scenegpi.data.columns import NO_SPLIT, SPLITS
-from scenegpi.data.limits import check_images, too_many
+from scenegpi.data.limits import check_crowd, check_images
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import open_file, parse_json, reason, whole_file
 from scenegpi.graph import SceneGraph
@@ -71,9 +71,7 @@ class JsonLines:
         """Line i's graph; DataError with the line's number if it is invalid."""
         try:
             data = self._parse(i)
-            crowded = _crowded(data)
-            if crowded:
-                raise GraphError(": ".join(crowded))
+            _check_crowd(data)
             return from_dict(data, self._known(data))
         except GraphError as error:
             raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
@@ -130,29 +128,22 @@ class JsonLines:
         self._readable = 0
         for i in range(len(self)):
             line = f"line {self.numbers[i]}"
+            data = None
             try:
                 data = self._parse(i)
                 self._readable += isinstance(data, dict)
-                crowded = _crowded(data)
-                if crowded:
-                    self.report.error(_image_of(data), f"{line}: {crowded[0]}", crowded[1])
-                    self.report.skipped += 1
-                    continue
-                graph = from_dict(data, self._known(data))
+                _check_crowd(data)
             except GraphError as error:
-                found = defects(data, self._known(data)) if not str(error).startswith("JSON") else []
-                for text in found or [str(error)]:
-                    self.report.error(
-                        _image_of(data) if found else None,
-                        f"{line}: {text.partition(': ')[0]}",
-                        text.partition(": ")[2],
-                    )
-                self.report.skipped += 1
+                self.report.skip(_image_of(data), error, line=line)
+                continue
+            try:
+                graph = from_dict(data, self._known(data))
+            except GraphError:
+                self.report.skip(_image_of(data), *defects(data, self._known(data)), line=line)
                 continue
             if graph.image_id is not None:
                 if graph.image_id in seen:
-                    self.report.error(None, f"{line}: image.id", f"{graph.image_id!r:.60} is duplicated")
-                    self.report.skipped += 1
+                    self.report.skip(None, f"image.id: {graph.image_id!r:.60} is duplicated", line=line)
                     continue
                 seen.add(graph.image_id)
             warn_flat(self.report, graph.image_id, graph.boxes, "objects[{}].box")
@@ -201,10 +192,10 @@ class JsonLines:
             return  # the line is reported when it is read
 
 
-def _crowded(data: Any) -> tuple[str, str] | None:
-    """Whether a line holds more boxes or relations than an image may have."""
+def _check_crowd(data: Any) -> None:
+    """GraphError where a line holds more boxes or relations than an image may have."""
     lists = [data.get(name) if isinstance(data, dict) else None for name in ("objects", "relations")]
-    return too_many(*(len(rows) if isinstance(rows, list) else 0 for rows in lists))
+    check_crowd(*(len(rows) if isinstance(rows, list) else 0 for rows in lists))
 
 
 def _image_of(data: Any) -> int | str | None:

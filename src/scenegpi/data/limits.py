@@ -5,9 +5,11 @@ A limit is a number that is free, and beyond it so much for every byte of the fi
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, GraphError
+from scenegpi.vocabulary import Vocabulary
 
 MAX_BOXES, MAX_RELATIONS = 10_000, 100_000
 """Of one image; an image with more is left out as a defect."""
@@ -30,9 +32,18 @@ def check_names(path: str | Path, names: int, field: str) -> None:
         raise DataError(path, f"{field}: more than {MAX_NAMES:,} different names")
 
 
-def too_many(boxes: int, relations: int = 0) -> tuple[str, str] | None:
-    """Field and message, where an image has more boxes or relations than it may."""
-    for name, count, most in (("boxes", boxes, MAX_BOXES), ("relations", relations, MAX_RELATIONS)):
+def check_crowd(boxes: int, relations: int = 0, field: str = "relations") -> None:
+    """GraphError where an image has more boxes or relations (of which `field` holds the list) than it may."""
+    for name, count, most in (("boxes", boxes, MAX_BOXES), (field, relations, MAX_RELATIONS)):
         if count > most:
-            return name, f"{count:,} in one image, more than the {most:,} this reader takes"
-    return None
+            raise GraphError(f"{name}: {count:,} in one image, more than the {most:,} this reader takes")
+
+
+def file_vocabulary(
+    path: str | Path, objects: Collection[str], predicates: Sequence[str] = (), name: str = ""
+) -> Vocabulary:
+    """The vocabulary of a file; DataError where these are no names, or one is duplicated."""
+    try:
+        return Vocabulary(tuple(objects), predicates, name)
+    except ValueError as error:
+        raise DataError(path, str(error)) from None

@@ -14,8 +14,8 @@ from typing import Any
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
 from scenegpi.data.json_stream import JsonStream
-from scenegpi.data.limits import check_images, check_names, too_many
-from scenegpi.errors import DataError, GraphError, Report
+from scenegpi.data.limits import check_crowd, check_images, check_names, file_vocabulary
+from scenegpi.errors import GraphError, Report
 from scenegpi.vocabulary import Vocabulary
 
 
@@ -54,9 +54,7 @@ def named_columns(
                 (s, o, _place(word, vocabulary.predicate_index, "predicate")) for s, o, word in found["relations"]
             ]
         except GraphError as error:
-            where, _, message = str(error).partition(": ")
-            report.error(image.key, where, message)
-            report.skipped += 1
+            report.skip(image.key, error)
             continue
         builder.add(image.split, **found)
     return builder.build()
@@ -74,10 +72,7 @@ def _vocabulary(path: Path, images: Callable[[], Iterator[Image]], fields: Field
         predicates.update(word for _, _, word in found["relations"])
         check_names(path, len(objects), "labels")
         check_names(path, len(predicates), "predicates")
-    try:
-        return Vocabulary(sorted(objects), sorted(predicates), name)
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
+    return file_vocabulary(path, sorted(objects), sorted(predicates), name)
 
 
 def _place(word: str, index: Any, field: str) -> int:
@@ -87,10 +82,8 @@ def _place(word: str, index: Any, field: str) -> int:
 
 
 def list_rows(path: Path) -> Iterator[Any]:
-    """The entries of a file that is one JSON list."""
+    """The entries of a file that is one JSON list, one for each image."""
     with JsonStream(path) as stream:
-        if stream.peek() != "[":
-            raise DataError(path, "expected a JSON list, one entry per image")
         for i, (_, row) in enumerate(stream.rows()):
             check_images(path, i, stream.size)
             yield row
@@ -98,10 +91,8 @@ def list_rows(path: Path) -> Iterator[Any]:
 
 
 def keyed_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """The entries of a file that is one JSON object, key -> image."""
+    """The entries of a file that is one JSON object, key -> image; a key that is there twice is an error."""
     with JsonStream(path) as stream:
-        if stream.peek() != "{":
-            raise DataError(path, "expected a JSON object, one entry per image")
         for i, key in enumerate(stream.entries(unique=True)):
             check_images(path, i, stream.size)
             yield key, stream.value()
@@ -111,8 +102,6 @@ def keyed_rows(path: Path) -> Iterator[tuple[str, Any]]:
 def section_rows(path: Path, section: str) -> Iterator[Any]:
     """The entries of a list in a file that is one JSON object; its other fields are passed over."""
     with JsonStream(path) as stream:
-        if stream.peek() != "{":
-            raise DataError(path, "expected a JSON object")
         for key in stream.entries():
             if key != section:
                 stream.skip()
@@ -144,9 +133,7 @@ def numbered(
     for value, name in zip((boxes, labels, links), names, strict=True):
         if not isinstance(value, list):
             raise GraphError(f"{name}: expected a list")
-    crowded = too_many(len(boxes), len(links))
-    if crowded:
-        raise GraphError(": ".join(crowded))
+    check_crowd(len(boxes), len(links))
     if len(labels) != len(boxes) or not all(isinstance(row, list) and len(row) == 3 for row in links):
         raise GraphError(f"{names[2]}: expected rows of three; {names[1]}: one for each box")
 
@@ -175,9 +162,7 @@ def entries(value: Any, field: str) -> list[dict[str, Any]]:
     """A list of objects; GraphError on anything else, and on more than an image may have."""
     if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
         raise GraphError(f"{field}: expected a list of objects")
-    crowded = too_many(0, len(value))
-    if crowded:
-        raise GraphError(f"{field}: {crowded[1]}")
+    check_crowd(0, len(value), field)
     return value
 
 
@@ -197,6 +182,11 @@ def corners(values: Any, field: str, xywh: bool = True) -> list[float]:
 def is_real(value: Any) -> bool:
     """A JSON number that fits a float."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def whole(value: Any) -> Any:
+    """100.0 is 100; anything else stays as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def text(value: Any, field: str) -> str:

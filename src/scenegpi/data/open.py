@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,18 @@ FORMATS = {
     "jsonl": "scenegpi JSON lines",
     "parquet": "Parquet, one row per image",
 }
-NAMED = {
+READERS: dict[str, Callable[[Path, Report], Columns]] = {
+    "vrd": read_vrd,
+    "coco": read_coco,
+    "coco-folder": read_coco_folder,
+    "coco-splits": read_coco_splits,
     "visual-genome-raw": read_visual_genome_raw,
     "gqa": read_gqa,
     "psg": read_psg,
     "hoi": read_hoi,
     "label-studio": read_label_studio,
 }
+"""Those that need nothing but the file."""
 log = logging.getLogger("scenegpi")
 
 
@@ -106,8 +111,7 @@ def open_dataset(
     if format not in FORMATS:
         raise DataError(path, f"format {format!r}: expected one of {', '.join(FORMATS)}")
     report = Report(str(path), strict)
-    root = path if path.is_dir() else path.parent
-    folders = ImageFolders.beside(root, images)
+    folders = ImageFolders.beside(path if path.is_dir() else path.parent, images)
     source = _read(path, format, report, folders, names, Path(sizes) if sizes else None, vocabulary, trust)
     if report.skipped:
         log.warning("%d images left out, the first because of %s", report.skipped, report.first_error)
@@ -206,20 +210,12 @@ def _read(
     vocabulary: Vocabulary | None,
     trust: bool,
 ) -> Columns | JsonLines | ParquetRows:
+    if format in READERS:
+        return READERS[format](path, report)
     if format == "visual-genome":
         from scenegpi.data.visual_genome import read_visual_genome
 
-        return read_visual_genome(*visual_genome_files(path), report)
-    if format == "vrd":
-        return read_vrd(path, report)
-    if format == "coco":
-        return read_coco(path, report)
-    if format == "coco-folder":
-        return read_coco_folder(path, report)
-    if format == "coco-splits":
-        return read_coco_splits(path, report)
-    if format in NAMED:
-        return NAMED[format](path, report)
+        return read_visual_genome(path, report)
     if format == "sgb-predictions":
         return read_sgb_predictions(path, report, images)
     if format == "sgbench":
@@ -235,26 +231,6 @@ def _read(
     if format == "parquet":
         return ParquetRows(path, report, vocabulary)
     return JsonLines(path, report, vocabulary, trust)
-
-
-def visual_genome_files(path: Path) -> tuple[Path, Path, Path]:
-    """The h5 file, the dictionaries and image_data.json of a folder, or beside an h5 file."""
-    folder = path if path.is_dir() else path.parent
-
-    def one(kind: str, usual: str, *patterns: str) -> Path:
-        if (folder / usual).exists():
-            return folder / usual
-        found = sorted(file for pattern in patterns for file in folder.glob(pattern))
-        if len(found) != 1:
-            raise DataError(folder / usual, f"no such file ({kind})" if not found else f"which {kind} of {len(found)}?")
-        return found[0]
-
-    h5 = path if not path.is_dir() else one("h5 file", "VG-SGG.h5", "*.h5", "*.hdf5")
-    return (
-        h5,
-        one("dictionaries", f"VG-SGG-dicts{h5.stem.removeprefix('VG-SGG')}.json", "*dicts*.json"),
-        one("image sizes", "image_data.json", "image_data*.json"),
-    )
 
 
 def _names(names: str | Path | Iterable[str] | Mapping[int, str] | None) -> Names | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.data.builder import ColumnsBuilder
-from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
+from scenegpi.data.columns import Columns
 from scenegpi.data.images import ImageFolders, Sizes
-from scenegpi.data.limits import check_images, check_names, too_many
-from scenegpi.errors import DataError, Report
+from scenegpi.data.limits import check_crowd, check_images, check_names
+from scenegpi.data.named import split_of
+from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import MAX_BYTES, check_file, open_file, reason
 from scenegpi.vocabulary import Vocabulary
 
-SPLIT_WORDS = {**SPLITS, "validation": SPLITS["val"]}
 MAX_LINE, MAX_DESCRIPTIONS = 2**16, 2**25
 BOXES = ("XMin1", "YMin1", "XMax1", "YMax1", "XMin2", "YMin2", "XMax2", "YMax2")
 COLUMNS = ("ImageID", "LabelName1", "LabelName2", *BOXES, "RelationshipLabel")
@@ -37,91 +36,59 @@ COLUMNS = ("ImageID", "LabelName1", "LabelName2", *BOXES, "RelationshipLabel")
 def read_open_images(path: Path, report: Report, images: ImageFolders, sizes: Path | None = None) -> Columns:
     """All images of one CSV file, in order of first appearance; the file's name may tell the split."""
     check_file(path, MAX_BYTES)
+    size = path.stat().st_size
     described = _descriptions(path.parent)
-    table = _Table(path)
+    labels: dict[str, int] = {}
+    predicates: dict[str, int] = {}
+    table: dict[str, array[float]] = {}  # of each row two labels, a predicate (by first appearance) and eight corners
     bad: set[str] = set()
     for line, row in _rows(path):
-        image_id, label1, label2, *numbers, predicate = row
-        if not all(row):
-            report.error(image_id or None, f"line {line}: {COLUMNS[row.index('')]}", "missing")
-            bad.add(image_id)
-            continue
+        image_id, label1, label2, *corners, predicate = row
         try:
-            values = [float(number) for number in numbers]
+            values = [float(number) for number in corners] if all(row) else None
         except ValueError:
-            report.error(image_id, f"line {line}: XMin1..YMax2", "expected numbers")
+            values = None
+        if values is None:
+            where, what = ("XMin1..YMax2", "expected numbers") if all(row) else (COLUMNS[row.index("")], "missing")
+            report.error(image_id or None, f"line {line}: {where}", what)
             bad.add(image_id)
             continue
-        table.add(image_id, (described.get(label1, label1), described.get(label2, label2)), predicate, values)
-    builder = ColumnsBuilder(table.vocabulary(), report)
+        ends = [labels.setdefault(described.get(name, name), len(labels)) for name in (label1, label2)]
+        relation = predicates.setdefault(predicate, len(predicates))
+        table.setdefault(image_id, array("d")).extend((*ends, relation, *values))
+        check_images(path, len(table), size, each=64)
+        check_names(path, len(labels), "LabelName1, LabelName2")
+        check_names(path, len(predicates), "RelationshipLabel")
+    vocabulary = Vocabulary(sorted(labels), sorted(predicates), "open-images")
+    label_of = np.array([vocabulary.object_index[name] for name in labels], dtype=np.int64)
+    predicate_of = np.array([vocabulary.predicate_index[name] for name in predicates], dtype=np.int64)
+    builder = ColumnsBuilder(vocabulary, report)
     lookup = Sizes(images, sizes, report)
-    words = re.split(r"[^a-z]+", path.stem.lower())
-    split = next((code for name, code in SPLIT_WORDS.items() if name in words), NO_SPLIT)
+    split = split_of(path)
     report.skipped += len(bad)
-    for image_id, names, corners in table.images():
+    for image_id, found in table.items():
         if image_id not in bad:
-            _add_image(builder, lookup.of(image_id), image_id, names, corners, split)
+            rows = np.array(found).reshape(-1, 11)
+            rows[:, :2] = label_of[rows[:, :2].astype(np.int64)]
+            rows[:, 2] = predicate_of[rows[:, 2].astype(np.int64)]
+            _add_image(builder, lookup.of(image_id), image_id, rows, split)
     return builder.build()
 
 
-class _Table:
-    """The rows as numbers: images, labels and predicates in order of first appearance, and eight corners each."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.size = path, path.stat().st_size
-        self.image_number: dict[str, int] = {}
-        self.label_number: dict[str, int] = {}
-        self.predicate_number: dict[str, int] = {}
-        self.rows = array("i")  # image, two labels, predicate
-        self.corners = array("d")
-
-    def add(self, image_id: str, labels: tuple[str, str], predicate: str, corners: list[float]) -> None:
-        image = self.image_number.setdefault(image_id, len(self.image_number))
-        first, second = (self.label_number.setdefault(label, len(self.label_number)) for label in labels)
-        relation = self.predicate_number.setdefault(predicate, len(self.predicate_number))
-        check_images(self.path, image, self.size, each=64)
-        check_names(self.path, max(first, second), "LabelName1, LabelName2")
-        check_names(self.path, relation, "RelationshipLabel")
-        self.rows.extend((image, first, second, relation))
-        self.corners.extend(corners)
-
-    def vocabulary(self) -> Vocabulary:
-        return Vocabulary(sorted(self.label_number), sorted(self.predicate_number), "open-images")
-
-    def images(self) -> Iterator[tuple[str, NDArray[np.int32], NDArray[np.float64]]]:
-        """Each image with (R, 3) its labels and predicates, as numbers of the vocabulary, and (R, 8) corners."""
-        rows = np.frombuffer(self.rows, dtype=np.int32).reshape(-1, 4)
-        corners = np.frombuffer(self.corners).reshape(-1, 8)
-        for column, number in ((1, self.label_number), (2, self.label_number), (3, self.predicate_number)):
-            place = np.empty(len(number), dtype=np.int32)
-            place[[number[name] for name in sorted(number)]] = np.arange(len(number))
-            rows[:, column] = place[rows[:, column]]
-        order = np.argsort(rows[:, 0], kind="stable")
-        ends = np.cumsum(np.bincount(rows[:, 0], minlength=len(self.image_number)))
-        for image_id, start, end in zip(self.image_number, [0, *ends[:-1].tolist()], ends.tolist(), strict=False):
-            mine = order[start:end]
-            yield image_id, rows[mine, 1:], corners[mine]
-
-
 def _add_image(
-    builder: ColumnsBuilder,
-    size: tuple[int, int],
-    image_id: str,
-    names: NDArray[np.int32],
-    corners: NDArray[np.float64],
-    split: int,
+    builder: ColumnsBuilder, size: tuple[int, int], image_id: str, rows: NDArray[np.float64], split: int
 ) -> None:
     """An object is a distinct label and box of its image, in order of first appearance."""
-    crowded = too_many(0, len(names))
-    if crowded:
-        builder.report.error(image_id, *crowded)
-        builder.report.skipped += 1
+    try:
+        check_crowd(0, len(rows))
+    except GraphError as error:
+        builder.report.skip(image_id, error)
         return
     seen: dict[tuple[float, ...], int] = {}
     relations = []
-    for (label1, label2, predicate), row in zip(names.tolist(), corners.tolist(), strict=True):
-        ends = ((label1, *row[:4]), (label2, *row[4:]))
-        relations.append((*(seen.setdefault(end, len(seen)) for end in ends), predicate))
+    for label1, label2, predicate, *corners in rows.tolist():
+        ends = ((label1, *corners[:4]), (label2, *corners[4:]))
+        relations.append((*(seen.setdefault(end, len(seen)) for end in ends), int(predicate)))
     objects = np.array(list(seen))
     with np.errstate(over="ignore"):  # what is not finite is a defect of the image
         boxes = objects[:, 1:] * (size * 2)

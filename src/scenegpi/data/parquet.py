@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.data.hub_rows import COLUMNS as HUB
 from scenegpi.data.hub_rows import OBJECTS, Names, hub_data, hub_names
-from scenegpi.data.limits import check_images, check_names, too_many
+from scenegpi.data.limits import check_crowd, check_images, check_names, file_vocabulary
 from scenegpi.data.named import split_of
 from scenegpi.errors import DataError, GraphError, Report, RowError, require
 from scenegpi.files import open_file, parse_json
@@ -91,9 +91,7 @@ class ParquetRows:
                 data, known = _parsed(row[GRAPH]), self.defined.get(k, self.vocabulary)
             else:
                 data, known = _data(row) if self.hub is None else hub_data(row, self.hub), self.vocabulary
-            crowded = too_many(*(len(_list(data.get(name))) for name in ("objects", "relations")))
-            if crowded:
-                raise GraphError(": ".join(crowded))
+            check_crowd(*(len(_list(data.get(name))) for name in ("objects", "relations")))
             return from_dict(data, known)
         except GraphError as error:
             first = next(j for j, (other, _, _) in enumerate(self.groups) if other == k)
@@ -170,10 +168,7 @@ class ParquetRows:
             for found in self._read(k, None, ROWS, ["labels"], lambda batch: batch.column(0).flatten().unique()):
                 names |= dict.fromkeys(name for name in found if isinstance(name, str))
                 check_names(file, len(names), "labels")
-        try:
-            return Vocabulary(sorted(names))
-        except ValueError as error:
-            raise DataError(self.path, str(error)) from None
+        return file_vocabulary(self.path, sorted(names))
 
     def _hub_vocabulary(self) -> Vocabulary:
         """Of the names that the metadata gives, else of those that occur."""
@@ -190,10 +185,7 @@ class ParquetRows:
             found["predicates"] |= dict.fromkeys(sorted(row["predicate"] for row in data["relations"]))
             for kind, seen in found.items():
                 check_names(self.path, len(seen), kind)
-        try:
-            return Vocabulary(tuple(found["objects"]), tuple(found["predicates"]))
-        except ValueError as error:
-            raise DataError(self.path, str(error)) from None
+        return file_vocabulary(self.path, found["objects"], tuple(found["predicates"]))
 
     def _group(self, i: int) -> int:
         return int(np.searchsorted(self.starts, i, side="right")) - 1

@@ -16,6 +16,7 @@ from typing import Any
 
 from scenegpi.data.columns import SPLITS, Columns
 from scenegpi.data.json_stream import JsonStream
+from scenegpi.data.limits import file_vocabulary
 from scenegpi.data.named import Image, about, entries, key_of, named_columns, numbered, section_rows
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.vocabulary import Vocabulary
@@ -39,18 +40,13 @@ def psg_vocabulary(path: Path) -> Vocabulary:
 
 
 def _vocabulary(path: Path, short: dict[str, list[Any]]) -> Vocabulary:
-    try:
-        return Vocabulary(short["thing_classes"] + short["stuff_classes"], short["predicate_classes"], "psg")
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
+    return file_vocabulary(path, short["thing_classes"] + short["stuff_classes"], short["predicate_classes"], "psg")
 
 
 def _short(path: Path) -> dict[str, list[Any]]:
     """The lists beside the images."""
     found: dict[str, list[Any]] = {name: [] for name in LISTS}
     with JsonStream(path) as stream:
-        if stream.peek() != "{":
-            raise DataError(path, "expected a JSON object")
         for key in stream.entries():
             if key not in LISTS:
                 stream.skip()

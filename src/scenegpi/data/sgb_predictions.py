@@ -14,6 +14,7 @@ from typing import Any
 
 from scenegpi.data.columns import Columns
 from scenegpi.data.images import ImageFolders, photo_size
+from scenegpi.data.limits import file_vocabulary
 from scenegpi.data.named import Image, keyed_rows, named_columns, number, numbered
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import read_object
@@ -33,10 +34,8 @@ def read_sgb_predictions(path: Path, report: Report, images: ImageFolders) -> Co
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise DataError(path.with_name(INFO), f"{key}: expected a list of names")
         lists[key] = names
-    try:
-        vocabulary = Vocabulary(lists["ind_to_classes"][1:], lists["ind_to_predicates"][1:])
-    except ValueError as error:
-        raise DataError(path.with_name(INFO), str(error)) from None
+    names = lists["ind_to_classes"][1:], lists["ind_to_predicates"][1:]
+    vocabulary = file_vocabulary(path.with_name(INFO), *names)
     reader = _Reader(vocabulary, lists["idx_to_files"], images, report)
     return named_columns(path, report, lambda: (Image(*entry) for entry in keyed_rows(path)), reader.fields, vocabulary)
 

@@ -67,29 +67,25 @@ class Statistics:
 
 def statistics(dataset: Dataset) -> Statistics:
     """Counts over a data set as it is filtered now."""
-    vocabulary = dataset.vocabulary
+    vocabulary, codes, source = dataset.vocabulary, dataset.split_codes(), dataset.source
     objects = np.zeros(len(vocabulary.objects), np.int64)
     predicates = np.zeros(len(vocabulary.predicates), np.int64)
     duplicates = 0
     attributes: Counter[tuple[str, str]] = Counter()
-    codes = dataset.split_codes()
-    whole = len(dataset) == len(dataset.source) and not dataset.sampling
-    if isinstance(dataset.source, Columns) and whole:
-        columns = dataset.source
+    columns = source if isinstance(source, Columns) and len(dataset) == len(source) and not dataset.sampling else None
+    if columns is not None:
         objects += np.bincount(columns.labels, minlength=len(objects))
         predicates += np.bincount(columns.relations[:, 2], minlength=len(predicates))
         duplicates = int((~columns.first_of_duplicates()).sum())
-        if columns.attributes is not None:
-            attributes = columns.attributes.by_label(columns.labels, vocabulary.objects)
-    else:
-        for graph in dataset:
-            if graph.vocabulary != vocabulary:
-                raise DataError(dataset.path, f"image {graph.image_id}: its vocabulary differs from that of the first")
+    for graph in dataset if columns is None or columns.attributes is not None else ():
+        if graph.vocabulary != vocabulary:
+            raise DataError(dataset.path, f"image {graph.image_id}: its vocabulary differs from that of the first")
+        if columns is None:
             objects += np.bincount(graph.labels, minlength=len(objects))
             predicates += np.bincount(graph.relations[:, 2], minlength=len(predicates))
             duplicates += len(graph.relations) - len(set(map(tuple, graph.relations.tolist())))
-            rows = zip(graph.names, graph.attributes or (), strict=False)
-            attributes.update((label, name) for label, row in rows for name in {name for name, _ in row})
+        rows = zip(graph.names, graph.attributes or (), strict=False)
+        attributes.update((label, name) for label, row in rows for name in {name for name, _ in row})
     boxes, relations = dataset.counts()
     return Statistics(
         vocabulary=vocabulary,
@@ -98,11 +94,7 @@ def statistics(dataset: Dataset) -> Statistics:
         relations=int(relations.sum()),
         duplicate_relations=duplicates,
         images_with_relations=int(((boxes > 0) & (relations > 0)).sum()),
-        splits={
-            name: int((codes == code).sum())
-            for name, code in (*SPLITS.items(), ("unsplit", NO_SPLIT))
-            if (codes == code).any()
-        },
+        splits={name: n for name, code in {**SPLITS, "unsplit": NO_SPLIT}.items() if (n := int((codes == code).sum()))},
         object_counts=objects,
         predicate_counts=predicates,
         boxes_per_image=boxes,

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from scenegpi.data.columns import Columns
 from scenegpi.data.hdf5 import read_hdf5
-from scenegpi.data.json_stream import JsonStream
-from scenegpi.data.limits import check_images
+from scenegpi.data.limits import file_vocabulary
+from scenegpi.data.named import list_rows
 from scenegpi.data.visual_genome_check import ABSENT, CheckedFile
 from scenegpi.errors import DataError, Report
 from scenegpi.files import read_object
@@ -36,13 +36,33 @@ SHAPES |= {"attributes": (2, 0), "boxes_pixel": (2, 4), "label_dist": (2, 0), "p
 SHAPES |= {f"absent_{name}": (1, 0) for name in ABSENT}
 
 
-def read_visual_genome(h5: Path, dicts: Path, image_data: Path, report: Report) -> Columns:
-    """All images of the three files, in the order of the h5 file."""
+def read_visual_genome(path: Path, report: Report) -> Columns:
+    """All images of the three files in a folder, or beside an h5 file, in the order of the h5 file."""
+    h5, dicts, image_data = visual_genome_files(path)
     vocabulary, attributes = read_dicts(dicts)
     raw = _read_h5(h5)
-    n = len(raw["img_to_first_box"])
-    image_ids, files, sizes = _read_image_data(image_data, n)
+    image_ids, files, sizes = _read_image_data(image_data, len(raw["img_to_first_box"]))
     return CheckedFile(raw, vocabulary, attributes, image_ids, files, sizes, report, h5, image_data).columns()
+
+
+def visual_genome_files(path: Path) -> tuple[Path, Path, Path]:
+    """The h5 file, the dictionaries and image_data.json of a folder, or beside an h5 file."""
+    folder = path if path.is_dir() else path.parent
+
+    def one(kind: str, usual: str, *patterns: str) -> Path:
+        if (folder / usual).exists():
+            return folder / usual
+        found = sorted(file for pattern in patterns for file in folder.glob(pattern))
+        if len(found) != 1:
+            raise DataError(folder / usual, f"no such file ({kind})" if not found else f"which {kind} of {len(found)}?")
+        return found[0]
+
+    h5 = path if not path.is_dir() else one("h5 file", "VG-SGG.h5", "*.h5", "*.hdf5")
+    return (
+        h5,
+        one("dictionaries", f"VG-SGG-dicts{h5.stem.removeprefix('VG-SGG')}.json", "*dicts*.json"),
+        one("image sizes", "image_data.json", "image_data*.json"),
+    )
 
 
 def read_dicts(path: Path) -> tuple[Vocabulary, list[str]]:
@@ -55,12 +75,9 @@ def read_dicts(path: Path) -> tuple[Vocabulary, list[str]]:
     predicates = _names(path, data, "idx_to_predicate", "predicate_to_idx")
     there = "idx_to_attribute" in data or "attribute_to_idx" in data
     attributes = _names(path, data, "idx_to_attribute", "attribute_to_idx") if there else []
-    try:
-        name = data.get("name")
-        Vocabulary(attributes)  # that these are names, each once
-        return Vocabulary(objects, predicates, name if isinstance(name, str) else f"vg{len(objects)}"), attributes
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
+    name = data.get("name") if isinstance(data.get("name"), str) else f"vg{len(objects)}"
+    file_vocabulary(path, attributes)  # that these are names, each once
+    return file_vocabulary(path, objects, predicates, name), attributes
 
 
 def _names(path: Path, data: dict[str, Any], forward: str, backward: str) -> list[str]:
@@ -81,16 +98,11 @@ def _names(path: Path, data: dict[str, Any], forward: str, backward: str) -> lis
 def _read_image_data(path: Path, n: int) -> tuple[list[Any], list[Any], NDArray[np.int64]]:
     """Ids, file names and (N, 2) sizes of the n images of the h5 file."""
     rows = []
-    with JsonStream(path) as stream:
-        if stream.peek() != "[":
-            raise DataError(path, "expected a list of objects, one for each image")
-        for i, (_, row) in enumerate(stream.rows()):
-            check_images(path, i, stream.size)
-            if not isinstance(row, dict):
-                raise DataError(path, f"[{i}]: expected an object")
-            image_id = row.get("image_id", row.get("id"))
-            rows.append((image_id, row.get("file_name", f"{image_id}.jpg"), row.get("width"), row.get("height")))
-        stream.end()
+    for i, row in enumerate(list_rows(path)):
+        if not isinstance(row, dict):
+            raise DataError(path, f"[{i}]: expected an object")
+        image_id = row.get("image_id", row.get("id"))
+        rows.append((image_id, row.get("file_name", f"{image_id}.jpg"), row.get("width"), row.get("height")))
     if len(rows) != n:
         rows = [row for row in rows if row[0] not in DROPPED_IDS]
     if len(rows) != n:
@@ -128,14 +140,9 @@ def _read_h5(path: Path) -> dict[str, NDArray[Any]]:
         if len(lengths) > 1:
             found = ", ".join(f"{name} {len(raw[name]):,}" for name in group)
             raise DataError(path, f"datasets that must be equally long are not: {found}")
-    likes = {
-        "split": POINTERS[0],
-        "attributes": "labels",
-        "boxes_pixel": "labels",
-        "scores": "labels",
-        "label_dist": "labels",
-    }
-    likes |= {"predicate_scores": "predicates", **{f"absent_{name}": POINTERS[0] for name in ABSENT}}
+    likes = dict.fromkeys(("attributes", "boxes_pixel", "scores", "label_dist"), "labels")
+    likes |= dict.fromkeys(("split", *(f"absent_{name}" for name in ABSENT)), POINTERS[0])
+    likes["predicate_scores"] = "predicates"
     for name, like in likes.items():
         if name in raw and len(raw[name]) != len(raw[like]):
             raise DataError(path, f"{name}: {len(raw[name]):,} rows, expected {len(raw[like]):,}")

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.checks import MAX_COORDINATE, check_scores, is_identifier
-from scenegpi.data.attribute_columns import AttributeColumns
-from scenegpi.data.columns import NO_SPLIT, Columns
-from scenegpi.data.limits import MAX_BOXES, MAX_RELATIONS, too_many
+from scenegpi.checks import MAX_COORDINATE, check_scores, is_identifier, plain_floats
+from scenegpi.data.columns import NO_SPLIT, AttributeColumns, Columns
+from scenegpi.data.limits import MAX_BOXES, MAX_RELATIONS, check_crowd
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.vocabulary import Vocabulary, well_formed
 
 ABSENT = ("scores", "label_dist", "relation_scores", "pair_dist")
 """What some images of a file may have and others not; `absent_<name>` (N,) says which don't."""
+
+ROWS = ("labels", "boxes", "boxes_pixel", "scores", "label_dist", "attributes")
+ROWS += ("predicates", "relationships", "predicate_scores")
+"""Datasets with a row for each box, or for each relation."""
 
 
 class CheckedFile:
@@ -42,17 +45,7 @@ class CheckedFile:
     def columns(self) -> Columns:
         self._check_images()
         if not len(self.good):  # rows that belong to no image: nothing to keep
-            shared = (
-                "labels",
-                "boxes",
-                "boxes_pixel",
-                "predicates",
-                "relationships",
-                "scores",
-                "label_dist",
-                "attributes",
-            )
-            self.raw |= {name: self.raw[name][:0] for name in (*shared, "predicate_scores") if name in self.raw}
+            self.raw |= {name: self.raw[name][:0] for name in ROWS if name in self.raw}
         n_boxes, n_relations = len(self.raw["labels"]), len(self.raw["predicates"])
         box_first, box_count = self._ranges("box", n_boxes)
         relation_first, relation_count = self._ranges("rel", n_relations)
@@ -96,9 +89,10 @@ class CheckedFile:
         off = none | bad
         first, count = np.where(off, 0, first), np.where(off, 0, last - first + 1)
         for i in np.flatnonzero(count > min(MAX_BOXES, MAX_RELATIONS)).tolist():
-            problem = too_many(*((count.item(i), 0) if kind == "box" else (0, count.item(i))))
-            if problem:
-                self._bad(i, *problem)
+            try:
+                check_crowd(*((count.item(i), 0) if kind == "box" else (0, count.item(i))))
+            except GraphError as error:
+                self._bad(i, *str(error).split(": ", 1))
                 count[i] = 0
         return first, count
 
@@ -235,9 +229,7 @@ class CheckedFile:
         widths = {"label_dist": len(self.vocabulary.objects), "pair_dist": 1 + len(self.vocabulary.predicates)}
         if name in widths and value.shape[1] != widths[name]:
             raise DataError(self.h5, f"{name}: {value.shape[1]} columns, expected {widths[name]}")
-        if value.dtype not in (np.float32, np.float64):
-            with np.errstate(over="ignore"):
-                value = value.astype(np.float32 if value.dtype == np.float16 else np.float64)
+        value = plain_floats(value)
         try:
             check_scores(value, name)
         except GraphError as error:

@@ -5,79 +5,52 @@ An object of an image is a distinct (category, bbox); bbox = [ymin, ymax, xmin, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.columns import SPLITS, Columns
-from scenegpi.data.json_stream import JsonStream
-from scenegpi.data.limits import check_images
-from scenegpi.errors import DataError, Report
+from scenegpi.data.limits import file_vocabulary
+from scenegpi.data.named import keyed_rows, whole
+from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import read_names, read_object
-from scenegpi.vocabulary import Vocabulary
-
-
-class _RowError(Exception):
-    """One invalid annotation: the field and what is wrong with it."""
 
 
 def read_vrd(folder: Path, report: Report) -> Columns:
     """Both splits of a VRD folder, training images first. Sizes come from image_sizes.json where it is there."""
-    try:
-        objects, predicates = read_names(folder / "objects.json"), read_names(folder / "predicates.json")
-        vocabulary = Vocabulary(objects, predicates, "vrd")
-    except ValueError as error:
-        raise DataError(folder, str(error)) from None
+    names = [read_names(folder / f"{name}.json") for name in ("objects", "predicates")]
+    builder = ColumnsBuilder(file_vocabulary(folder, *names, "vrd"), report)
     sizes_file = folder / "image_sizes.json"
     sizes = read_object(sizes_file, unique=True) if sizes_file.exists() else {}
-    builder = ColumnsBuilder(vocabulary, report)
-    found = False
-    for split in ("train", "test"):
-        path = folder / f"annotations_{split}.json"
-        if path.exists():
-            found = True
-            report.file = str(path)
-            for name, rows in _images(path):
-                _add_image(builder, report, name, rows, sizes, SPLITS[split])
-    if not found:
+    files = {split: path for split in ("train", "test") if (path := folder / f"annotations_{split}.json").exists()}
+    if not files:
         raise DataError(folder, "neither annotations_train.json nor annotations_test.json is there")
+    for split, path in files.items():
+        report.file = str(path)
+        for name, rows in keyed_rows(path):
+            _add_image(builder, name, rows, sizes, SPLITS[split])
     return builder.build()
 
 
-def _images(path: Path) -> Iterator[tuple[str, Any]]:
-    """The images of one file with their annotations; a name that is there twice is an error."""
-    with JsonStream(path) as stream:
-        if stream.peek() != "{":
-            raise DataError(path, "expected a JSON object")
-        for i, name in enumerate(stream.entries(unique=True)):
-            check_images(path, i, stream.size)
-            yield name, stream.value()
-        stream.end()
-
-
-def _add_image(builder: ColumnsBuilder, report: Report, name: str, rows: Any, sizes: Any, split: int) -> None:
+def _add_image(builder: ColumnsBuilder, name: str, rows: Any, sizes: Any, split: int) -> None:
     seen: dict[tuple[int, ...], int] = {}
-    relations = []
-    problems: list[_RowError] = []
-    width = height = None
+    relations, problems = [], []
     if not isinstance(rows, list):
-        problems.append(_RowError("annotations", f"expected a list, found {type(rows).__name__}"))
+        problems.append(GraphError(f"annotations: expected a list, found {type(rows).__name__}"))
         rows = []
     for i, row in enumerate(rows):
         try:
             if not isinstance(row, dict):
-                raise _RowError(f"[{i}]", "expected an object")
+                raise GraphError(f"[{i}]: expected an object")
             ends = [seen.setdefault(_object(row.get(end), f"[{i}].{end}"), len(seen)) for end in ("subject", "object")]
             relations.append((*ends, _whole(row.get("predicate"), f"[{i}].predicate")))
-        except _RowError as error:
+        except GraphError as error:
             problems.append(error)
-    try:
-        width, height = _size(sizes.get(name))
-    except _RowError as error:
-        problems.append(error)
+    size = sizes.get(name, {})
+    if not isinstance(size, dict):
+        problems.append(GraphError(f"image_sizes: expected an object with width and height, found {size!r:.60}"))
     if problems:
-        report.skip(name, problems)
+        builder.report.skip(name, *problems)
         return
     builder.add(
         split,
@@ -86,30 +59,21 @@ def _add_image(builder: ColumnsBuilder, report: Report, name: str, rows: Any, si
         relations=relations,
         image_id=name,
         file=name,
-        width=width,
-        height=height,
+        width=whole(size.get("width")),
+        height=whole(size.get("height")),
     )
 
 
 def _object(value: Any, field: str) -> tuple[int, ...]:
     if not isinstance(value, dict):
-        raise _RowError(field, "expected an object with category and bbox")
+        raise GraphError(f"{field}: expected an object with category and bbox")
     box = value.get("bbox")
     if not isinstance(box, list) or len(box) != 4:
-        raise _RowError(f"{field}.bbox", f"expected [ymin, ymax, xmin, xmax], found {box!r:.60}")
+        raise GraphError(f"{field}.bbox: expected [ymin, ymax, xmin, xmax], found {box!r:.60}")
     return (_whole(value.get("category"), f"{field}.category"), *(_whole(v, f"{field}.bbox") for v in box))
 
 
 def _whole(value: Any, field: str) -> int:
-    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if isinstance(value, bool) or not whole:
-        raise _RowError(field, f"expected a whole number, found {value!r:.60}")
+    if isinstance(value, bool) or not isinstance(whole(value), int):
+        raise GraphError(f"{field}: expected a whole number, found {value!r:.60}")
     return int(value)
-
-
-def _size(value: Any) -> tuple[int | None, int | None]:
-    if value is None:
-        return None, None
-    if not isinstance(value, dict):
-        raise _RowError("image_sizes", f"expected an object with width and height, found {value!r:.60}")
-    return _whole(value.get("width"), "image_sizes.width"), _whole(value.get("height"), "image_sizes.height")

@@ -12,9 +12,9 @@ from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.class_names import NAME_FILES, Names, read_names_file, vocabulary_of
 from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
 from scenegpi.data.images import ImageFolders, Sizes
-from scenegpi.data.limits import too_many
-from scenegpi.errors import DataError, Report
-from scenegpi.files import read_text, reason
+from scenegpi.data.limits import check_crowd
+from scenegpi.errors import DataError, GraphError, Report
+from scenegpi.files import read_text
 
 SPLIT_FOLDERS = {"train": SPLITS["train"], "val": SPLITS["val"], "valid": SPLITS["val"], "test": SPLITS["test"]}
 NO_LABELS = ("readme", "license", "requirements")
@@ -98,17 +98,11 @@ def _classes(path: Path, report: Report) -> set[int] | None:
 def _rows(path: Path, report: Report) -> NDArray[np.float64] | None:
     """(N, 6) class, xc, yc, w, h, confidence (NaN where there is none); None where a line is invalid."""
     try:
-        text = read_text(path, MAX_BYTES) if path.stat().st_size else ""
-    except DataError as error:
-        report.error(path.stem, "file", error.message, str(path))
-        return None
-    except OSError as error:
-        report.error(path.stem, "file", f"cannot be read ({reason(error)})", str(path))
-        return None
-    texts = text.splitlines()
-    crowded = too_many(sum(map(bool, map(str.strip, texts))))
-    if crowded:
-        report.error(path.stem, *crowded, str(path))
+        texts = read_text(path, MAX_BYTES, empty=True).splitlines()
+        check_crowd(sum(map(bool, map(str.strip, texts))))
+    except (DataError, GraphError) as error:
+        where, said = ("file", error.message) if isinstance(error, DataError) else str(error).split(": ", 1)
+        report.error(path.stem, where, said, str(path))
         return None
     split = ((number, line.split(None, 6)) for number, line in enumerate(texts, 1))  # more than six parts are wrong
     lines = [(number, parts) for number, parts in split if parts]

@@ -25,8 +25,6 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from scenegpi.features.counts import strict_counts
-
 BOX_NAMES = ("left", "bottom", "width", "height", "area")
 COUNT_NAMES = ("smaller", "bigger", "to the left", "to the right", "above", "below", "surer", "less sure")
 
@@ -105,3 +103,31 @@ def entity_counts(boxes: Tensor, confidence: Tensor, batch: Tensor, ptr: Tensor)
     values = torch.stack([(x2 - x1) * (y2 - y1), x1 + x2, y1 + y2, -confidence.to(boxes.dtype)])
     below, above = strict_counts(values, batch, ptr)
     return torch.stack([below, above], 2).transpose(0, 1).flatten(1)
+
+
+def strict_counts(values: Tensor, batch: Tensor, ptr: Tensor) -> tuple[Tensor, Tensor]:
+    r"""How many others of the same image lie strictly below and above a value.
+
+    .. math:: b_i = \#\{j \in \text{image}(i) : v_j < v_i\}, \qquad a_i = \#\{j \in \text{image}(i) : v_j > v_i\}
+
+    values ``(K, N)``, batch ``(N,)`` ascending image numbers, ptr ``(G + 1,)`` -> below, above ``(K, N)``. By sorting,
+    O(N log N) for all images at once, and exact: ties count for neither side. Each of the K rows is counted by itself,
+    as K times as many images.
+    """
+    rows, count = values.shape
+    shift = torch.arange(rows, device=values.device)[:, None]
+    batch = (batch + shift * (ptr.shape[0] - 1)).flatten()
+    start, stop = ((end + shift * count).flatten() for end in (ptr[:-1], ptr[1:]))
+    flat = values.flatten()
+    by_value = torch.argsort(flat, stable=True)
+    order = by_value[torch.argsort(batch[by_value], stable=True)]
+    value, image = flat[order], batch[order]
+    place = torch.arange(flat.shape[0], device=values.device)
+    new = (value[1:] != value[:-1]) | (image[1:] != image[:-1])
+    group = torch.cat([place[:1], new.long()]).cumsum(0)
+    # One place more than there can be groups: the last group ends where the values do.
+    first = place.new_full((flat.shape[0] + 1,), flat.shape[0]).scatter_reduce(0, group, place, "amin")
+    below, above = torch.empty_like(place), torch.empty_like(place)
+    below[order] = first[group] - start[image]
+    above[order] = stop[image] - first[group + 1]
+    return below.view(values.shape), above.view(values.shape)

@@ -4,7 +4,6 @@ What tells "on" from "near" or "wearing" where there are no pixels. All columns 
 squash(x) = sign(x) log(1 + |x|) keep far and tiny boxes within reach, and where a side is divided by it counts as at
 least a thousandth of the image's diagonal, so boxes without area do no harm.
 
-
 ====================================  =========================================================================
 columns                               meaning
 ====================================  =========================================================================
@@ -33,45 +32,19 @@ import torch
 from torch import Tensor
 
 _SIDES = ("left", "right", "top", "bottom")
-PAIR_NAMES = (
-    "dx",
-    "dy",
-    "dx in subjects",
-    "dy in subjects",
-    "dx in objects",
-    "dy in objects",
-    "log width ratio",
-    "log height ratio",
-    "IoU",
-    "subject covered",
-    "object covered",
-    "subject width covered",
-    "subject height covered",
-    "object width covered",
-    "object height covered",
-    "overlap x",
-    "overlap y",
-    *(f"subject inset {side}" for side in _SIDES),
-    *(f"object inset {side}" for side in _SIDES),
-    *(f"subject margin {side}" for side in _SIDES),
-    *(f"object margin {side}" for side in _SIDES),
-    *(f"union {side}" for side in _SIDES),
-    "distance",
-    "gap",
-    "near",
-    "cos",
-    "sin",
-    "subject size",
-    "object size",
-    "subject shape",
-    "object shape",
-    "inside",
-    "contains",
-    "disjoint",
+_NAMES = """
+dx, dy, dx in subjects, dy in subjects, dx in objects, dy in objects, log width ratio, log height ratio, IoU,
+subject covered, object covered, subject width covered, subject height covered, object width covered,
+object height covered, overlap x, overlap y, subject inset *, object inset *, subject margin *, object margin *,
+union *, distance, gap, near, cos, sin, subject size, object size, subject shape, object shape, inside, contains,
+disjoint
+"""
+PAIR_NAMES = tuple(
+    name.replace("*", side)
+    for name in _NAMES.replace("\n", " ").strip().split(", ")
+    for side in (_SIDES if "*" in name else ("",))
 )
 PAIR_WIDTH = len(PAIR_NAMES)
-
-
 CHUNK = 1 << 16
 _THINNEST = 1e-3
 

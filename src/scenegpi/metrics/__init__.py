@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from scenegpi.metrics.intervals import Difference, compare
     from scenegpi.metrics.matching import ImageMatch, match_image
     from scenegpi.metrics.protocol import Protocol
-    from scenegpi.metrics.recall import scene_graph_recall
     from scenegpi.metrics.result import Result
-    from scenegpi.metrics.state import Plan, RecallState
+    from scenegpi.metrics.state import Plan, RecallState, scene_graph_recall
     from scenegpi.metrics.torchmetric import SceneGraphRecall
     from scenegpi.metrics.zero_shot import ZeroShot, predicate_groups, training_triplets
 

@@ -88,7 +88,7 @@ def read_prediction(
     """The prediction of one image, with the boxes and labels that the task gives put in."""
     if isinstance(prediction, SceneGraph):
         _check_vocabulary(prediction, predicates, "prediction")
-        found = _from_graph(prediction)
+        found = Prediction(*(getattr(prediction, name) for name in Prediction._fields))
     else:
         _check_keys(prediction, PREDICTION_KEYS, "prediction")
         try:
@@ -124,18 +124,6 @@ def _check_number(boxes: int, truth: Truth, protocol: Protocol) -> None:
     if protocol.given_boxes and boxes != len(truth.boxes):
         task, given = TASK_NAMES[protocol.task], len(truth.boxes)
         raise MetricError(f"boxes: {task} gives {given} boxes, the prediction has {boxes} (made for sgdet?)")
-
-
-def _from_graph(graph: SceneGraph) -> Prediction:
-    return Prediction(
-        graph.boxes,
-        graph.labels,
-        graph.scores,
-        graph.pairs,
-        graph.pair_dist,
-        graph.relations,
-        graph.relation_scores,
-    )
 
 
 def _from_dict(data: Mapping[str, Any], truth: Truth, predicates: int, protocol: Protocol) -> Prediction:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from scenegpi.errors import MetricError
 
@@ -74,16 +74,9 @@ class Protocol:
     match: Match = "overlap"
 
     def __post_init__(self) -> None:
-        for name, kind in (
-            ("task", Task),
-            ("constraint", Constraint),
-            ("empty", Empty),
-            ("several", Several),
-            ("ranking", Ranking),
-            ("match", Match),
-        ):
+        for name, kind in get_type_hints(Protocol).items():
             value = getattr(self, name)
-            if value not in get_args(kind):
+            if get_origin(kind) is Literal and value not in get_args(kind):
                 raise MetricError(f"protocol.{name}: {value!r:.40} is none of {', '.join(get_args(kind))}")
         object.__setattr__(self, "ks", _whole(self.ks, "ks"))
         object.__setattr__(self, "per_pair", _whole(self.per_pair, "per_pair"))

@@ -1,6 +1,5 @@
-"""RecallState: the evaluation as it streams by. NumPy only; picklable; merges by addition.
-
-Its size depends on the number of predicates, K's and bootstrap replicates, never on the number of images.
+"""`scene_graph_recall`, the pure function; and RecallState, the evaluation as it streams by: NumPy only, picklable,
+merges by addition. Its size depends on the number of predicates, K's and bootstrap replicates, not of images.
 """
 
 from __future__ import annotations
@@ -74,10 +73,8 @@ class Plan:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Plan):
             return NotImplemented
-        return all(
-            getattr(self, name) == getattr(other, name)
-            for name in ("protocol", "names", "zero_shot", "groups", "bootstrap", "seed")
-        )
+        names = ("protocol", "names", "zero_shot", "groups", "bootstrap", "seed")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -152,3 +149,47 @@ def _image_name(target: object, number: int) -> str:
     elif isinstance(target, Mapping):
         name = target.get("image_id")
     return f"image {number}" if name is None else f"image {name!r}"
+
+
+def scene_graph_recall(
+    predictions: Sequence[ImageInput],
+    targets: Sequence[ImageInput],
+    protocol: Protocol | None = None,
+    *,
+    predicates: Vocabulary | Sequence[str] | int | None = None,
+    zero_shot: ZeroShot | None = None,
+    groups: Groups | None = None,
+    bootstrap: int = 0,
+    seed: int = 0,
+) -> Result:
+    """Score predictions against ground truth.
+
+    Args:
+        predictions, targets: one SceneGraph or dict of arrays for each image, in the same order; the keys of the dicts
+            are in `scenegpi.metrics.inputs`.
+        protocol: how to score; PredCls with K = 20, 50, 100 if None.
+        predicates: a Vocabulary, predicate names or their number; read off the first image if None.
+        zero_shot, groups, bootstrap, seed: as in `Plan`.
+
+    Example:
+        >>> target = {"boxes": [[0, 0, 9, 9], [5, 5, 30, 30]], "labels": [1, 2], "relations": [[0, 1, 1]]}
+        >>> prediction = {"pairs": [[0, 1], [1, 0]], "rel_scores": [[0.2, 0.7, 0.1], [0.9, 0.05, 0.05]]}
+        >>> scene_graph_recall([prediction], [target], Protocol(ks=(1,))).figures["R@1"]
+        1.0
+    """
+    if predicates is None:
+        predicates = predicates_of(predictions, targets)
+    plan = Plan(protocol or Protocol(), predicates, zero_shot, groups, bootstrap, seed)
+    return RecallState(plan).update(predictions, targets).result()
+
+
+def predicates_of(predictions: Sequence[ImageInput], targets: Sequence[ImageInput]) -> Vocabulary | int:
+    """The vocabulary of the first graph, targets before predictions, or the number of predicates in `rel_scores`."""
+    for image in (*targets[:1], *predictions):
+        if isinstance(image, SceneGraph):
+            return image.vocabulary
+        try:
+            return len(image["rel_scores"][0]) - 1
+        except (KeyError, IndexError, TypeError):
+            continue
+    raise MetricError("predicates: their number is not clear from the input; pass predicates=")

@@ -19,12 +19,10 @@ from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from scenegpi.metrics.figures import Groups
-from scenegpi.metrics.intervals import poisson_weights
 from scenegpi.metrics.matching import ImageInput
 from scenegpi.metrics.protocol import MetricError, Protocol
-from scenegpi.metrics.recall import predicates_of
 from scenegpi.metrics.result import Result, make_result
-from scenegpi.metrics.state import Plan, chunks, paired
+from scenegpi.metrics.state import Plan, RecallState, paired, predicates_of
 from scenegpi.metrics.zero_shot import ZeroShot
 from scenegpi.vocabulary import Vocabulary
 
@@ -68,9 +66,7 @@ class SceneGraphRecall(Metric):
             protocol = Protocol() if protocol is None else Protocol(ks=protocol)  # type: ignore[arg-type]
         self.make_plan = partial(Plan, protocol, zero_shot=zero_shot, groups=groups, bootstrap=bootstrap, seed=seed)
         self.given = self.known = predicates is not None
-        if (
-            predicates is None
-        ):  # until images tell, the fewest that the groups leave possible: figures of nothing are NaN
+        if predicates is None:  # until images tell, the fewest that the groups allow: figures of nothing are NaN
             predicates = 1 + max((int(i) for members in (groups or {}).values() for i in members), default=0)
         self.plan = self.make_plan(predicates)
         for name, kind in (("sums", torch.float64), ("replicates", torch.float64), ("fingerprint", torch.int64)):
@@ -81,14 +77,11 @@ class SceneGraphRecall(Metric):
         pairs = paired(predictions, targets)
         if pairs and not self.known:
             self._learn(predicates_of(*zip(*pairs, strict=True)))
-        device = self.sums.device
-        for counts, keys in chunks(pairs, self.plan):
-            self.sums = self.sums + torch.from_numpy(counts.sum(axis=0)).to(device)
-            if self.plan.bootstrap:
-                weights = poisson_weights(keys, self.plan.bootstrap, self.plan.seed).astype(np.float64)
-                part = weights.T @ counts[:, : self.plan.layout.replicated]
-                self.replicates = self.replicates + torch.from_numpy(part).to(device)
-            self.fingerprint += int(keys.sum(dtype=np.uint64).astype(np.int64))
+        if pairs:
+            state = RecallState(self.plan).stream(pairs)
+            self.sums = self.sums + torch.from_numpy(state.sums).to(self.sums.device)
+            self.replicates = self.replicates + torch.from_numpy(state.replicates).to(self.sums.device)
+            self.fingerprint += int(np.uint64(state.fingerprint).astype(np.int64))
 
     def compute(self) -> dict[str, Tensor]:
         """Every figure, a scalar tensor each; NaN where there was nothing to count."""

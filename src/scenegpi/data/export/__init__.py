@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from scenegpi.data.export.attributes import to_graphml, to_node_link
-from scenegpi.data.export.dot import to_dot
+from scenegpi.data.export.graph_files import to_dot, to_graphml, to_node_link
 from scenegpi.data.export.ntriples import to_ntriples
 from scenegpi.errors import DataError
 from scenegpi.files import whole_file
