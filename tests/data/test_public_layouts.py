@@ -13,7 +13,7 @@ from PIL import Image
 
 from data.layouts import BOXES, LAYOUTS, dump, label_studio, raw_vg, sgb, vg_object
 from scenegpi import SceneGraph, Vocabulary
-from scenegpi.data import DataError, builder, convert, json_stream, open_dataset, statistics, validate, write_jsonl
+from scenegpi.data import DataError, convert, json_stream, open_dataset, statistics, validate, write_jsonl
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -100,7 +100,6 @@ def test_damage_is_a_defect_or_one_line(layout, tmp_path):
 def test_memory_grows_far_less_than_raw_visual_genome(tmp_path, monkeypatch):
     """Rows as large as those of the real files: 25 objects with synsets and attributes, 20 relations. What is held at
     once, whatever the size of the file, is made small."""
-    monkeypatch.setattr(builder, "CHUNK", 10)
     monkeypatch.setattr(json_stream, "BLOCK", 2**14)
 
     def peak(images: int) -> tuple[int, int]:

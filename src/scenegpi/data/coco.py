@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.checks import is_identifier
-from scenegpi.data.builder import ColumnsBuilder
-from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
+from scenegpi.data.columns import NO_SPLIT, SPLITS
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.json_stream import JsonStream, RowStore
 from scenegpi.data.limits import check_crowd, check_images, file_vocabulary
 from scenegpi.data.named import is_real, whole
@@ -30,12 +30,12 @@ CHUNK = 1000  # images that are parsed at once
 Row = tuple[int, dict[str, Any]]  # its number in the file, and the row
 
 
-def read_coco(path: Path, report: Report) -> Columns:
+def read_coco(path: Path, report: Report) -> Graphs:
     """One COCO file, with `rel_annotations` or without."""
     return _read([(path, NO_SPLIT, "")], report)
 
 
-def read_coco_splits(folder: Path, report: Report) -> Columns:
+def read_coco_splits(folder: Path, report: Report) -> Graphs:
     """train/, valid/ (or val/) and test/, each with photos and `_annotations.coco.json` (SGG-Benchmark, Roboflow)."""
     files = split_files(folder)
     if not files:
@@ -49,7 +49,7 @@ def split_files(folder: Path) -> list[tuple[str, Path]]:
     return [(name, path) for name, path in files if path.is_file()]
 
 
-def read_coco_folder(folder: Path, report: Report) -> Columns:
+def read_coco_folder(folder: Path, report: Report) -> Graphs:
     """train.json, val.json, test.json (those that are there) with rel.json."""
     relations = {"rel_categories": None} | read_object(folder / "rel.json", unique=True)
     files = [(folder / f"{name}.json", code, "") for name, code in SPLITS.items() if (folder / f"{name}.json").exists()]
@@ -58,20 +58,20 @@ def read_coco_folder(folder: Path, report: Report) -> Columns:
     return _read(files, report, relations)
 
 
-def _read(files: list[tuple[Path, int, str]], report: Report, rel_json: dict[str, Any] | None = None) -> Columns:
+def _read(files: list[tuple[Path, int, str]], report: Report, rel_json: dict[str, Any] | None = None) -> Graphs:
     """Files with their splits and what comes before their photos' names, as one data set."""
-    builder: ColumnsBuilder | None = None
+    builder: Graphs | None = None
     for path, split, prefix in files:
         report.file = str(path)
         file = _CocoFile(path, report, rel_json)
         name = info.get("vocabulary") if isinstance(info := file.data.get("info"), dict) else None
         vocabulary = file_vocabulary(path, file.objects, file.predicates, name if isinstance(name, str) else "")
-        builder = builder or ColumnsBuilder(vocabulary, report)
+        builder = builder or Graphs(vocabulary, report)
         if vocabulary != builder.vocabulary:
             raise DataError(path, "categories or rel_categories: differ from those of the other splits")
         file.add_to(builder, split, prefix)
     assert builder is not None
-    return builder.build()
+    return builder
 
 
 class _CocoFile:
@@ -125,7 +125,7 @@ class _CocoFile:
             else:
                 self.report.error(None, f"{key}[{number}].image_id", "expected a number or a string")
 
-    def add_to(self, builder: ColumnsBuilder, split: int, prefix: str) -> None:
+    def add_to(self, builder: Graphs, split: int, prefix: str) -> None:
         """All images, each with its annotations and relations."""
         for chunk in self.lists["images"]:
             for number, image in self.lists["images"].take(chunk):

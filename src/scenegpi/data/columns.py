@@ -8,10 +8,8 @@ No Python object a box; a `SceneGraph` is made on demand from views of these arr
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import repeat
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,51 +24,26 @@ NO_SPLIT = -1
 
 
 class AttributeColumns:
-    """Box b of all has the attributes `ends[b]:ends[b + 1]`, each a number of `names` and a score.
+    """Box b of all has the attributes `ids[ends[b]:ends[b + 1]]`, numbers of `names`.
 
     Args:
-        boxes: how many boxes without attributes come first.
+        numbers: (B, K) numbers from 1 to the number of names; 0 and what is repeated in a row are none.
+        names: of the attributes.
     """
 
-    def __init__(self, boxes: int) -> None:
-        self.number: dict[str, int] = {}
-        self.names: list[str] = []
-        self.ids, self.scores = array("i"), array("d")
-        self.ends = array("q", repeat(0, boxes + 1))
-
-    @classmethod
-    def of(cls, numbers: NDArray[np.int64], names: Sequence[str]) -> AttributeColumns:
-        """From a table (B, K) of numbers from 1 to the number of names; 0 and what is repeated in a row are none."""
+    def __init__(self, numbers: NDArray[np.int64], names: Sequence[str]) -> None:
         order = np.sort(numbers, axis=1)
         there = order > 0
         there[:, 1:] &= order[:, 1:] != order[:, :-1]
-        made = cls(0)
-        made.names = list(names)
-        made.number = {name: k for k, name in enumerate(made.names)}
-        made.ids.frombytes((order[there] - 1).astype(np.int32).tobytes())
-        made.scores.frombytes(np.ones(len(made.ids)).tobytes())
-        made.ends.frombytes(np.cumsum(there.sum(1, dtype=np.int64)).tobytes())
-        return made
-
-    def add(self, graph: SceneGraph) -> None:
-        """The boxes of the next image."""
-        for row in graph.attributes or repeat((), len(graph)):
-            for name, score in row:
-                number = self.number.setdefault(name, len(self.names))
-                if number == len(self.names):
-                    self.names.append(name)
-                self.ids.append(number)
-                self.scores.append(score)
-            self.ends.append(len(self.ids))
+        self.names, self.ids = names, (order[there] - 1).astype(np.int32)
+        self.ends = np.concatenate([[0], np.cumsum(there.sum(1, dtype=np.int64))])
 
     def rows(self, start: int, stop: int) -> Attributes | None:
         """Of some boxes; None where none has any."""
         if self.ends[start] == self.ends[stop]:
             return None
-        return tuple(
-            tuple((self.names[self.ids[k]], self.scores[k]) for k in range(self.ends[b], self.ends[b + 1]))
-            for b in range(start, stop)
-        )
+        numbers = np.split(self.ids[self.ends[start] : self.ends[stop]], self.ends[start + 1 : stop] - self.ends[start])
+        return tuple(tuple((self.names[k], 1.0) for k in row.tolist()) for row in numbers)
 
 
 @dataclass(eq=False)
@@ -144,34 +117,3 @@ class Columns:
     def split_codes(self) -> NDArray[np.int8]:
         """(N,) 0 train, 1 val, 2 test, -1 not said."""
         return self.splits
-
-    def keep_relations(self, mask: NDArray[np.bool_]) -> Columns:
-        """The same images with only some of their relations."""
-        kept = np.concatenate([[0], np.cumsum(mask)])
-        return replace(
-            self,
-            relations=self.relations[mask],
-            relation_ptr=kept[self.relation_ptr],
-            relation_scores=None if self.relation_scores is None else self.relation_scores[mask],
-        )
-
-    def overlapping(self) -> NDArray[np.bool_]:
-        """(R,) does the subject's box overlap the object's: IoU > 0 with pixels counted inclusively, as in metrics."""
-        subject, object_ = self.relation_boxes()
-        low = np.maximum(subject[:, :2], object_[:, :2])
-        high = np.minimum(subject[:, 2:], object_[:, 2:])
-        return np.asarray((high - low + 1 > 0).all(axis=1))
-
-    def first_of_duplicates(self) -> NDArray[np.bool_]:
-        """(R,) is this the first row of its image with this subject, object and predicate."""
-        image = np.repeat(np.arange(len(self)), np.diff(self.relation_ptr))
-        rows = np.column_stack([image, self.relations])
-        order = np.lexsort(rows.T[::-1])
-        same = np.zeros(len(rows), dtype=bool)
-        same[order[1:]] = (rows[order[1:]] == rows[order[:-1]]).all(axis=1)
-        return ~same
-
-    def relation_boxes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(R, 4) boxes of the subjects and of the objects."""
-        first = np.repeat(self.box_ptr[:-1], np.diff(self.relation_ptr))
-        return self.boxes[first + self.relations[:, 0]], self.boxes[first + self.relations[:, 1]]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, SupportsIndex, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.builder import ColumnsBuilder
-from scenegpi.data.columns import SPLITS, Columns
+from scenegpi.data.columns import SPLITS
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.parquet import ParquetRows
 from scenegpi.errors import DataError, GraphError, Report
@@ -22,7 +22,7 @@ Duplicates = Literal["keep", "drop", "sample"]
 
 
 class Source(Protocol):
-    """Where graphs come from: columns in memory, or a file of JSON lines."""
+    """Where graphs come from: memory, or a file of JSON lines."""
 
     @property
     def vocabulary(self) -> Vocabulary: ...
@@ -144,8 +144,7 @@ class Dataset(Sequence[SceneGraph]):
 
     def only_overlapping(self) -> Dataset:
         """Only relations whose two boxes overlap, and only images that have such a relation."""
-        columns = self._columns()
-        return self._with(source=columns.keep_relations(columns.overlapping())).drop_empty()
+        return self._filtered(_overlapping).drop_empty()
 
     def duplicates(self, rule: Duplicates, seed: int | None = None) -> Dataset:
         """What happens to repeated relations: "keep" all rows (evaluation), "drop" exact repeats, or "sample".
@@ -156,8 +155,7 @@ class Dataset(Sequence[SceneGraph]):
         if rule == "keep":
             return self
         if rule == "drop":
-            columns = self._columns()
-            return self._with(source=columns.keep_relations(columns.first_of_duplicates()))
+            return self._filtered(_first_of_duplicates)
         if rule != "sample":
             raise DataError(self.path, f"duplicates {rule!r}: expected keep, drop or sample")
         other = self._with()
@@ -198,16 +196,18 @@ class Dataset(Sequence[SceneGraph]):
         """Image i with all its relations."""
         return self.source.graph(self.rows.item(i))
 
-    def _columns(self) -> Columns:
-        if isinstance(self.source, Columns):
-            return self.source
-        builder = ColumnsBuilder(self.vocabulary, self.report)
+    def _filtered(self, keep: Callable[[SceneGraph], NDArray[np.bool_]]) -> Dataset:
+        """With only those relations of each image that `keep` says, (R,)."""
+        found = Graphs(self.vocabulary, self.report)
         for i, split in enumerate(self.source.split_codes().tolist()):
+            graph = self.source.graph(i)
+            kept = keep(graph)
+            scores = graph.relation_scores[kept] if graph.relation_scores is not None and kept.any() else None
             try:
-                builder.add_graph(self.source.graph(i), split)
+                found.append(graph.with_fields(relations=graph.relations[kept], relation_scores=scores), split)
             except GraphError as error:
                 raise DataError(self.path, str(error)) from None
-        return builder.build()
+        return self._with(source=found)
 
     def _with(self, **changes: Any) -> Dataset:
         other = object.__new__(Dataset)
@@ -222,3 +222,16 @@ class Dataset(Sequence[SceneGraph]):
         kept = np.sort(shuffled[first])
         scores = None if graph.relation_scores is None else graph.relation_scores[kept]
         return graph.replace(relations=graph.relations[kept], relation_scores=scores)
+
+
+def _overlapping(graph: SceneGraph) -> NDArray[np.bool_]:
+    """(R,) does the subject's box overlap the object's: IoU > 0 with pixels counted inclusively, as in metrics."""
+    subject, object_ = (graph.boxes[graph.relations[:, end]] for end in (0, 1))
+    low, high = np.maximum(subject[:, :2], object_[:, :2]), np.minimum(subject[:, 2:], object_[:, 2:])
+    return np.asarray((high - low + 1 > 0).all(axis=1))
+
+
+def _first_of_duplicates(graph: SceneGraph) -> NDArray[np.bool_]:
+    """(R,) is this the first row with this subject, object and predicate."""
+    first = np.unique(graph.relations, axis=0, return_index=True)[1]
+    return np.isin(np.arange(len(graph.relations)), first)

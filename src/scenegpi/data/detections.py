@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from scenegpi.checks import is_identifier
-from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.class_names import Names, vocabulary_of
-from scenegpi.data.columns import Columns
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.json_stream import JsonStream
 from scenegpi.data.limits import check_images
 from scenegpi.data.named import is_real
 from scenegpi.errors import Report
 
 
-def read_coco_results(path: Path, report: Report, names: Names | None = None) -> Columns:
+def read_coco_results(path: Path, report: Report, names: Names | None = None) -> Graphs:
     """A list of detections, grouped by image."""
     images: dict[int | str, tuple[array[int], array[float]]] = {}  # category; x, y, w, h, score of each row
     bad: set[int | str] = set()
@@ -43,7 +42,7 @@ def read_coco_results(path: Path, report: Report, names: Names | None = None) ->
         stream.end()
     report.skipped += len(bad)
     vocabulary, label_of = vocabulary_of(path, sorted({key for found, _ in images.values() for key in found}), names)
-    builder = ColumnsBuilder(vocabulary, report)
+    builder = Graphs(vocabulary, report)
     for image_id, (categories, numbers) in images.items():
         if image_id not in bad:
             values = np.array(numbers).reshape(-1, 5)
@@ -54,7 +53,7 @@ def read_coco_results(path: Path, report: Report, names: Names | None = None) ->
                 labels=[label_of[key] for key in categories],
                 scores=values[:, 4],
             )
-    return builder.build()
+    return builder
 
 
 def _detection_problem(row: dict[str, Any]) -> tuple[str, str] | None:

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.columns import Columns
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.named import Image, about, box, end, entries, keyed_rows, named_columns, split_of, word, words
 from scenegpi.errors import DataError, GraphError, Report
 
 PATTERN = "*sceneGraphs*.json"
 
 
-def read_gqa(path: Path, report: Report) -> Columns:
+def read_gqa(path: Path, report: Report) -> Graphs:
     """One file, or all of a folder."""
     files = sorted(path.glob(PATTERN)) if path.is_dir() else [path]
     if not files:

@@ -16,10 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.class_names import Names
-from scenegpi.data.columns import Columns
 from scenegpi.data.detector_results import LABEL_KEYS, graph_of
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.limits import check_crowd, check_images, check_names
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import parse_json, read_json, read_text
@@ -46,7 +45,7 @@ def is_by_hand(head: bytes, suffix: str) -> bool:
     )
 
 
-def read_hand_boxes(path: Path, report: Report, names: Names | None = None) -> Columns:
+def read_hand_boxes(path: Path, report: Report, names: Names | None = None) -> Graphs:
     """All images of a file; one that is invalid is reported and left out."""
     graphs: list[SceneGraph] = []
     words: dict[str, None] = {}
@@ -60,11 +59,11 @@ def read_hand_boxes(path: Path, report: Report, names: Names | None = None) -> C
         graphs.append(graph)
         words |= dict.fromkeys(graph.vocabulary.objects)
         check_names(path, len(words), "labels")
-    builder = ColumnsBuilder(Vocabulary(list(words)), report)
+    builder = Graphs(Vocabulary(list(words)), report)
     for graph in graphs:
         size: dict[str, Any] = {"width": graph.width, "height": graph.height}
         builder.add(file=graph.file, boxes=graph.boxes, labels=graph.names, scores=graph.scores, **size)
-    return builder.build()
+    return builder
 
 
 def _graph(file: str | None, found: Any, names: Names | None) -> SceneGraph:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.data.coco_names import COCO_IDS
-from scenegpi.data.columns import Columns
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.named import Image, about, corners, entries, key_of, list_rows, named_columns, number, split_of
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.vocabulary import Vocabulary
@@ -47,7 +47,7 @@ def kind_of(path: Path) -> str | None:
     return next((kind for kind in VERBS if kind in name), None)
 
 
-def read_hoi(path: Path, report: Report) -> Columns:
+def read_hoi(path: Path, report: Report) -> Graphs:
     """One file."""
     kind = kind_of(path)
     if kind is None:

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.builder import warn_flat
 from scenegpi.data.columns import NO_SPLIT, SPLITS
+from scenegpi.data.graphs import warn_flat
 from scenegpi.data.limits import check_crowd, check_images
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import open_file, parse_json, reason, whole_file

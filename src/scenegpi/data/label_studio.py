@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from scenegpi.data.columns import SPLITS, Columns
+from scenegpi.data.columns import SPLITS
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.named import Image, entries, is_real, list_rows, named_columns, text
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import whole_file
@@ -111,7 +112,7 @@ def write_label_studio(
     return count
 
 
-def read_label_studio(path: Path, report: Report) -> Columns:
+def read_label_studio(path: Path, report: Report) -> Graphs:
     """Tasks as Label Studio exports them: of each the last annotation that was not cancelled, else a prediction."""
     return named_columns(path, report, partial(_images, path), partial(_fields, report=report))
 

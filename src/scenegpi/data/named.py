@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.builder import ColumnsBuilder
-from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
+from scenegpi.data.columns import NO_SPLIT, SPLITS
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.json_stream import JsonStream
 from scenegpi.data.limits import check_crowd, check_images, check_names, file_vocabulary
 from scenegpi.errors import GraphError, Report
@@ -38,14 +38,14 @@ def named_columns(
     fields: Fields,
     vocabulary: Vocabulary | None = None,
     name: str = "",
-) -> Columns:
+) -> Graphs:
     """The graphs of all images; without a vocabulary, a first pass collects the names."""
     if vocabulary is None:
         told, warnings = len(report.defects), report.warnings
         vocabulary = _vocabulary(path, images, fields, name)
         del report.defects[told:]  # what the first pass said, the second says again
         report.warnings = warnings
-    builder = ColumnsBuilder(vocabulary, report)
+    builder = Graphs(vocabulary, report)
     for image in images():
         try:
             found = fields(image)
@@ -57,7 +57,7 @@ def named_columns(
             report.skip(image.key, error)
             continue
         builder.add(image.split, **found)
-    return builder.build()
+    return builder
 
 
 def _vocabulary(path: Path, images: Callable[[], Iterator[Image]], fields: Fields, name: str) -> Vocabulary:

@@ -10,10 +10,10 @@ from typing import Any
 
 from scenegpi.data.class_names import Names, read_names_file
 from scenegpi.data.coco import ANNOTATIONS, read_coco, read_coco_folder, read_coco_splits, split_files
-from scenegpi.data.columns import Columns
 from scenegpi.data.dataset import Dataset, Duplicates
 from scenegpi.data.detections import read_coco_results
 from scenegpi.data.gqa import read_gqa
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.hand_boxes import is_by_hand, read_hand_boxes
 from scenegpi.data.hoi import kind_of, read_hoi
 from scenegpi.data.images import ImageFolders
@@ -51,7 +51,7 @@ FORMATS = {
     "jsonl": "scenegpi JSON lines",
     "parquet": "Parquet, one row per image",
 }
-READERS: dict[str, Callable[[Path, Report], Columns]] = {
+READERS: dict[str, Callable[[Path, Report], Graphs]] = {
     "vrd": read_vrd,
     "coco": read_coco,
     "coco-folder": read_coco_folder,
@@ -209,7 +209,7 @@ def _read(
     sizes: Path | None,
     vocabulary: Vocabulary | None,
     trust: bool,
-) -> Columns | JsonLines | ParquetRows:
+) -> Graphs | JsonLines | ParquetRows:
     if format in READERS:
         return READERS[format](path, report)
     if format == "visual-genome":

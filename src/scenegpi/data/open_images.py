@@ -19,8 +19,7 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.builder import ColumnsBuilder
-from scenegpi.data.columns import Columns
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.images import ImageFolders, Sizes
 from scenegpi.data.limits import check_crowd, check_images, check_names
 from scenegpi.data.named import split_of
@@ -33,7 +32,7 @@ BOXES = ("XMin1", "YMin1", "XMax1", "YMax1", "XMin2", "YMin2", "XMax2", "YMax2")
 COLUMNS = ("ImageID", "LabelName1", "LabelName2", *BOXES, "RelationshipLabel")
 
 
-def read_open_images(path: Path, report: Report, images: ImageFolders, sizes: Path | None = None) -> Columns:
+def read_open_images(path: Path, report: Report, images: ImageFolders, sizes: Path | None = None) -> Graphs:
     """All images of one CSV file, in order of first appearance; the file's name may tell the split."""
     check_file(path, MAX_BYTES)
     size = path.stat().st_size
@@ -62,7 +61,7 @@ def read_open_images(path: Path, report: Report, images: ImageFolders, sizes: Pa
     vocabulary = Vocabulary(sorted(labels), sorted(predicates), "open-images")
     label_of = np.array([vocabulary.object_index[name] for name in labels], dtype=np.int64)
     predicate_of = np.array([vocabulary.predicate_index[name] for name in predicates], dtype=np.int64)
-    builder = ColumnsBuilder(vocabulary, report)
+    builder = Graphs(vocabulary, report)
     lookup = Sizes(images, sizes, report)
     split = split_of(path)
     report.skipped += len(bad)
@@ -72,12 +71,10 @@ def read_open_images(path: Path, report: Report, images: ImageFolders, sizes: Pa
             rows[:, :2] = label_of[rows[:, :2].astype(np.int64)]
             rows[:, 2] = predicate_of[rows[:, 2].astype(np.int64)]
             _add_image(builder, lookup.of(image_id), image_id, rows, split)
-    return builder.build()
+    return builder
 
 
-def _add_image(
-    builder: ColumnsBuilder, size: tuple[int, int], image_id: str, rows: NDArray[np.float64], split: int
-) -> None:
+def _add_image(builder: Graphs, size: tuple[int, int], image_id: str, rows: NDArray[np.float64], split: int) -> None:
     """An object is a distinct label and box of its image, in order of first appearance."""
     try:
         check_crowd(0, len(rows))

@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.columns import SPLITS, Columns
+from scenegpi.data.columns import SPLITS
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.json_stream import JsonStream
 from scenegpi.data.limits import file_vocabulary
 from scenegpi.data.named import Image, about, entries, key_of, named_columns, numbered, section_rows
@@ -24,7 +25,7 @@ from scenegpi.vocabulary import Vocabulary
 LISTS = ("thing_classes", "stuff_classes", "predicate_classes", "test_image_ids")
 
 
-def read_psg(path: Path, report: Report) -> Columns:
+def read_psg(path: Path, report: Report) -> Graphs:
     """One psg.json."""
     short = _short(path)
     vocabulary = _vocabulary(path, short)

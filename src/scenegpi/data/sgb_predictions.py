@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.columns import Columns
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.images import ImageFolders, photo_size
 from scenegpi.data.limits import file_vocabulary
 from scenegpi.data.named import Image, keyed_rows, named_columns, number, numbered
@@ -24,7 +24,7 @@ INFO, PREDICTION = "custom_data_info.json", "custom_prediction.json"
 SHORT, LONG = 600, 1000
 
 
-def read_sgb_predictions(path: Path, report: Report, images: ImageFolders) -> Columns:
+def read_sgb_predictions(path: Path, report: Report, images: ImageFolders) -> Graphs:
     """custom_prediction.json (or its folder), with custom_data_info.json beside it."""
     path = path / PREDICTION if path.is_dir() else path
     info = read_object(path.with_name(INFO))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from scenegpi.data.columns import Columns
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.named import Image, about, entries, key_of, named_columns, numbered, section_rows
 from scenegpi.data.psg import psg_vocabulary
 from scenegpi.errors import DataError, GraphError, Report
@@ -31,7 +31,7 @@ MOST = 1000
 """Triplets of an image with several predicates per pair."""
 
 
-def read_sgbench(path: Path, report: Report, vocabulary: Vocabulary | None = None) -> Columns:
+def read_sgbench(path: Path, report: Report, vocabulary: Vocabulary | None = None) -> Graphs:
     """One file of predictions, by the numbers of `vocabulary` or of the psg.json beside it."""
     if vocabulary is None:
         truth = path.with_name("psg.json")

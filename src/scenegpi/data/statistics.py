@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
+from scenegpi.data.columns import NO_SPLIT, SPLITS
 from scenegpi.data.dataset import Dataset
 from scenegpi.errors import DataError
 from scenegpi.vocabulary import Vocabulary
@@ -67,24 +67,17 @@ class Statistics:
 
 def statistics(dataset: Dataset) -> Statistics:
     """Counts over a data set as it is filtered now."""
-    vocabulary, codes, source = dataset.vocabulary, dataset.split_codes(), dataset.source
-    objects = np.zeros(len(vocabulary.objects), np.int64)
-    predicates = np.zeros(len(vocabulary.predicates), np.int64)
+    vocabulary, codes = dataset.vocabulary, dataset.split_codes()
+    labels, predicates = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
     duplicates = 0
     attributes: Counter[tuple[str, str]] = Counter()
-    columns = source if isinstance(source, Columns) and len(dataset) == len(source) and not dataset.sampling else None
-    if columns is not None:
-        objects += np.bincount(columns.labels, minlength=len(objects))
-        predicates += np.bincount(columns.relations[:, 2], minlength=len(predicates))
-        duplicates = int((~columns.first_of_duplicates()).sum())
-    for graph in dataset if columns is None or columns.attributes is not None else ():
+    for graph in dataset:
         if graph.vocabulary != vocabulary:
             raise DataError(dataset.path, f"image {graph.image_id}: its vocabulary differs from that of the first")
-        if columns is None:
-            objects += np.bincount(graph.labels, minlength=len(objects))
-            predicates += np.bincount(graph.relations[:, 2], minlength=len(predicates))
-            duplicates += len(graph.relations) - len(set(map(tuple, graph.relations.tolist())))
-        rows = zip(graph.names, graph.attributes or (), strict=False)
+        labels.append(graph.labels)
+        predicates.append(graph.relations[:, 2])
+        duplicates += len(graph.relations) - len(set(map(tuple, graph.relations.tolist())))
+        rows = zip(graph.names, graph.attributes, strict=True) if graph.attributes else ()
         attributes.update((label, name) for label, row in rows for name in {name for name, _ in row})
     boxes, relations = dataset.counts()
     return Statistics(
@@ -95,8 +88,8 @@ def statistics(dataset: Dataset) -> Statistics:
         duplicate_relations=duplicates,
         images_with_relations=int(((boxes > 0) & (relations > 0)).sum()),
         splits={name: n for name, code in {**SPLITS, "unsplit": NO_SPLIT}.items() if (n := int((codes == code).sum()))},
-        object_counts=objects,
-        predicate_counts=predicates,
+        object_counts=np.bincount(np.concatenate(labels), minlength=len(vocabulary.objects)),
+        predicate_counts=np.bincount(np.concatenate(predicates), minlength=len(vocabulary.predicates)),
         boxes_per_image=boxes,
         relations_per_image=relations,
         attribute_counts=dict(attributes),

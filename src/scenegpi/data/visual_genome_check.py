@@ -183,7 +183,7 @@ class CheckedFile:
                 extras[target] = _taken(self._finite(name), rows)
         extras |= self._pairs(kept, box_count)
         if self.attributes and "attributes" in self.raw:
-            extras["attributes"] = AttributeColumns.of(self.raw["attributes"][box_rows], self.attributes)
+            extras["attributes"] = AttributeColumns(self.raw["attributes"][box_rows], self.attributes)
         absent = {name: self.raw[f"absent_{name}"][kept] != 0 for name in ABSENT if f"absent_{name}" in self.raw}
         split = self._integers("split") if "split" in self.raw else np.full(len(self.good), NO_SPLIT)
         odd = (split < NO_SPLIT) | (split > 2)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.columns import Columns
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.named import Image, about, box, end, entries, key_of, list_rows, named_columns, word, words
 from scenegpi.errors import DataError, GraphError, Report
 
@@ -22,7 +22,7 @@ FILES = ("scene_graphs.json", "objects.json", "relationships.json", "attributes.
 Sizes = dict[Any, dict[str, Any]]
 
 
-def read_visual_genome_raw(path: Path, report: Report) -> Columns:
+def read_visual_genome_raw(path: Path, report: Report) -> Graphs:
     """A folder, or one of its files."""
     folder = path if path.is_dir() else path.parent
     files = [folder / name for name in FILES if (folder / name).is_file()] if path.is_dir() else [path]

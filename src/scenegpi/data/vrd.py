@@ -8,18 +8,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.builder import ColumnsBuilder
-from scenegpi.data.columns import SPLITS, Columns
+from scenegpi.data.columns import SPLITS
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.limits import file_vocabulary
 from scenegpi.data.named import keyed_rows, whole
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import read_names, read_object
 
 
-def read_vrd(folder: Path, report: Report) -> Columns:
+def read_vrd(folder: Path, report: Report) -> Graphs:
     """Both splits of a VRD folder, training images first. Sizes come from image_sizes.json where it is there."""
     names = [read_names(folder / f"{name}.json") for name in ("objects", "predicates")]
-    builder = ColumnsBuilder(file_vocabulary(folder, *names, "vrd"), report)
+    builder = Graphs(file_vocabulary(folder, *names, "vrd"), report)
     sizes_file = folder / "image_sizes.json"
     sizes = read_object(sizes_file, unique=True) if sizes_file.exists() else {}
     files = {split: path for split in ("train", "test") if (path := folder / f"annotations_{split}.json").exists()}
@@ -29,10 +29,10 @@ def read_vrd(folder: Path, report: Report) -> Columns:
         report.file = str(path)
         for name, rows in keyed_rows(path):
             _add_image(builder, name, rows, sizes, SPLITS[split])
-    return builder.build()
+    return builder
 
 
-def _add_image(builder: ColumnsBuilder, name: str, rows: Any, sizes: Any, split: int) -> None:
+def _add_image(builder: Graphs, name: str, rows: Any, sizes: Any, split: int) -> None:
     seen: dict[tuple[int, ...], int] = {}
     relations, problems = [], []
     if not isinstance(rows, list):

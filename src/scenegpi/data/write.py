@@ -4,7 +4,6 @@ datasets or keys that other tools ignore, so that reading back loses nothing (do
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
@@ -14,8 +13,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.builder import ColumnsBuilder
-from scenegpi.data.columns import Columns
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.jsonl import SPLIT_NAMES
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import whole_file, whole_folder
@@ -28,51 +26,77 @@ def write_visual_genome(
     target: Path, graphs: Iterable[SceneGraph], splits: Iterable[int], vocabulary: Vocabulary, overwrite: bool = False
 ) -> int:
     """A folder with VG-SGG.h5, VG-SGG-dicts.json, image_data.json; returns the number of images."""
-    builder = ColumnsBuilder(vocabulary, Report(str(target)))
+    found = Graphs(vocabulary, Report(str(target)))
     for graph, split in zip(graphs, splits, strict=False):
         if graph.width is None or graph.height is None:
             raise DataError(target, f"image {graph.image_id}: the Visual Genome layout needs width and height")
         if graph.image_id is None:
             raise DataError(target, f"image {graph.file}: the Visual Genome layout needs an image id")
         try:
-            builder.add_graph(graph, split)
+            found.append(graph, split)
         except GraphError as error:
             raise DataError(target, str(error)) from None
-    columns = builder.build()
+    arrays = _arrays(found)
     with whole_folder(target, overwrite) as part:
-        (part / "VG-SGG.h5").write_bytes(_h5(columns))
-        (part / "VG-SGG-dicts.json").write_text(_dump(_dicts(columns)), encoding="utf-8")
-        (part / "image_data.json").write_text(_dump(_image_data(columns)), encoding="utf-8")
-    return len(columns)
+        (part / "VG-SGG.h5").write_bytes(_h5(arrays))
+        (part / "VG-SGG-dicts.json").write_text(_dump(_dicts(vocabulary, arrays)), encoding="utf-8")
+        (part / "image_data.json").write_text(_dump([_image_data(graph) for graph in found.graphs]), encoding="utf-8")
+    return len(found)
 
 
-def _h5(columns: Columns) -> bytes:
-    """The h5 file as bytes: made in memory, so that a full disk can only hit the one write that follows."""
-    sides = np.maximum(columns.widths, columns.heights).astype(np.float64)
-    boxes_1024, exact = _centred(columns, sides)
-    first_box = np.repeat(columns.box_ptr[:-1], np.diff(columns.relation_ptr))
+def _arrays(found: Graphs) -> dict[str, NDArray[Any]]:
+    """The datasets of the h5 file."""
+    graphs = found.graphs
+    counts = dict(zip(("box", "rel"), found.counts(), strict=True))
+    boxes = _joined(graphs, "boxes")
+    side = np.repeat([float(max(graph.width or 0, graph.height or 0)) for graph in graphs], counts["box"])[:, None]
+    boxes_1024, exact = _centred(boxes, side)
+    relations = _joined(graphs, "relations")
+    first_box = np.repeat(np.cumsum(counts["box"]) - counts["box"], counts["rel"])
     arrays: dict[str, NDArray[Any]] = {
-        "labels": columns.labels[:, None].astype(np.int64) + 1,
+        "labels": _joined(graphs, "labels")[:, None].astype(np.int64) + 1,
         "boxes_1024": boxes_1024,
         "boxes_512": np.round(boxes_1024 / 2).astype(np.int32) if exact else boxes_1024 / 2,
-        "predicates": columns.relations[:, 2:].astype(np.int64) + 1,
-        "relationships": (columns.relations[:, :2] + first_box[:, None]).astype(np.int32),
-        "split": columns.splits.astype(np.int32),
+        "predicates": relations[:, 2:].astype(np.int64) + 1,
+        "relationships": (relations[:, :2] + first_box[:, None]).astype(np.int32),
+        "split": found.split_codes().astype(np.int32),
     }
-    for kind, pointers in (("box", columns.box_ptr), ("rel", columns.relation_ptr)):
-        empty = np.diff(pointers) == 0
-        arrays[f"img_to_first_{kind}"] = np.where(empty, -1, pointers[:-1]).astype(np.int32)
-        arrays[f"img_to_last_{kind}"] = np.where(empty, -1, pointers[1:] - 1).astype(np.int32)
+    for kind, count in counts.items():
+        end = np.cumsum(count)
+        arrays[f"img_to_first_{kind}"] = np.where(count == 0, -1, end - count).astype(np.int32)
+        arrays[f"img_to_last_{kind}"] = np.where(count == 0, -1, end - 1).astype(np.int32)
     if not exact:
-        arrays["boxes_pixel"] = columns.boxes
-    extras: dict[str, Any] = {
-        "scores": columns.scores,
-        "label_dist": columns.label_dist,
-        "predicate_scores": columns.relation_scores,
-    }
-    extras |= {"pairs": columns.pairs, "pair_dist": columns.pair_dist, "img_to_first_pair": columns.pair_ptr}
-    arrays |= {name: value for name, value in extras.items() if value is not None}
-    arrays |= {f"absent_{name}": value for name, value in columns.absent.items()}
+        arrays["boxes_pixel"] = boxes
+    counts["pair"] = np.array([0 if graph.pairs is None else len(graph.pairs) for graph in graphs])
+    none = np.zeros(len(found.vocabulary.objects)), np.zeros(1 + len(found.vocabulary.predicates)), np.ones(())
+    for field, name, kind, blank in (
+        ("scores", "scores", "box", none[2]),
+        ("label_dist", "label_dist", "box", none[0]),
+        ("relation_scores", "predicate_scores", "rel", none[2]),
+        ("pair_dist", "pair_dist", "pair", none[1]),
+    ):
+        absent = np.array([getattr(graph, field) is None for graph in graphs])
+        if not absent.all():
+            arrays[name] = np.concatenate(
+                [
+                    np.broadcast_to(blank.astype(np.float32), (n, *blank.shape)) if gone else getattr(graph, field)
+                    for graph, n, gone in zip(graphs, counts[kind].tolist(), absent.tolist(), strict=True)
+                ]
+            )
+            absent &= (counts[kind] > 0) | (kind == "pair")  # an image without boxes has nothing to say of them
+            arrays |= {f"absent_{field}": absent} if absent.any() else {}
+    if "pair_dist" in arrays:
+        arrays["pairs"] = np.concatenate([graph.pairs for graph in graphs if graph.pairs is not None])
+        arrays["img_to_first_pair"] = np.concatenate([[0], np.cumsum(counts["pair"])])
+    return arrays
+
+
+def _joined(graphs: list[SceneGraph], field: str) -> NDArray[Any]:
+    return np.concatenate([getattr(graph, field) for graph in graphs])
+
+
+def _h5(arrays: dict[str, NDArray[Any]]) -> bytes:
+    """The h5 file as bytes: made in memory, so that a full disk can only hit the one write that follows."""
     memory = BytesIO()
     with h5py.File(memory, "w") as file:
         for name, value in arrays.items():
@@ -81,10 +105,8 @@ def _h5(columns: Columns) -> bytes:
     return memory.getvalue()
 
 
-def _centred(columns: Columns, sides: NDArray[np.float64]) -> tuple[NDArray[Any], bool]:
+def _centred(boxes: NDArray[np.float64], side: NDArray[np.float64]) -> tuple[NDArray[Any], bool]:
     """(B, 4) xc, yc, w, h with the longer side scaled to 1024: whole numbers if they give the boxes back exactly."""
-    side = np.repeat(sides, np.diff(columns.box_ptr))[:, None]
-    boxes = columns.boxes
     size = (boxes[:, 2:] - boxes[:, :2]) * 1024 / side
     centre = (boxes[:, :2] + boxes[:, 2:]) / 2 * 1024 / side
     centred = np.concatenate([centre, size], axis=1)
@@ -97,29 +119,22 @@ def _centred(columns: Columns, sides: NDArray[np.float64]) -> tuple[NDArray[Any]
     return centred, False
 
 
-def _dicts(columns: Columns) -> dict[str, Any]:
-    objects, predicates = columns.vocabulary.objects, columns.vocabulary.predicates
-    object_count = Counter(columns.labels.tolist())
-    predicate_count = Counter(columns.relations[:, 2].tolist())
-    return {
-        "label_to_idx": {name: i for i, name in enumerate(objects, 1)},
-        "idx_to_label": {str(i): name for i, name in enumerate(objects, 1)},
-        "predicate_to_idx": {name: i for i, name in enumerate(predicates, 1)},
-        "idx_to_predicate": {str(i): name for i, name in enumerate(predicates, 1)},
-        "object_count": {name: object_count[i] for i, name in enumerate(objects)},
-        "predicate_count": {name: predicate_count[i] for i, name in enumerate(predicates)},
-        "name": columns.vocabulary.name,
-    }
+def _dicts(vocabulary: Vocabulary, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for kind, names, dataset in (
+        ("label", vocabulary.objects, "labels"),
+        ("predicate", vocabulary.predicates, "predicates"),
+    ):
+        count = np.bincount(arrays[dataset].ravel(), minlength=1 + len(names)).tolist()
+        found[f"{kind}_to_idx"] = {name: i for i, name in enumerate(names, 1)}
+        found[f"idx_to_{kind}"] = {str(i): name for i, name in enumerate(names, 1)}
+        found["object_count" if kind == "label" else "predicate_count"] = dict(zip(names, count[1:], strict=True))
+    return found | {"name": vocabulary.name}
 
 
-def _image_data(columns: Columns) -> list[dict[str, Any]]:
-    rows = []
-    for i, (image_id, file) in enumerate(zip(columns.image_ids, columns.files, strict=True)):
-        row = {"image_id": image_id, "width": columns.widths.item(i), "height": columns.heights.item(i)}
-        if file != f"{image_id}.jpg":
-            row["file_name"] = file
-        rows.append(row)
-    return rows
+def _image_data(graph: SceneGraph) -> dict[str, Any]:
+    row = {"image_id": graph.image_id, "width": graph.width, "height": graph.height}
+    return row if graph.file == f"{graph.image_id}.jpg" else row | {"file_name": graph.file}
 
 
 def write_coco(

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.class_names import NAME_FILES, Names, read_names_file, vocabulary_of
-from scenegpi.data.columns import NO_SPLIT, SPLITS, Columns
+from scenegpi.data.columns import NO_SPLIT, SPLITS
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.images import ImageFolders, Sizes
 from scenegpi.data.limits import check_crowd
 from scenegpi.errors import DataError, GraphError, Report
@@ -31,7 +31,7 @@ def label_folders(path: Path) -> list[tuple[Path, int]]:
 
 def read_yolo(
     path: Path, report: Report, images: ImageFolders, names: Names | None = None, sizes: Path | None = None
-) -> Columns:
+) -> Graphs:
     """A folder of txt files, the root of a data set with splits, or one txt file."""
     if not path.is_dir():
         if not path.is_file():
@@ -52,7 +52,7 @@ def read_yolo(
     # Twice through the files: all their rows at once may not fit, and the classes must be known before the first graph.
     classes: dict[Path, set[int] | None] = {file: _classes(file, report) for file, _ in files}
     vocabulary, label_of = vocabulary_of(path, sorted(set().union(*(c for c in classes.values() if c))), names)
-    builder = ColumnsBuilder(vocabulary, report)
+    builder = Graphs(vocabulary, report)
     lookup = Sizes(images, sizes, report)
     for file, split in files:
         rows = None if classes[file] is None else _rows(file, report)
@@ -72,7 +72,7 @@ def read_yolo(
             labels=[label_of.get(key, -1) for key in rows[:, 0].astype(np.int64).tolist()],
             scores=None if np.isnan(rows[:, 5]).all() else np.where(np.isnan(rows[:, 5]), 1.0, rows[:, 5]),
         )
-    return builder.build()
+    return builder
 
 
 def _label_files(folder: Path) -> Iterator[Path]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from scenegpi.data.builder import ColumnsBuilder
 from scenegpi.data.dataset import Dataset
+from scenegpi.data.graphs import Graphs
 from scenegpi.data.images import ImageFolders
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import parse_json
@@ -185,7 +185,7 @@ class Store(Snapshots):
     def dataset(self) -> Dataset:
         """All its images as a data set, in the order in which they were added; it is held in memory."""
         words, report = self.vocabulary, Report(str(self.folder))
-        builder = ColumnsBuilder(words, report)
+        builder = Graphs(words, report)
         with self.snapshot():
             numbers = [int(image) for (image,) in self._rows("SELECT image FROM images ORDER BY image")]
             for start in range(0, len(numbers), CHUNK):
@@ -196,9 +196,9 @@ class Store(Snapshots):
                         said = graph.vocabulary.predicates
                         links = [(s, o, said[p]) for s, o, p in graph.relations.tolist()]
                         graph = graph.replace(vocabulary=words, labels=graph.names, relations=links)
-                    builder.add_graph(graph)
+                    builder.append(graph)
             folders = ImageFolders(self._given or self._opened.manifest.photos)
-        return Dataset(builder.build(), self.folder, "store", report, folders)
+        return Dataset(builder, self.folder, "store", report, folders)
 
     def key(self, image: int) -> str:
         """What an image is called; DataError where there is none of this number."""
