@@ -1,15 +1,12 @@
-"""Many graphs as a few flat arrays.
+"""Many graphs as a few flat arrays, one after the other: image i owns rows ptr[i]:ptr[i + 1] of an array.
 
-    boxes (B, 4), labels (B,), relations (R, 3) with indices local to the image; image i owns boxes
-    box_ptr[i]:box_ptr[i+1] and relations relation_ptr[i]:relation_ptr[i+1].
-
-No Python object a box; a `SceneGraph` is made on demand from views of these arrays.
+No Python object per box; a `SceneGraph` is made on demand from views of these arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,72 +45,62 @@ class AttributeColumns:
 
 @dataclass(eq=False)
 class Columns:
-    """The graphs of a data set, each array checked. Rows without a size have width and height 0."""
+    """The graphs of a data set.
+
+    Args:
+        image_ids, files, sizes, splits: of each image; sizes (N, 2) width, height.
+        arrays: fields of SceneGraph, all images one after the other, checked, of its dtypes.
+        pointers: (N + 1,) of boxes, relations and pairs, where each image's rows start.
+        absent: for an array that only some images have: (N,) which ones don't.
+    """
 
     vocabulary: Vocabulary
     image_ids: Sequence[int | str | None]
     files: Sequence[str | None]
-    widths: NDArray[np.int32]
-    heights: NDArray[np.int32]
+    sizes: NDArray[np.int32]
     splits: NDArray[np.int8]
-    boxes: NDArray[np.float64]
-    labels: NDArray[np.int32]
-    box_ptr: NDArray[np.int64]
-    relations: NDArray[np.int32]
-    relation_ptr: NDArray[np.int64]
-    scores: NDArray[np.floating] | None = None
-    label_dist: NDArray[np.floating] | None = None
-    relation_scores: NDArray[np.floating] | None = None
-    pairs: NDArray[np.int32] | None = None
-    pair_ptr: NDArray[np.int64] | None = None
-    pair_dist: NDArray[np.floating] | None = None
-    attributes: AttributeColumns | None = None
-    absent: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    """For an optional array that only some images have: (N,) which ones don't."""
+    arrays: Mapping[str, NDArray[Any]]
+    pointers: Mapping[str, NDArray[np.int64]]
+    attributes: AttributeColumns | None
+    absent: Mapping[str, NDArray[np.bool_]]
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+        for value in self.arrays.values():
+            value.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.image_ids)
 
     def graph(self, i: int) -> SceneGraph:
         """Image i's graph: views, no copies."""
-        a, b = self.box_ptr.item(i), self.box_ptr.item(i + 1)
-        c, d = self.relation_ptr.item(i), self.relation_ptr.item(i + 1)
-        fields: dict[str, Any] = {}
-        for name, start, end in (("scores", a, b), ("label_dist", a, b), ("relation_scores", c, d)):
-            column = getattr(self, name)
-            if column is not None and end > start:
-                fields[name] = column[start:end]
-        if self.attributes is not None:
-            fields["attributes"] = self.attributes.rows(a, b)
-        if self.pairs is not None and self.pair_ptr is not None and self.pair_dist is not None:
-            e, f = self.pair_ptr.item(i), self.pair_ptr.item(i + 1)
-            fields["pairs"], fields["pair_dist"] = self.pairs[e:f], self.pair_dist[e:f]
+        rows = {name: slice(ptr.item(i), ptr.item(i + 1)) for name, ptr in self.pointers.items()}
+        fields: dict[str, Any] = {name: array[rows[ROWS_OF[name]]] for name, array in self.arrays.items()}
+        for name in ("scores", "label_dist", "relation_scores"):
+            if name in fields and not len(fields[name]):
+                fields[name] = None  # no rows, nothing said
         for name, missing in self.absent.items():
             if missing[i]:
-                fields[name] = None
-                if name == "pair_dist":
-                    fields["pairs"] = None
+                fields |= {name: None, "pairs": None} if name == "pair_dist" else {name: None}
+        boxes = rows["boxes"]
+        width, height = self.sizes[i].tolist()
         return SceneGraph.trusted(
             vocabulary=self.vocabulary,
             image_id=self.image_ids[i],
             file=self.files[i],
-            width=self.widths.item(i) or None,
-            height=self.heights.item(i) or None,
-            boxes=self.boxes[a:b],
-            labels=self.labels[a:b],
-            relations=self.relations[c:d],
+            width=width,
+            height=height,
+            attributes=None if self.attributes is None else self.attributes.rows(boxes.start, boxes.stop),
             **fields,
         )
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(N,) boxes and (N,) relations of each image."""
-        return np.diff(self.box_ptr), np.diff(self.relation_ptr)
+        return np.diff(self.pointers["boxes"]), np.diff(self.pointers["relations"])
 
     def split_codes(self) -> NDArray[np.int8]:
         """(N,) 0 train, 1 val, 2 test, -1 not said."""
         return self.splits
+
+
+ROWS_OF = dict.fromkeys(("boxes", "labels", "scores", "label_dist"), "boxes")
+ROWS_OF |= dict.fromkeys(("relations", "relation_scores"), "relations") | dict.fromkeys(("pairs", "pair_dist"), "pairs")

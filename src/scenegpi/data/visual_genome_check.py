@@ -173,43 +173,36 @@ class CheckedFile:
         self.report.skipped += len(self.good) - len(kept)
         box_rows, box_ptr = _gather(box_first[kept], box_count[kept])
         relation_rows, relation_ptr = _gather(relation_first[kept], relation_count[kept])
-        extras: dict[str, Any] = {}
-        for name, target, rows in (
+        pointers = {"boxes": box_ptr, "relations": relation_ptr}
+        arrays = {"boxes": _taken(boxes, box_rows), "labels": (labels[box_rows] - 1).astype(np.int32)}
+        arrays["relations"] = _taken(relations, relation_rows)
+        for name, field, rows in (
             ("scores", "scores", box_rows),
             ("label_dist", "label_dist", box_rows),
             ("predicate_scores", "relation_scores", relation_rows),
         ):
             if name in self.raw:
-                extras[target] = _taken(self._finite(name), rows)
-        extras |= self._pairs(kept, box_count)
+                arrays[field] = _taken(self._finite(name), rows)
+        if all(name in self.raw for name in ("pairs", "pair_dist", "img_to_first_pair")):
+            pairs, first, count = self._pairs(box_count)
+            rows, pointers["pairs"] = _gather(first[kept], count[kept])
+            arrays |= {"pairs": pairs[rows].astype(np.int32), "pair_dist": _taken(self._finite("pair_dist"), rows)}
+        attributes = None
         if self.attributes and "attributes" in self.raw:
-            extras["attributes"] = AttributeColumns(self.raw["attributes"][box_rows], self.attributes)
+            attributes = AttributeColumns(self.raw["attributes"][box_rows], self.attributes)
         absent = {name: self.raw[f"absent_{name}"][kept] != 0 for name in ABSENT if f"absent_{name}" in self.raw}
         split = self._integers("split") if "split" in self.raw else np.full(len(self.good), NO_SPLIT)
         odd = (split < NO_SPLIT) | (split > 2)
         if odd.any():
-            first = self.image_ids[int(np.flatnonzero(odd)[0])]
-            self.report.warning(first, "split", f"{int(odd.sum()):,} images are in none of 0, 1, 2", self.h5)
-        return Columns(
-            vocabulary=self.vocabulary,
-            image_ids=[self.image_ids[i] for i in kept.tolist()],
-            files=[self.files[i] for i in kept.tolist()],
-            widths=self.sizes[kept, 0].astype(np.int32),
-            heights=self.sizes[kept, 1].astype(np.int32),
-            splits=np.where((split >= 0) & (split <= 2), split, NO_SPLIT)[kept].astype(np.int8),
-            boxes=_taken(boxes, box_rows),
-            labels=(labels[box_rows] - 1).astype(np.int32),
-            box_ptr=box_ptr,
-            relations=_taken(relations, relation_rows),
-            relation_ptr=relation_ptr,
-            absent=absent,
-            **extras,
-        )
+            first_odd = self.image_ids[int(np.flatnonzero(odd)[0])]
+            self.report.warning(first_odd, "split", f"{int(odd.sum()):,} images are in none of 0, 1, 2", self.h5)
+        splits = np.where(odd, NO_SPLIT, split)[kept].astype(np.int8)
+        ids, files = ([column[i] for i in kept.tolist()] for column in (self.image_ids, self.files))
+        sizes = self.sizes[kept].astype(np.int32)
+        return Columns(self.vocabulary, ids, files, sizes, splits, arrays, pointers, attributes, absent)
 
-    def _pairs(self, kept: NDArray[np.int64], box_count: NDArray[np.int64]) -> dict[str, Any]:
-        names = ("pairs", "pair_dist", "img_to_first_pair")
-        if not all(name in self.raw for name in names):
-            return {}
+    def _pairs(self, box_count: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """All pairs, and first row and number of rows of each image."""
         pairs, pointers = self._integers("pairs"), self._integers("img_to_first_pair")
         whole = len(pointers) == len(self.good) + 1 and (np.diff(pointers) >= 0).all() and pointers[0] == 0
         if not whole or pointers[-1] != len(pairs) or len(pairs) != len(self.raw["pair_dist"]):
@@ -217,12 +210,7 @@ class CheckedFile:
         image = np.repeat(np.arange(len(self.good)), np.diff(pointers))
         if len(pairs) and ((pairs < 0) | (pairs >= box_count[image][:, None])).any():
             raise DataError(self.h5, "pairs: an index outside its image")
-        rows, pair_ptr = _gather(pointers[kept], np.diff(pointers)[kept])
-        return {
-            "pairs": pairs[rows].astype(np.int32),
-            "pair_dist": _taken(self._finite("pair_dist"), rows),
-            "pair_ptr": pair_ptr,
-        }
+        return pairs, pointers[:-1], np.diff(pointers)
 
     def _finite(self, name: str) -> NDArray[np.floating]:
         value = self.raw[name]
