@@ -168,7 +168,7 @@ class _CocoFile:
         rows = annotations.take(image_id)
         if not isinstance(image.get("file_name"), str | None):
             self._problem(f"images[{number}].file_name: expected a string")
-        fields = {
+        fields: dict[str, Any] = {
             "boxes": [self._box(row, f"annotations[{i}]") for i, row in rows],
             "labels": [self._look_up(self.label_of, row, "category_id", f"annotations[{i}]") for i, row in rows],
             "scores": self._optional(rows, "score", "annotations"),

@@ -68,7 +68,8 @@ class Statistics:
 def statistics(dataset: Dataset) -> Statistics:
     """Counts over a data set as it is filtered now."""
     vocabulary, codes = dataset.vocabulary, dataset.split_codes()
-    labels, predicates = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    labels: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+    predicates: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
     duplicates = 0
     attributes: Counter[tuple[str, str]] = Counter()
     for graph in dataset:

@@ -18,8 +18,8 @@ from scenegpi.files import read_names, read_object
 
 def read_vrd(folder: Path, report: Report) -> Graphs:
     """Both splits of a VRD folder, training images first. Sizes come from image_sizes.json where it is there."""
-    names = [read_names(folder / f"{name}.json") for name in ("objects", "predicates")]
-    builder = Graphs(file_vocabulary(folder, *names, "vrd"), report)
+    objects, predicates = (read_names(folder / f"{name}.json") for name in ("objects", "predicates"))
+    builder = Graphs(file_vocabulary(folder, objects, predicates, "vrd"), report)
     sizes_file = folder / "image_sizes.json"
     sizes = read_object(sizes_file, unique=True) if sizes_file.exists() else {}
     files = {split: path for split in ("train", "test") if (path := folder / f"annotations_{split}.json").exists()}
@@ -34,7 +34,8 @@ def read_vrd(folder: Path, report: Report) -> Graphs:
 
 def _add_image(builder: Graphs, name: str, rows: Any, sizes: Any, split: int) -> None:
     seen: dict[tuple[int, ...], int] = {}
-    relations, problems = [], []
+    relations: list[tuple[int, ...]] = []
+    problems: list[GraphError] = []
     if not isinstance(rows, list):
         problems.append(GraphError(f"annotations: expected a list, found {type(rows).__name__}"))
         rows = []
