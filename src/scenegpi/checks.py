@@ -19,7 +19,8 @@ MAX_SCORE = 1e9
 """Scores and distributions are no larger: a product of three then fits it too."""
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself, read-only from now on."""
     array.flags.writeable = False
     return array
 
@@ -47,19 +48,19 @@ def _shaped(array: NDArray[Any], shape: tuple[int, ...], field: str) -> NDArray[
     return array
 
 
-def box_array(value: Any) -> NDArray[np.float64]:
-    array = _shaped(numbers(value, "boxes"), (-1, 4), "boxes").astype(np.float64, copy=False)
+def box_array(value: Any, field: str = "boxes") -> NDArray[np.float64]:
+    array = _shaped(numbers(value, field), (-1, 4), field).astype(np.float64, copy=False)
     near = np.abs(array) <= MAX_COORDINATE  # not so for NaN either
     if not near.all():
         row = int(np.flatnonzero(~near.all(axis=1))[0])
         finite = bool(np.isfinite(array[row]).all())
         what = f"is beyond {MAX_COORDINATE:,.0f} pixels" if finite else "is not finite"
-        raise GraphError(f"boxes[{row}]: {array[row].tolist()} {what}")
+        raise GraphError(f"{field}[{row}]: {array[row].tolist()} {what}")
     bad = (array[:, 2:] < array[:, :2]).any(axis=1)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise GraphError(f"boxes[{row}]: {array[row].tolist()} has x2 < x1 or y2 < y1")
-    return _frozen(array)
+        raise GraphError(f"{field}[{row}]: {array[row].tolist()} has x2 < x1 or y2 < y1")
+    return frozen(array)
 
 
 def integer_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.int32]:
@@ -70,7 +71,7 @@ def integer_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.
             raise GraphError(f"{field}: expected whole numbers")
         if array.min() < np.iinfo(np.int32).min or array.max() > np.iinfo(np.int32).max:
             raise GraphError(f"{field}: a number too large")
-    return _frozen(array.astype(np.int32, copy=False))
+    return frozen(array.astype(np.int32, copy=False))
 
 
 def check_range(array: NDArray[np.int32], stop: int, field: str) -> None:
@@ -88,7 +89,7 @@ def real_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.flo
     if array.dtype != np.float32:
         array = array.astype(np.float64, copy=False)
     check_scores(array, field)
-    return _frozen(array)
+    return frozen(array)
 
 
 def plain_floats(array: NDArray[Any]) -> NDArray[np.floating]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +24,7 @@ def spoken(name: str) -> str:
     return SPOKEN.get(name, name)
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class Vocabulary:
     """Object and predicate names, in order. Immutable, hashable, compared by content.
 
@@ -32,7 +34,9 @@ class Vocabulary:
         name: what people call it ("vg150"); not part of equality.
     """
 
-    __slots__ = ("__dict__", "name", "objects", "predicates")
+    objects: tuple[str, ...]
+    predicates: tuple[str, ...]
+    name: str = field(compare=False)
 
     def __init__(self, objects: Sequence[str], predicates: Sequence[str] = (), name: str = "") -> None:
         object.__setattr__(self, "objects", _names(objects, "objects"))
@@ -40,16 +44,6 @@ class Vocabulary:
         if not well_formed(str(name)):
             raise ValueError(f"vocabulary.name: {str(name)!r:.60} can't be written as UTF-8")
         object.__setattr__(self, "name", str(name))
-
-    objects: tuple[str, ...]
-    predicates: tuple[str, ...]
-    name: str
-
-    def __setattr__(self, key: str, value: Any) -> None:
-        raise AttributeError(f"Vocabulary is immutable: cannot set {key!r}")
-
-    def __delattr__(self, key: str) -> None:
-        raise AttributeError(f"Vocabulary is immutable: cannot delete {key!r}")
 
     @cached_property
     def object_index(self) -> Mapping[str, int]:
@@ -85,16 +79,6 @@ class Vocabulary:
         if not isinstance(name, str):
             raise ValueError("vocabulary.name: expected a string")
         return cls(data.get("objects", ()), data.get("predicates", ()), name)
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Vocabulary):
-            return NotImplemented
-        return self.objects == other.objects and self.predicates == other.predicates
-
-    def __hash__(self) -> int:
-        return hash((self.objects, self.predicates))
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""

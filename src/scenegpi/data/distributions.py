@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from scenegpi.checks import plain_floats
+from scenegpi.checks import frozen, plain_floats
 from scenegpi.data.dataset import Dataset, Source
 from scenegpi.data.limits import check_crowd, check_images, check_names
 from scenegpi.errors import DataError, GraphError
@@ -216,8 +216,7 @@ def _distributions(array: NDArray[Any], name: str, width: int) -> NDArray[np.flo
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise GraphError(f"{name}[{row}]: not a distribution (sums to {total[row]:.4g})")
-    array.flags.writeable = False
-    return array
+    return frozen(array)
 
 
 def _pairs(
@@ -237,6 +236,4 @@ def _pairs(
     keys = np.concatenate([[0], np.cumsum(np.diff(box_ptr) ** 2)])[image] + i * boxes + j
     if len(np.unique(keys)) != len(keys):
         raise GraphError("pairs: one is duplicated")
-    found = pairs.astype(np.int32)
-    found.flags.writeable = False
-    return found
+    return frozen(pairs.astype(np.int32))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.checks import box_array, check_scores, integer_array, plain_floats
+from scenegpi.checks import box_array, check_scores, frozen, integer_array, plain_floats
 from scenegpi.data.limits import MAX_NAMES
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
@@ -80,7 +80,7 @@ class EvaluationNpz:
         )
 
     def _take(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.gt_boxes = _boxes(arrays["gt_boxes"], "gt_boxes")
+        self.gt_boxes = box_array(arrays["gt_boxes"], "gt_boxes")
         n = len(self.gt_boxes)
         self.gt_labels = _classes(arrays["gt_classes"], n, "gt_classes")
         gt_rels = integer_array(arrays["gt_rels"], (-1, 3), "gt_rels")
@@ -96,7 +96,7 @@ class EvaluationNpz:
         self.rel_ptr = offsets(arrays["rel_ptr"], "rel_ptr", images, len(self.rel_pairs))
         _check_local(gt_rels[:, :2], self.gt_rel_ptr, self.gt_box_ptr, "gt_rels")
         _check_predicates(gt_rels[:, 2], predicates, "gt_rels")
-        self.gt_rels = _frozen(gt_rels - np.array([0, 0, 1], dtype=np.int32))
+        self.gt_rels = frozen(gt_rels - np.array([0, 0, 1], dtype=np.int32))
         self._take_predicted(arrays, images)
         _check_local(self.rel_pairs, self.rel_ptr, self.pred_box_ptr, "rel_pairs")
         classes = max(
@@ -126,7 +126,7 @@ class EvaluationNpz:
         scores = _reals(arrays["obj_scores"], len(labels), 1, "obj_scores")
         pointer = offsets(arrays["pred_box_ptr"], "pred_box_ptr", images, len(labels))
         if self.task == "sgdet":
-            self.pred_boxes = _boxes(arrays["pred_boxes"], "pred_boxes")
+            self.pred_boxes = box_array(arrays["pred_boxes"], "pred_boxes")
             if len(self.pred_boxes) != len(labels):
                 raise GraphError(f"pred_boxes: {len(self.pred_boxes)} rows, but {len(labels)} pred_classes")
             self.pred_labels, self.obj_scores, self.pred_box_ptr = labels, scores, pointer
@@ -141,23 +141,10 @@ class EvaluationNpz:
             into, out_of = np.repeat(same, given), np.repeat(same, found)
             self.pred_labels, self.obj_scores = self.gt_labels.copy(), np.zeros(len(into), dtype=scores.dtype)
             self.pred_labels[into], self.obj_scores[into] = labels[out_of], scores[out_of]  # others have no pairs
-            _frozen(self.pred_labels), _frozen(self.obj_scores)
+            frozen(self.pred_labels), frozen(self.obj_scores)
 
 
-_NO_RELATIONS = np.zeros((0, 3), dtype=np.int32)
-_NO_RELATIONS.flags.writeable = False
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array
-
-
-def _boxes(array: NDArray[Any], name: str) -> NDArray[np.float64]:
-    try:
-        return box_array(array)
-    except GraphError as error:
-        raise GraphError(str(error).replace("boxes", name, 1)) from None
+_NO_RELATIONS = frozen(np.zeros((0, 3), dtype=np.int32))
 
 
 def _classes(array: NDArray[Any], n: int, name: str) -> NDArray[np.int32]:
@@ -166,7 +153,7 @@ def _classes(array: NDArray[Any], n: int, name: str) -> NDArray[np.int32]:
     if n and (labels.min() < 1 or labels.max() > MAX_NAMES):
         row = int(np.flatnonzero((labels < 1) | (labels > MAX_NAMES))[0])
         raise GraphError(f"{name}[{row}]: {int(labels[row])} is outside 1..{MAX_NAMES}")
-    return _frozen(labels - np.int32(1))
+    return frozen(labels - np.int32(1))
 
 
 def _reals(array: NDArray[Any], n: int, ndim: int, name: str) -> NDArray[np.floating]:
@@ -177,7 +164,7 @@ def _reals(array: NDArray[Any], n: int, ndim: int, name: str) -> NDArray[np.floa
         raise GraphError(f"{name}: shape {array.shape}, expected {n} rows{' and 1 + P columns' if ndim == 2 else ''}")
     array = plain_floats(array)
     check_scores(array, name)
-    return _frozen(array)
+    return frozen(array)
 
 
 def _check_local(rows: NDArray[np.int32], pointer: NDArray[np.int64], boxes: NDArray[np.int64], name: str) -> None:

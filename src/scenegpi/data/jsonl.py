@@ -115,10 +115,9 @@ class JsonLines:
 
     def _survey(self) -> Survey:
         if self._checked is None:  # opened on trust: now every line must be good
-            graphs = [self.graph(i) for i in range(len(self))]
-            splits = [SPLITS.get(str(self._parse(i).get("split")), NO_SPLIT) for i in range(len(self))]
-            boxes, relations = [len(g) for g in graphs], [len(g.relations) for g in graphs]
-            self._checked = np.array(boxes), np.array(relations), np.array(splits, dtype=np.int8)
+            self.report = Report(str(self.path), strict=True)
+            self._check()
+        assert self._checked is not None
         return self._checked
 
     def _check(self) -> None:
