@@ -165,7 +165,7 @@ def read_figures(path: Path) -> dict[str, Any]:
     """A JSON object of at most MAX_FIGURES bytes; DataError that names a whole number which no float can hold."""
     data = read_object(path, MAX_FIGURES)
     keys: list[Any] = [""]
-    levels = [iter(data.items())]
+    levels: list[Any] = [iter(data.items())]
     while levels:
         entry = next(levels[-1], None)
         if entry is None:

@@ -55,7 +55,7 @@ class Graphs:
         try:
             graph = SceneGraph(vocabulary=self.vocabulary, **fields)
         except GraphError as error:
-            self.report.skip(image, *list(_row_defects(self.vocabulary, fields)) or [error])
+            self.report.skip(image, *(list(_row_defects(self.vocabulary, fields)) or [str(error)]))
             return
         if graph.image_id is not None:
             seen = self._seen.setdefault(split, set())

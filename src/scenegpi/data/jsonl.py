@@ -194,7 +194,8 @@ class JsonLines:
 def _check_crowd(data: Any) -> None:
     """GraphError where a line holds more boxes or relations than an image may have."""
     lists = [data.get(name) if isinstance(data, dict) else None for name in ("objects", "relations")]
-    check_crowd(*(len(rows) if isinstance(rows, list) else 0 for rows in lists))
+    boxes, relations = (len(rows) if isinstance(rows, list) else 0 for rows in lists)
+    check_crowd(boxes, relations)
 
 
 def _image_of(data: Any) -> int | str | None:

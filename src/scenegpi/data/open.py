@@ -10,7 +10,7 @@ from typing import Any
 
 from scenegpi.data.class_names import Names, read_names_file
 from scenegpi.data.coco import ANNOTATIONS, read_coco, read_coco_folder, read_coco_splits, split_files
-from scenegpi.data.dataset import Dataset, Duplicates
+from scenegpi.data.dataset import Dataset, Duplicates, Source
 from scenegpi.data.detections import read_coco_results
 from scenegpi.data.gqa import read_gqa
 from scenegpi.data.graphs import Graphs
@@ -209,7 +209,7 @@ def _read(
     sizes: Path | None,
     vocabulary: Vocabulary | None,
     trust: bool,
-) -> Graphs | JsonLines | ParquetRows:
+) -> Source:
     if format in READERS:
         return READERS[format](path, report)
     if format == "visual-genome":

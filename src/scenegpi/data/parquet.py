@@ -91,7 +91,7 @@ class ParquetRows:
                 data, known = _parsed(row[GRAPH]), self.defined.get(k, self.vocabulary)
             else:
                 data, known = _data(row) if self.hub is None else hub_data(row, self.hub), self.vocabulary
-            check_crowd(*(len(_list(data.get(name))) for name in ("objects", "relations")))
+            check_crowd(len(_list(data.get("objects"))), len(_list(data.get("relations"))))
             return from_dict(data, known)
         except GraphError as error:
             first = next(j for j, (other, _, _) in enumerate(self.groups) if other == k)

@@ -75,9 +75,11 @@ def read_dicts(path: Path) -> tuple[Vocabulary, list[str]]:
     predicates = _names(path, data, "idx_to_predicate", "predicate_to_idx")
     there = "idx_to_attribute" in data or "attribute_to_idx" in data
     attributes = _names(path, data, "idx_to_attribute", "attribute_to_idx") if there else []
-    name = data.get("name") if isinstance(data.get("name"), str) else f"vg{len(objects)}"
     file_vocabulary(path, attributes)  # that these are names, each once
-    return file_vocabulary(path, objects, predicates, name), attributes
+    name = data.get("name")
+    return file_vocabulary(
+        path, objects, predicates, name if isinstance(name, str) else f"vg{len(objects)}"
+    ), attributes
 
 
 def _names(path: Path, data: dict[str, Any], forward: str, backward: str) -> list[str]:

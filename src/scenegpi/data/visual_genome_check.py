@@ -17,8 +17,8 @@ from scenegpi.vocabulary import Vocabulary, well_formed
 ABSENT = ("scores", "label_dist", "relation_scores", "pair_dist")
 """What some images of a file may have and others not; `absent_<name>` (N,) says which don't."""
 
-ROWS = ("labels", "boxes", "boxes_pixel", "scores", "label_dist", "attributes")
-ROWS += ("predicates", "relationships", "predicate_scores")
+BOX_ROWS = ("labels", "boxes", "boxes_pixel", "scores", "label_dist", "attributes")
+ROWS = (*BOX_ROWS, "predicates", "relationships", "predicate_scores")
 """Datasets with a row for each box, or for each relation."""
 
 
