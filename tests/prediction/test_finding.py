@@ -12,8 +12,12 @@ from typer.testing import CliRunner
 from onnx_export.test_detector import cases, file_of
 from scenegpi.cli import app
 from scenegpi.errors import DataError
-from scenegpi.prediction import Predictor
-from scenegpi.prediction.finding import FinderSpec, check_finder
+from scenegpi.prediction import Predictor, finding
+from scenegpi.prediction.finding import FinderSpec, check_finder, default_finder, load_finder
+from scenegpi.prediction.model import open_model
+from scenegpi.vision.combine import Combined
+from scenegpi.vision.detect import Detections
+from scenegpi.vision.find import Finder
 
 
 @pytest.fixture
@@ -84,3 +88,21 @@ def test_another_file_is_another_run(detector):
     assert FinderSpec(str(detector)).settings() != before
     assert FinderSpec("yolov4-tiny").settings() == "yolov4-tiny"
     assert FinderSpec("hf:a/b", find=("dog",)).settings() != FinderSpec("hf:a/b").settings()
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_second_detector_joins_by_default_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    class Other:
+        names = ("person",)
+
+        def detect(self, photo: np.ndarray) -> Detections:
+            raise NotImplementedError
+
+    monkeypatch.setattr(finding, "is_installed", lambda name: installed)
+    monkeypatch.setattr(finding, "load_detector", lambda name: Other())
+    model = open_model("vg150-photo", None, "cpu")
+    assert default_finder() == ("finder+yolov4-tiny" if installed else "finder")
+    assert isinstance(load_finder(None, model), Combined if installed else Finder)
+    assert isinstance(load_finder("finder", model), Finder)  # asked for by name it stays alone

@@ -18,6 +18,7 @@ from scenegpi.bulk.summary import Summary
 from scenegpi.bulk.workers import Setup, run
 from scenegpi.errors import DataError
 from scenegpi.options import plain
+from scenegpi.prediction.finding import default_finder
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def open_log(setup: Setup, engine: Engine, files: Collection[Path], inputs: Inpu
     finder = setup.finder
     weights = weights_digest(setup.model, None if finder is None else finder.other)
     settings: dict[str, Any] = {"scenegpi": __version__, "model": setup.model, "weights": weights}
-    settings |= {"finder": finder and finder.settings(), "options": plain(setup.options)}
+    settings |= {"finder": finder.settings() if finder else default_finder(), "options": plain(setup.options)}
     if inputs is not None and engine.kind == "ray":
         whole = next((kind for kind in setup.formats if kind in WHOLE), None)
         if whole is not None:

