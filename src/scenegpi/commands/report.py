@@ -121,7 +121,7 @@ def _exhibit(
 def _of_file(source: Source, truth: Any) -> Exhibit:
     """Another tool's JSON lines beside the truth."""
     from scenegpi.data import open_dataset
-    from scenegpi.evaluation.matched import matched
+    from scenegpi.evaluation.evaluate import matched
     from scenegpi.viz.report.exhibit import Exhibit
 
     def pairs(places: Sequence[int] | None) -> Iterator[Pair]:

@@ -1,7 +1,4 @@
-r"""SceneGraphs -> one flat batch: no padding, all images at once.
-
-Nodes are the boxes of all images in a row; edges are all ordered pairs i != j of each image, in the order of
-`scenegpi.pairs`.
+r"""SceneGraphs -> one flat batch, as `SceneArrays` lays them out: no padding, all images at once.
 
 Row 0 of `edge_index` is the subject, which aggregates: layers take it with ``flow="target_to_source"``.
 """
@@ -55,11 +52,7 @@ class SceneBatch:
 
     @classmethod
     def of(
-        cls,
-        graphs: Sequence[SceneGraph],
-        *,
-        given_labels: bool = True,
-        images: Sequence[int] | None = None,
+        cls, graphs: Sequence[SceneGraph], *, given_labels: bool = True, images: Sequence[int] | None = None
     ) -> SceneBatch:
         """The batch of these graphs, which share a vocabulary; distributions and sizes as in `SceneArrays.of`.
 

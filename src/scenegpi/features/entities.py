@@ -56,13 +56,7 @@ class EntityFeatures:
         return found + list(() if self.counts == "none" else COUNT_NAMES)
 
     def __call__(
-        self,
-        boxes: Tensor,
-        sizes: Tensor,
-        label_dist: Tensor,
-        batch: Tensor,
-        ptr: Tensor,
-        words: Tensor | None = None,
+        self, boxes: Tensor, sizes: Tensor, label_dist: Tensor, batch: Tensor, ptr: Tensor, words: Tensor | None = None
     ) -> Tensor:
         """Features of a flat batch.
 
