@@ -54,7 +54,8 @@ class JsonLines:
             lines = len(self)
             self._check()
             if lines and self._readable == 0:
-                raise DataError(path, f"no line holds a JSON object ({self._first_defect()})")
+                first = report.first_error
+                raise DataError(path, f"no line holds a JSON object ({first and f'{first.field}: {first.message}'})")
         if not len(self.starts) and not report.errors:
             raise DataError(path, "no line holds a graph")
 
@@ -154,10 +155,6 @@ class JsonLines:
         good = table[:, 0]
         self.starts, self.lengths, self.numbers = self.starts[good], self.lengths[good], self.numbers[good]
         self._checked = table[:, 1], table[:, 2], table[:, 3].astype(np.int8)
-
-    def _first_defect(self) -> str:
-        first = self.report.first_error
-        return f"{first.field}: {first.message}" if first else ""
 
     def _scan(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         rows = array("q")  # start, length, number of each line

@@ -43,6 +43,7 @@ class CheckedFile:
         self.good = np.ones(len(image_ids), dtype=bool)
 
     def columns(self) -> Columns:
+        """The images without defects; the others are reported."""
         self._check_images()
         if not len(self.good):  # rows that belong to no image: nothing to keep
             self.raw |= {name: self.raw[name][:0] for name in ROWS if name in self.raw}
@@ -59,7 +60,37 @@ class CheckedFile:
             self._rows(box_image, "attributes", bad, numbers, "has a number of no attribute")
         boxes = self._boxes(box_image)
         relations = self._relations(relation_image, box_first, box_count)
-        return self._assemble(labels, boxes, relations, box_first, box_count, relation_first, relation_count)
+        kept = np.flatnonzero(self.good)
+        self.report.skipped += len(self.good) - len(kept)
+        box_rows, box_ptr = _gather(box_first[kept], box_count[kept])
+        relation_rows, relation_ptr = _gather(relation_first[kept], relation_count[kept])
+        pointers = {"boxes": box_ptr, "relations": relation_ptr}
+        arrays = {"boxes": _taken(boxes, box_rows), "labels": (labels[box_rows] - 1).astype(np.int32)}
+        arrays["relations"] = _taken(relations, relation_rows)
+        for name, field, rows in (
+            ("scores", "scores", box_rows),
+            ("label_dist", "label_dist", box_rows),
+            ("predicate_scores", "relation_scores", relation_rows),
+        ):
+            if name in self.raw:
+                arrays[field] = _taken(self._finite(name), rows)
+        if all(name in self.raw for name in ("pairs", "pair_dist", "img_to_first_pair")):
+            pairs, first, count = self._pairs(box_count)
+            rows, pointers["pairs"] = _gather(first[kept], count[kept])
+            arrays |= {"pairs": pairs[rows].astype(np.int32), "pair_dist": _taken(self._finite("pair_dist"), rows)}
+        attributes = None
+        if self.attributes and "attributes" in self.raw:
+            attributes = AttributeColumns(self.raw["attributes"][box_rows], self.attributes)
+        absent = {name: self.raw[f"absent_{name}"][kept] != 0 for name in ABSENT if f"absent_{name}" in self.raw}
+        split = self._integers("split") if "split" in self.raw else np.full(len(self.good), NO_SPLIT)
+        odd = (split < NO_SPLIT) | (split > 2)
+        if odd.any():
+            first_odd = self.image_ids[int(np.flatnonzero(odd)[0])]
+            self.report.warning(first_odd, "split", f"{int(odd.sum()):,} images are in none of 0, 1, 2", self.h5)
+        splits = np.where(odd, NO_SPLIT, split)[kept].astype(np.int8)
+        ids, files = ([column[i] for i in kept.tolist()] for column in (self.image_ids, self.files))
+        sizes = self.sizes[kept].astype(np.int32)
+        return Columns(self.vocabulary, ids, files, sizes, splits, arrays, pointers, attributes, absent)
 
     def _check_images(self) -> None:
         ids, files = self.image_ids, self.files
@@ -158,48 +189,6 @@ class CheckedFile:
         self._rows(image, "relationships", crossing, ends, "leads to a box of another image")
         clipped = np.clip(local, -1, 2**31 - 1)
         return np.column_stack([clipped, np.clip(predicates - 1, -1, 2**31 - 1)]).astype(np.int32)
-
-    def _assemble(
-        self,
-        labels: NDArray[np.int64],
-        boxes: NDArray[np.float64],
-        relations: NDArray[np.int32],
-        box_first: NDArray[np.int64],
-        box_count: NDArray[np.int64],
-        relation_first: NDArray[np.int64],
-        relation_count: NDArray[np.int64],
-    ) -> Columns:
-        kept = np.flatnonzero(self.good)
-        self.report.skipped += len(self.good) - len(kept)
-        box_rows, box_ptr = _gather(box_first[kept], box_count[kept])
-        relation_rows, relation_ptr = _gather(relation_first[kept], relation_count[kept])
-        pointers = {"boxes": box_ptr, "relations": relation_ptr}
-        arrays = {"boxes": _taken(boxes, box_rows), "labels": (labels[box_rows] - 1).astype(np.int32)}
-        arrays["relations"] = _taken(relations, relation_rows)
-        for name, field, rows in (
-            ("scores", "scores", box_rows),
-            ("label_dist", "label_dist", box_rows),
-            ("predicate_scores", "relation_scores", relation_rows),
-        ):
-            if name in self.raw:
-                arrays[field] = _taken(self._finite(name), rows)
-        if all(name in self.raw for name in ("pairs", "pair_dist", "img_to_first_pair")):
-            pairs, first, count = self._pairs(box_count)
-            rows, pointers["pairs"] = _gather(first[kept], count[kept])
-            arrays |= {"pairs": pairs[rows].astype(np.int32), "pair_dist": _taken(self._finite("pair_dist"), rows)}
-        attributes = None
-        if self.attributes and "attributes" in self.raw:
-            attributes = AttributeColumns(self.raw["attributes"][box_rows], self.attributes)
-        absent = {name: self.raw[f"absent_{name}"][kept] != 0 for name in ABSENT if f"absent_{name}" in self.raw}
-        split = self._integers("split") if "split" in self.raw else np.full(len(self.good), NO_SPLIT)
-        odd = (split < NO_SPLIT) | (split > 2)
-        if odd.any():
-            first_odd = self.image_ids[int(np.flatnonzero(odd)[0])]
-            self.report.warning(first_odd, "split", f"{int(odd.sum()):,} images are in none of 0, 1, 2", self.h5)
-        splits = np.where(odd, NO_SPLIT, split)[kept].astype(np.int8)
-        ids, files = ([column[i] for i in kept.tolist()] for column in (self.image_ids, self.files))
-        sizes = self.sizes[kept].astype(np.int32)
-        return Columns(self.vocabulary, ids, files, sizes, splits, arrays, pointers, attributes, absent)
 
     def _pairs(self, box_count: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """All pairs, and first row and number of rows of each image."""
