@@ -59,33 +59,24 @@ experiment.command("labelling")(labelling)
 app.add_typer(experiment, name="experiment")
 
 
-class _Command(TyperCommand):
-    """A command whose flags show no type: `--force <bool>` reads as if it wanted a value."""
+def _untyped_flags(kind: Any) -> Any:
+    """A command, or group of them, whose flags show no type: `--force <bool>` reads as if it wanted a value."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """As typer has them."""
-        return _untyped_flags(super().get_params(ctx))
+    class Untyped(kind):
+        def get_params(self, ctx: Any) -> list[Any]:
+            params: list[Any] = super().get_params(ctx)
+            for param in params:
+                if getattr(param, "is_flag", False):
+                    param.metavar = ""
+            return params
 
-
-class _Group(TyperGroup):
-    """The same for a group of commands."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """As typer has them."""
-        return _untyped_flags(super().get_params(ctx))
-
-
-def _untyped_flags(params: list[Any]) -> list[Any]:
-    for param in params:
-        if getattr(param, "is_flag", False):
-            param.metavar = ""
-    return params
+    return Untyped
 
 
 for each in (app, data.app, words.app, figure.app, experiment):
-    each.info.cls = _Group
+    each.info.cls = _untyped_flags(TyperGroup)
     for info in each.registered_commands:
-        info.cls = _Command
+        info.cls = _untyped_flags(TyperCommand)
 
 
 def _version(wanted: bool) -> None:

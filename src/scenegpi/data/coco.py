@@ -17,7 +17,7 @@ from scenegpi.data.columns import NO_SPLIT, SPLITS
 from scenegpi.data.graphs import Graphs
 from scenegpi.data.json_stream import JsonStream, RowStore
 from scenegpi.data.limits import check_crowd, check_images, file_vocabulary
-from scenegpi.data.named import is_real, whole
+from scenegpi.data.named import corners, whole
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import read_object
 from scenegpi.graph_json import FLOAT_FIELDS, single
@@ -226,12 +226,11 @@ class _CocoFile:
 
     def _box(self, row: dict[str, Any], where: str) -> list[float]:
         key = "bbox_xyxy" if row.get("bbox_xyxy") is not None else "bbox"
-        box = row.get(key)
-        if not isinstance(box, list) or len(box) != 4 or not all(is_real(v) for v in box):
-            self._problem(f"{where}.bbox: expected four numbers, found {box!r:.60}")
+        try:
+            return corners(row.get(key), f"{where}.bbox", xywh=key == "bbox")
+        except GraphError as error:
+            self.problems.append(error)
             return [0.0] * 4
-        x, y, w, h = (float(v) for v in box)
-        return [x, y, w, h] if key == "bbox_xyxy" else [x, y, x + w, y + h]
 
     def _look_up(self, table: dict[Any, int], row: dict[str, Any], field: str, where: str) -> int:
         value = row.get(field)

@@ -60,6 +60,6 @@ def _detection_problem(row: dict[str, Any]) -> tuple[str, str] | None:
     label, box, score = row.get("category_id"), row.get("bbox"), row.get("score", 1.0)
     if isinstance(label, bool) or not isinstance(label, int) or not is_identifier(label):
         return "category_id", f"expected a whole number, found {label!r:.60}"
-    if not isinstance(box, list) or len(box) != 4 or not all(is_real(v) for v in box):
+    if not isinstance(box, list) or len(box) != 4 or not all(map(is_real, box)):
         return "bbox", f"expected [x, y, w, h], found {box!r:.60}"
     return None if is_real(score) else ("score", f"expected a number, found {score!r:.60}")
