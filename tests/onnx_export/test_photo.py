@@ -23,11 +23,6 @@ from scenegpi.vision.find import Finder
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
 
 
-class Suppress(torch.nn.Module):
-    def forward(self, boxes, scores):
-        return suppress(boxes, scores, 0.5, 5)
-
-
 def random_boxes(rng, n, width, height):
     low = rng.uniform(-0.1, 1, (n, 2)) * [width, height]
     return np.concatenate([low, low + rng.uniform(0.01, 0.6, (n, 2)) * [width, height]], 1)
@@ -35,8 +30,13 @@ def random_boxes(rng, n, width, height):
 
 def test_boxes_that_stay_are_those_of_the_house():
     some = torch.tensor([[1.0, 2, 5, 6], [3, 4, 20, 20]], dtype=torch.float64)
-    given = {"boxes": (some, {0: "boxes"}), "scores": (torch.rand(2), {0: "boxes"})}
-    program = onnx_program(Suppress(), given, {"kept": ("kept",)})
+    program = onnx_program(
+        torch.nn.Identity(),
+        lambda _, boxes, scores: [suppress(boxes, scores, 0.5, 5)],
+        {"boxes": some, "scores": torch.rand(2)},
+        ["kept"],
+        {"boxes": ("boxes", 4), "scores": ("boxes",), "kept": ("kept",)},
+    )
     session = onnxruntime.InferenceSession(program.SerializeToString())
     rng = np.random.default_rng(3)
     for n in range(24):
@@ -69,7 +69,9 @@ def test_a_photo_alone():
     model, image = cases.finding_model(), cases.photo()
     data = cases.photo_bytes("finding", "find")
     session, parts = onnxruntime.InferenceSession(data), OnnxModel(data)
-    assert parts.vision is None
+    given = SceneGraph([[10, 10, 60, 70], [-5, 40, 120, 900]], [0, 0], parts.vocabulary, width=512, height=600)
+    dist = parts.vision.label_dist(image, given)
+    np.testing.assert_allclose(dist, model.vision.label_dist(image, given), atol=1e-4)
     # One with nothing on it; brighter to the right, as in a photo that is its own mirror image two boxes tie.
     empty = np.broadcast_to(np.arange(0, 100, 2, dtype=np.uint8)[:, None], (30, 50, 3)).copy()
     for shown in (image, image[:, 100:230], empty):

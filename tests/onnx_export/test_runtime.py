@@ -118,14 +118,14 @@ def test_borrowed_weights_are_part_of_what_a_file_is_kept_by(tmp_path, monkeypat
         (path / "vocabulary.json").write_text("{}")
         (path / "model.safetensors").write_bytes(b"1")
     monkeypatch.setattr("scenegpi.onnx.exported.shipped_models", lambda: {"vg150-photo": lender})
-    assert forms(folder) == ("layout", "vision")
-    first = kept_file(folder, "vision")
+    assert forms(folder) == ("layout", "photo")
+    first = kept_file(folder, "photo")
     (lender / "model.safetensors").write_bytes(b"2")
-    assert kept_file(folder, "vision") != first
-    assert kept_file(folder, "layout") != kept_file(folder, "vision")
+    assert kept_file(folder, "photo") != first
+    assert kept_file(folder, "layout") != kept_file(folder, "photo")
     config["model"]["vision"]["features"]["backbone"] = "hf:checkpoint"
     (folder / "config.json").write_text(json.dumps(config))
-    assert forms(folder) == ("layout", "vision", "finder")
+    assert forms(folder) == ("layout", "find")
 
 
 def test_files_that_are_no_model(tmp_path, file):

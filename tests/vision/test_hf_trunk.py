@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +11,9 @@ import torch
 
 pytest.importorskip("transformers", reason="the extra [hf] is not installed")
 
+from models.model_cases import small
 from scenegpi.errors import DataError, OptionError
+from scenegpi.models import PRESETS, build_model
 from scenegpi.vision.config import BoxFeatureConfig, HeadConfig, VisionConfig
 from scenegpi.vision.find import Finder
 from scenegpi.vision.hf_trunk import STRIDES, HFTrunk, read_architecture
@@ -101,26 +102,20 @@ def test_the_photo_network_reads_finds_and_is_loaded_without_the_folder(folder):
 
 
 def test_it_is_exported_or_refused_in_one_line(folder):
-    onnxruntime = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
-    from scenegpi.onnx.modules import VisionModule
-    from scenegpi.onnx.program import onnx_program
+    pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
+    from scenegpi.onnx.export import model_bytes
+    from scenegpi.onnx.runtime import OnnxModel
 
     features = BoxFeatureConfig(backbone=f"hf:{folder}", photo_size=64, mirror=False)
-    vision = VisionModel(VisionConfig(features, HeadConfig(hidden=8)), VOCABULARY).eval()
+    vision = VisionConfig(features, HeadConfig(hidden=8))
+    model = build_model(replace(small(PRESETS["baseline"]), vision=vision), VOCABULARY).eval()
     if folder.name == "dinov2":
         with pytest.raises(DataError, match="cannot be exported: it resizes the photo"):
-            VisionModule(SimpleNamespace(vision=vision))
+            model_bytes(model, "photo")
         return
-    module = VisionModule(SimpleNamespace(vision=vision))
-    square = torch.randint(256, (3, 64, 64), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
-    size = torch.tensor([60.0, 50.0], dtype=torch.float64)
-    boxes = torch.tensor([[1, 2, 30, 40], [5, 5, 50, 45]], dtype=torch.float64)
-    inputs = {"square": (square, {}), "size": (size, {}), "boxes": (boxes, {0: "boxes"})}
-    program = onnx_program(module, inputs, {"label_dist": ("boxes", len(VOCABULARY.objects))})
-    session = onnxruntime.InferenceSession(program.SerializeToString())
-    (found,) = session.run(None, {name: value.numpy() for name, (value, _) in inputs.items()})
-    with torch.no_grad():
-        np.testing.assert_allclose(found, module(square, size, boxes), atol=1e-5)
+    photo, graph = colour_scene(0)
+    found = OnnxModel(model_bytes(model, "photo")).vision.label_dist(photo, graph)
+    np.testing.assert_allclose(found, model.vision.label_dist(photo, graph), atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Outputs = Mapping[str, Array]
 STRIDES = ((8, 16, 32), (8, 16, 32, 64))
-NAMED = ("labels", "boxes", "scores")
+NAMED = ("boxes", "labels", "scores")
 RAW_OFFSET = 16
 """In cells: offsets from a grid are nearer to it than this, centres in pixels are mostly farther from 0."""
 
@@ -62,16 +62,15 @@ class Layout:
 def recognized(found: Outputs, width: int, height: int) -> Layout | None:
     """The layout of what a file gave for a grey picture of this size; None for any other."""
     if set(NAMED) <= set(found):
-        labels, boxes, scores = (found[name] for name in NAMED)
+        boxes, labels, scores = (found[name] for name in NAMED)
         if boxes.ndim == 3 and boxes.shape[::2] == (1, 4) and labels.shape == scores.shape == boxes.shape[:2]:
-            return Layout("DETR", lambda out: Candidates(*(out[name][0] for name in (NAMED[1], NAMED[0], NAMED[2]))),
-                          fit="stretched")  # fmt: skip
+            return Layout("DETR", lambda out: Candidates(*(out[name][0] for name in NAMED)), fit="stretched")
         return None
     if len(found) != 1:
         return None
     (values,) = found.values()
     if values.ndim == 2 and values.shape[1] == 7:
-        return Layout("YOLO with NMS", lambda out: _rows_of_seven(_only(out)))
+        return Layout("YOLO with NMS", lambda out: _columns(_only(out), 1, 5, 6))
     if values.ndim != 3 or len(values) != 1 or not np.issubdtype(values.dtype, np.floating):
         return None
     _, rows, columns = values.shape
@@ -84,7 +83,7 @@ def recognized(found: Outputs, width: int, height: int) -> Layout | None:
         if rows == cells and columns > 5:
             return _of_cells(values[0], strides, width, height)
     if columns == 6:
-        return Layout("YOLO with NMS", lambda out: _rows_of_six(_only(out)[0]))
+        return Layout("YOLO with NMS", lambda out: _columns(_only(out)[0], 0, 5, 4))
     return None
 
 
@@ -124,12 +123,8 @@ def _centred(rows: Array, objectness: bool = True) -> Candidates:
     return Candidates(boxes, labels, scores[np.arange(len(scores)), labels])
 
 
-def _rows_of_six(rows: Array) -> Candidates:
-    return Candidates(rows[:, :4], rows[:, 5], rows[:, 4])
-
-
-def _rows_of_seven(rows: Array) -> Candidates:
-    return Candidates(rows[:, 1:5], rows[:, 5], rows[:, 6])
+def _columns(rows: Array, box: int, label: int, score: int) -> Candidates:
+    return Candidates(rows[:, box : box + 4], rows[:, label], rows[:, score])
 
 
 def _only(out: Outputs) -> Array:

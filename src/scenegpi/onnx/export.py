@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from scenegpi import __version__
 from scenegpi.errors import DataError
@@ -16,16 +16,14 @@ from scenegpi.files import whole_file
 from scenegpi.gpi import GPILayer, Recurrent, complete_edges
 from scenegpi.models.build import SceneModel
 from scenegpi.models.checkpoint import load_model
-from scenegpi.onnx.modules import FinderModule, LayerModule, LayoutModule, RecurrentModule, VisionModule
-from scenegpi.onnx.parts import joined
-from scenegpi.onnx.program import OPSET, onnx_program
+from scenegpi.onnx.modules import find, layer, layout, photo
+from scenegpi.onnx.program import OPSET, Shapes, onnx_program
 from scenegpi.onnx.session import FORMS, Form
 from scenegpi.options import plain
 
-Inputs = dict[str, tuple[Tensor, Mapping[int, str]]]
-Shapes = dict[str, Sequence[str | int]]
 _SIZES = (3, 4)
 """Boxes of the images that a program is traced with; any other numbers give the same program."""
+_N, _E = sum(_SIZES), sum(k * (k - 1) for k in _SIZES)
 
 
 def export_model(
@@ -40,15 +38,11 @@ def export_model(
     return Path(path)
 
 
-def export_layer(layer: GPILayer | Recurrent, path: str | Path, overwrite: bool = False) -> Path:
+def export_layer(owner: GPILayer | Recurrent, path: str | Path, overwrite: bool = False) -> Path:
     """Writes a layer, or a recurrent one, as one file; see docs/layers.md."""
-    inputs, outputs = _recurrent(layer) if isinstance(layer, Recurrent) else _layer(layer)
-    module: nn.Module = RecurrentModule(layer) if isinstance(layer, Recurrent) else LayerModule(layer)
-    training = layer.training
-    try:
-        data = _file(onnx_program(module, inputs, outputs), {})
-    finally:
-        layer.train(training)
+    given, shapes = _layer(owner)
+    outputs = [name for name in shapes if name not in given]
+    data = _file(onnx_program(owner, layer, given, outputs, shapes), {})
     with whole_file(Path(path), overwrite) as part:
         part.write_bytes(data)
     return Path(path)
@@ -68,19 +62,9 @@ def model_bytes(model: SceneModel, form: Form = "layout") -> bytes:
         "calibration": _json(plain(model.calibration)),
         "relation_counts": _json(None if known is None else known.to_dict()),
     }
-    training = model.training
-    try:
-        if form in ("photo", "find"):
-            eyes = _part(model, "finder" if form == "find" else "vision")
-            return _file(joined(eyes, _part(model, "layout")), metadata)
-        return _file(_part(model, form), metadata)
-    finally:
-        model.train(training)
-
-
-def _part(model: SceneModel, form: Form) -> Any:
-    module = {"layout": LayoutModule, "vision": VisionModule, "finder": FinderModule}[form](model)
-    return onnx_program(module, _inputs(model, form), _outputs(model, form))
+    outputs = [*(("boxes", "sure") if form == "find" else ()), "labels", "relations", "pairs"]
+    call = {"layout": layout, "photo": photo, "find": find}[form]
+    return _file(onnx_program(model, call, _example(model, form), outputs, _shapes(model)), metadata)
 
 
 def _file(program: Any, metadata: Mapping[str, str]) -> bytes:
@@ -93,74 +77,81 @@ def _file(program: Any, metadata: Mapping[str, str]) -> bytes:
     return data
 
 
-def _inputs(model: SceneModel, form: Form) -> Inputs:
-    n, e = sum(_SIZES), sum(k * (k - 1) for k in _SIZES)
-    corner = torch.rand(n, 2, dtype=torch.float64)
-    boxes: tuple[Tensor, Mapping[int, str]] = (torch.cat([corner, corner + 1], 1), {0: "boxes"})
-    if form != "layout":
-        assert model.vision is not None
-        side = model.vision.config.features.photo_size
-        square = torch.randint(256, (3, side, side), dtype=torch.uint8)
-        photo: Inputs = {"square": (square, {}), "size": (torch.tensor([60.0, 50.0], dtype=torch.float64), {})}
-        return photo | ({"boxes": boxes} if form == "vision" else {})
+def _shapes(model: SceneModel) -> Shapes:
+    """Of all tensors that have a name in a file of a model."""
     labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
-    inputs: Inputs = {
+    side = 0 if model.vision is None else model.vision.config.features.photo_size
+    return {
+        "image": ("height", "width", 3),
+        "square": (3, side, side),
+        "size": (2,),
+        "seen": ("seen", 4),
+        "named": ("seen", labels),
+        "boxes": ("boxes", 4),
+        "sure": ("boxes",),
+        "sizes": ("images", 2),
+        "label_dist": ("boxes", labels),
+        "counts": ("images",),
+        "labels_given": (),
+        "pair_dist": ("pairs", classes),
+        "labels": ("boxes", labels),
+        "relations": ("pairs", classes),
+        "pairs": (2, "pairs"),
+    }
+
+
+def _example(model: SceneModel, form: Form) -> dict[str, Tensor]:
+    labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
+    corner = torch.rand(_N, 2, dtype=torch.float64)
+    boxes = torch.cat([corner, corner + 1], 1)
+    if form != "layout":
+        if model.vision is not None:  # weights of another package or model are read before it is traced
+            model.vision.backbone.features(torch.zeros(1, 3, 32, 32), ("early",))
+        image = torch.randint(256, (50, 60, 3), dtype=torch.uint8)
+        return {"image": image, "boxes": boxes} if form == "photo" else {"image": image}
+    given = {
         "boxes": boxes,
-        "sizes": (torch.full((len(_SIZES), 2), 2.0, dtype=torch.float64), {0: "images"}),
-        "label_dist": (torch.full((n, labels), 1 / labels), {0: "boxes"}),
-        "counts": (torch.tensor(_SIZES), {0: "images"}),
-        "labels_given": (torch.tensor(True), {}),
+        "sizes": torch.full((len(_SIZES), 2), 2.0, dtype=torch.float64),
+        "label_dist": torch.full((_N, labels), 1 / labels),
+        "counts": torch.tensor(_SIZES),
+        "labels_given": torch.tensor(True),
     }
     if model.config.baseline.prior == "given":
-        inputs["pair_dist"] = (torch.full((e, classes), 1 / classes), {0: "pairs"})
-    return inputs
+        given["pair_dist"] = torch.full((_E, classes), 1 / classes)
+    return given
 
 
-def _outputs(model: SceneModel, form: Form) -> Shapes:
-    labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
-    if form == "layout":
-        return {"labels": ("boxes", labels), "relations": ("pairs", classes), "pairs": (2, "pairs")}
-    found: Shapes = {"boxes": ("boxes", 4), "sure": ("boxes",)} if form == "finder" else {}
-    return {**found, "label_dist": ("boxes", labels)}
-
-
-def _layer(layer: GPILayer) -> tuple[Inputs, Shapes]:
-    edges = complete_edges(_SIZES)
-    n, e = sum(_SIZES), edges.shape[1]
-    inputs: Inputs = {
-        "x": (torch.randn(n, layer.node_dim), {0: "nodes"}),
-        "edge_index": (edges, {1: "edges"}),
-        "edge_attr": (torch.randn(e, layer.edge_dim), {0: "edges"}),
-        "counts": (torch.tensor(_SIZES), {0: "graphs"}),
-    }
-    if layer.x_table is not None:
-        inputs["x_class"] = (torch.zeros(n, dtype=torch.long), {0: "nodes"})
-    if layer.edge_table is not None:
-        inputs["edge_class"] = (torch.zeros(e, dtype=torch.long), {0: "edges"})
+def _layer(owner: GPILayer | Recurrent) -> tuple[dict[str, Tensor], Shapes]:
+    """An example of what a layer reads; shapes of that and of what it gives."""
+    one = owner.layer if isinstance(owner, Recurrent) else owner
+    x, edge_attr = torch.randn(_N, one.node_dim), torch.randn(_E, one.edge_dim)
+    given = {"x": x, "edge_index": complete_edges(_SIZES), "edge_attr": edge_attr, "counts": torch.tensor(_SIZES)}
+    if one.x_table is not None:
+        given["x_class"] = torch.zeros(_N, dtype=torch.long)
+    if one.edge_table is not None:
+        given["edge_class"] = torch.zeros(_E, dtype=torch.long)
     with torch.no_grad():
-        found = LayerModule(layer)(**{name: example for name, (example, _) in inputs.items()})
-    names = {"nodes": "nodes"} | ({"edges": "edges"} if len(found) == 3 else {}) | {"graph": "graphs"}
-    return inputs, {name: (axis, each.shape[1]) for (name, axis), each in zip(names.items(), found, strict=True)}
-
-
-def _recurrent(recurrent: Recurrent) -> tuple[Inputs, Shapes]:
-    layer = recurrent.layer
-    read, given = _layer(layer)
-    if "edges" not in given:
-        raise DataError("export", "a recurrent layer is exported with edge_out: joint node and edge labels")
-    node, edge = int(given["nodes"][1]), int(given["edges"][1])
-    x, edge_attr = read["x"][0], read["edge_attr"][0]
-    inputs: Inputs = {
-        "node_logits": (x[:, :node], {0: "nodes"}),
-        "edge_index": read["edge_index"],
-        "edge_logits": (edge_attr[:, :edge], {0: "edges"}),
-        "counts": read["counts"],
+        found = layer(one, **given)
+    outputs = dict(zip(("nodes", "edges", "graph") if len(found) == 3 else ("nodes", "graph"), found, strict=True))
+    if isinstance(owner, Recurrent):
+        if "edges" not in outputs:
+            raise DataError("export", "a recurrent layer is exported with edge_out: joint node and edge labels")
+        del outputs["graph"]
+        node, edge = outputs["nodes"].shape[1], outputs["edges"].shape[1]
+        given = {
+            "node_logits": x[:, :node],
+            "edge_index": given["edge_index"],
+            "edge_logits": edge_attr[:, :edge],
+            "counts": given["counts"],
+            "node_static": x[:, node:],
+            "edge_static": edge_attr[:, edge:],
+        }
+        given = {name: value for name, value in given.items() if value.shape[-1]}
+    axes = {_N: "nodes", _E: "edges", len(_SIZES): "graphs"}
+    shapes: dict[str, tuple[str | int, ...]] = {
+        name: (axes[len(value)], *value.shape[1:]) for name, value in (given | outputs).items()
     }
-    if layer.node_dim > node:
-        inputs["node_static"] = (x[:, node:], {0: "nodes"})
-    if layer.edge_dim > edge:
-        inputs["edge_static"] = (edge_attr[:, edge:], {0: "edges"})
-    return inputs, {"nodes": ("nodes", node), "edges": ("edges", edge)}
+    return given, shapes | {"edge_index": (2, "edges")}
 
 
 def _json(value: object) -> str:

@@ -1,174 +1,143 @@
-"""What is exported: modules whose inputs and outputs are plain tensors, and that number boxes and pairs themselves.
+"""What is exported: functions of a model or a layer whose inputs and outputs are plain tensors.
 
-A photo comes as a square, resized by Pillow, or in a file that reads whole photos by the file (`scenegpi.onnx.parts`).
+They number boxes and pairs themselves. Tensors with `wire` keep their names in the file: there `scenegpi.onnx.session`
+takes it apart, for a `Predictor` names boxes, finds them and relates them each by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from scenegpi.errors import DataError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi import GPILayer, Recurrent
 from scenegpi.models.build import SceneModel
 from scenegpi.models.calibration import tempered_edges, tempered_nodes
-from scenegpi.onnx.program import suppress
+from scenegpi.onnx.program import suppress, wire
+from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.crops import clipped
 from scenegpi.vision.find import Finder
+from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 
 _FIELDS = ("related", "offset", "predicates", "labels")
 
 
-class LayoutModule(nn.Module):
-    """Boxes, image sizes and label distributions -> calibrated distributions of labels and pairs."""
+def layout(
+    model: SceneModel,
+    boxes: Tensor,
+    sizes: Tensor,
+    label_dist: Tensor,
+    counts: Tensor,
+    labels_given: Tensor,
+    pair_dist: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One batch of G images with N boxes and E pairs -> calibrated distributions.
 
-    numbers: Tensor
-
-    def __init__(self, model: SceneModel) -> None:
-        super().__init__()
-        self.network, self.vocabulary = model.network, model.vocabulary
-        tasks = (model.calibration.sgcls, model.calibration.predcls)
-        self.register_buffer("numbers", torch.tensor([[getattr(task, name) for name in _FIELDS] for task in tasks]))
-
-    def forward(
-        self,
-        boxes: Tensor,
-        sizes: Tensor,
-        label_dist: Tensor,
-        counts: Tensor,
-        labels_given: Tensor,
-        pair_dist: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """One batch of G images with N boxes and E pairs.
-
-        boxes (N, 4), sizes (G, 2), label_dist (N, C), counts (G,) boxes of each image, labels_given () whether labels
-        are certain, pair_dist (E, 1 + P) for a model that reads it -> (N, C), (E, 1 + P) and the pairs (2, E).
-        """
-        batch = self._batch(boxes, sizes, label_dist, counts, pair_dist)
-        out = self.network(batch)
-        nodes, edges = out.nodes[-1], out.edges[-1]
-        related, offset, predicates, labels = self.numbers[labels_given.long()].unbind()
-        return tempered_nodes(nodes, labels), tempered_edges(edges, related, offset, predicates), batch.edge_index
-
-    def _batch(
-        self, boxes: Tensor, sizes: Tensor, label_dist: Tensor, counts: Tensor, pair_dist: Tensor | None
-    ) -> SceneBatch:
-        none = counts.new_zeros(0)
-        ptr, image = starts(counts), owners(counts)
-        degree = counts[image] - 1
-        subject = owners(degree)
-        first = ptr[image[subject]]
-        place = torch.arange(subject.shape[0]) - starts(degree)[subject]
-        other = first + place + (place >= subject - first)
-        return SceneBatch(
-            vocabulary=self.vocabulary,
-            boxes=boxes,
-            sizes=sizes,
-            labels=label_dist.argmax(1),
-            label_dist=label_dist,
-            batch=image,
-            ptr=ptr,
-            edge_index=torch.stack([subject, other]),
-            edge_ptr=starts(counts * (counts - 1)),
-            pair_dist=pair_dist,
-            relation_edge=none,
-            relation_class=none,
-            relation_count=none,
-            images=none,
-            ids=(),
-            self_relations=0,
-        )
+    boxes (N, 4), sizes (G, 2), label_dist (N, C), counts (G,) boxes of each image, labels_given () whether labels
+    are certain, pair_dist (E, 1 + P) for a model that reads it -> (N, C), (E, 1 + P) and the pairs (2, E).
+    """
+    ptr, image, none = starts(counts), owners(counts), counts.new_zeros(0)
+    degree = counts[image] - 1
+    subject = owners(degree)
+    first = ptr[image[subject]]
+    place = torch.arange(subject.shape[0]) - starts(degree)[subject]
+    batch = SceneBatch(
+        vocabulary=model.labels,
+        boxes=boxes,
+        sizes=sizes,
+        labels=label_dist.argmax(1),
+        label_dist=label_dist,
+        batch=image,
+        ptr=ptr,
+        edge_index=torch.stack([subject, first + place + (place >= subject - first)]),
+        edge_ptr=starts(counts * (counts - 1)),
+        pair_dist=pair_dist,
+        relation_edge=none,
+        relation_class=none,
+        relation_count=none,
+        images=none,
+        ids=(),
+        self_relations=0,
+    )
+    out = model.network(batch)
+    tasks = (model.calibration.sgcls, model.calibration.predcls)
+    numbers = torch.tensor([[getattr(task, name) for name in _FIELDS] for task in tasks])
+    related, offset, predicates, labels = numbers[labels_given.long()].unbind()
+    edges = tempered_edges(out.edges[-1], related, offset, predicates)
+    return tempered_nodes(out.nodes[-1], labels), edges, batch.edge_index
 
 
-class VisionModule(nn.Module):
-    """The square of a photo and its boxes -> what the pixels say about the label of each box."""
-
-    def __init__(self, model: SceneModel) -> None:
-        super().__init__()
-        if model.vision is None:
-            raise DataError("export", "this model uses boxes and labels only: export it without --photo and --find")
-        self.vision = model.vision
-        if getattr(getattr(self.vision.backbone, "trunk", None), "patch", None):
-            raise DataError("export", "a vision transformer (dinov2) cannot be exported: it resizes the photo")
-        with torch.no_grad():  # weights of another package or model are read when first needed: not while it is traced
-            self.vision.backbone.features(torch.zeros(1, 3, 32, 32), ("early",))
-
-    def forward(self, square: Tensor, size: Tensor, boxes: Tensor) -> Tensor:
-        """square (3, side, side) bytes, size (2,) of the photo, boxes (N, 4) in its pixels -> (N, C)."""
-        extractor, scale = self.vision.extractor, square.shape[1] / size
-        maps = extractor.maps_of(square.float())
-        features = extractor.roi_features(maps, clipped(boxes, size) * scale.repeat(2))
-        return self.vision.distribution(features, boxes, size, self.vision.everyday_logits(maps, boxes, scale))
+def photo(model: SceneModel, image: Tensor, boxes: Tensor) -> tuple[Tensor, ...]:
+    """image (H, W, 3) bytes, boxes (N, 4) in its pixels -> as `layout`."""
+    vision = _vision(model)
+    maps, size, scale = _seen(vision, image)
+    return _related(model, boxes, _named(vision, maps, boxes, size, scale), size)
 
 
-class FinderModule(VisionModule):
-    """The square of a photo -> boxes, the chance that there is something, and what the pixels say about each label."""
+def find(model: SceneModel, image: Tensor) -> tuple[Tensor, ...]:
+    """image (H, W, 3) bytes -> boxes (N, 4) in its pixels, the chance that there is something (N,), as `layout`."""
+    finder = _Finder(_vision(model))
+    maps, size, scale = _seen(finder.vision, image)
+    boxes, sure, dist = finder.found(maps, size, scale)
+    boxes = wire(boxes, "boxes")
+    return boxes, sure, *_related(model, boxes, dist, size)
 
-    def __init__(self, model: SceneModel) -> None:
-        super().__init__(model)
-        if not isinstance(self.vision.backbone, PhotoNetwork):
+
+class _Finder(Finder):
+    def __init__(self, vision: VisionModel) -> None:
+        if not isinstance(vision.backbone, PhotoNetwork):
             raise DataError("export", "this model finds no boxes: it has no photo network of its own")
-        self.finder = Finder(self.vision, suppress=lambda boxes, *how: suppress(boxes.double(), *how))
+        super().__init__(vision, suppress=lambda boxes, *how: suppress(boxes.double(), *how))
 
-    def forward(self, square: Tensor, size: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[override]
-        """square (3, side, side) bytes, size (2,) of the photo -> boxes (N, 4) in its pixels, (N,) and (N, C)."""
-        maps = self.vision.extractor.maps_of(square.float())
-        return self.finder.found(maps, size, square.shape[1] / size)
+    def label_dist(self, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:
+        return _named(self.vision, maps, boxes, size, scale)
 
 
-class LayerModule(nn.Module):
-    """A GPI layer on a batch of graphs, given as the number of nodes of each."""
-
-    def __init__(self, layer: GPILayer) -> None:
-        super().__init__()
-        self.layer = layer
-
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor,
-        edge_attr: Tensor,
-        counts: Tensor,
-        x_class: Tensor | None = None,
-        edge_class: Tensor | None = None,
-    ) -> tuple[Tensor, ...]:
-        """x (N, d), edge_index (2, E), edge_attr (E, e), counts (G,) -> nodes, edges if it labels them, and g."""
-        batch = owners(counts)
-        out = self.layer(
-            x, edge_index, edge_attr, batch, x_class=x_class, edge_class=edge_class, num_graphs=counts.shape[0]
-        )
-        return tuple(each for each in (out.nodes, out.edges, out.graph) if each is not None)
+def _vision(model: SceneModel) -> VisionModel:
+    vision = model.vision
+    if vision is None:
+        raise DataError("export", "this model uses boxes and labels only: export it without --photo and --find")
+    if getattr(getattr(vision.backbone, "trunk", None), "patch", None):
+        raise DataError("export", "a vision transformer (dinov2) cannot be exported: it resizes the photo")
+    return vision
 
 
-class RecurrentModule(nn.Module):
-    """A recurrent GPI layer on a batch of graphs: logits in, logits after the last step out."""
+def _seen(vision: VisionModel, image: Tensor) -> tuple[Sequence[FeatureMap], Tensor, Tensor]:
+    """The maps of a photo (H, W, 3) in bytes, its width and height (2,), and its scale in the maps (2,)."""
+    side = vision.config.features.photo_size
+    picture = image.permute(2, 0, 1)[None].float()
+    resized = torch.nn.functional.interpolate(picture, (side, side), mode="bilinear", antialias=True)
+    square = wire(resized[0].round().to(torch.uint8), "square")
+    size = wire(torch._shape_as_tensor(image)[:2].flip(0).double(), "size")
+    return vision.extractor.maps_of(square.float()), size, side / size
 
-    def __init__(self, recurrent: Recurrent) -> None:
-        super().__init__()
-        self.recurrent = recurrent
 
-    def forward(
-        self,
-        node_logits: Tensor,
-        edge_index: Tensor,
-        edge_logits: Tensor,
-        counts: Tensor,
-        node_static: Tensor | None = None,
-        edge_static: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """node_logits (N, C), edge_index (2, E), edge_logits (E, R), counts (G,), static (N, a) and (E, b)."""
-        out = self.recurrent(
-            node_logits,
-            edge_index,
-            edge_logits,
-            owners(counts),
-            node_static=node_static,
-            edge_static=edge_static,
-            num_graphs=counts.shape[0],
-        )
-        return out.nodes[-1], out.edges[-1]
+def _named(vision: VisionModel, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:
+    """What the pixels say about the label of each box: (N, C)."""
+    boxes = wire(boxes, "seen")
+    features = vision.extractor.roi_features(maps, clipped(boxes, size) * scale.repeat(2))
+    return wire(vision.distribution(features, boxes, size), "named")
+
+
+def _related(model: SceneModel, boxes: Tensor, dist: Tensor, size: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """`layout` of the boxes of one photo, labels to be corrected."""
+    counts = torch._shape_as_tensor(boxes)[:1]
+    never = size[0] < 0  # not a constant, which would not keep its name
+    values = {"sizes": size[None], "label_dist": dist, "counts": counts, "labels_given": never}
+    return layout(model, boxes, **{name: wire(value, name) for name, value in values.items()})
+
+
+def layer(owner: GPILayer | Recurrent, counts: Tensor, **given: Tensor) -> list[Tensor]:
+    """A GPI layer on a batch of graphs, given as the number of nodes of each -> nodes, edges if it labels them, and g;
+    a recurrent one -> logits of nodes and edges after the last step."""
+    out = owner(**given, batch=owners(counts), num_graphs=counts.shape[0])
+    if isinstance(owner, Recurrent):
+        return [out.nodes[-1], out.edges[-1]]
+    return [each for each in (out.nodes, out.edges, out.graph) if each is not None]
 
 
 def starts(counts: Tensor) -> Tensor:

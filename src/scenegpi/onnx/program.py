@@ -1,6 +1,6 @@
-"""A torch module -> one self-contained ONNX program, checked.
+"""A function of torch modules -> one self-contained ONNX program.
 
-All sizes that are named are free: a program serves 0, 1 or any number of boxes, pairs and images. A module is traced
+All sizes that are named are free: a program serves 0, 1 or any number of boxes, pairs and images. A function is traced
 on an example, which takes seconds; what depends on the example's sizes in Python would be wrong for others, so the
 tests run every program on several.
 """
@@ -13,84 +13,113 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from scenegpi import boxes as box_tools
 from scenegpi.errors import DataError, require
+from scenegpi.vision.find import apart
 
 OPSET = 18
+Shapes = Mapping[str, Sequence[str | int]]
+"""By name of an input, an output or a wire; free axes have names."""
+
+
+class _Traced(nn.Module):
+    def __init__(self, owner: nn.Module, call: Callable[..., Sequence[Tensor]], names: Sequence[str]) -> None:
+        super().__init__()
+        self.owner, self.call, self.names = owner, call, names
+
+    def forward(self, *given: Tensor) -> tuple[Tensor, ...]:
+        return tuple(self.call(self.owner, **dict(zip(self.names, given, strict=True))))
 
 
 def onnx_program(
-    module: nn.Module,
-    inputs: Mapping[str, tuple[Tensor, Mapping[int, str]]],
-    outputs: Mapping[str, Sequence[str | int]],
+    owner: nn.Module,
+    call: Callable[..., Sequence[Tensor]],
+    given: Mapping[str, Tensor],
+    outputs: Sequence[str],
+    shapes: Shapes,
 ) -> Any:
-    """The `onnx.ModelProto` of a module in evaluation mode.
-
-    Args:
-        module: takes the inputs by name.
-        inputs: name -> an example, and the names of its free axes.
-        outputs: name -> its shape, with the names of its free axes.
-    """
+    """The `onnx.ModelProto` of ``call(owner, **given)``, with these names for what it gives."""
     require("export", "onnx", "onnx")
     import onnx
 
-    free = {name: dict(axes) for name, (_, axes) in inputs.items() if axes}
-    free |= {name: {k: each for k, each in enumerate(s) if isinstance(each, str)} for name, s in outputs.items()}
+    names = (*given, *outputs)
+    free = {name: {k: axis for k, axis in enumerate(shapes[name]) if isinstance(axis, str)} for name in names}
     data = BytesIO()
+    training = owner.training
     with torch.no_grad(), _operators(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Python values that depend on the example, and of a newer exporter
         try:
             torch.onnx.export(
-                module.eval(),
-                (),
+                _Traced(owner, call, list(given)).eval(),
+                tuple(given.values()),
                 data,  # type: ignore[arg-type]  # a stream, which this exporter takes
-                kwargs={name: example for name, (example, _) in inputs.items()},
                 dynamo=False,
                 opset_version=OPSET,
-                input_names=list(inputs),
+                input_names=list(given),
                 output_names=list(outputs),
                 dynamic_axes=free,
             )
         except torch.onnx.OnnxExporterError as error:
             raise DataError("export", f"torch cannot export it ({str(error).splitlines()[0]:.200})") from None
+        finally:
+            owner.train(training)
     program = onnx.load_from_string(data.getvalue())
-    fixed = {node.output[0] for node in program.graph.node if node.op_type == "Constant"}
-    fixed |= {each.name for each in program.graph.initializer}
-    for node in program.graph.node:
+    info, graph = onnx.helper.make_tensor_value_info, program.graph
+    fixed = {node.output[0] for node in graph.node if node.op_type == "Constant"}
+    fixed |= {each.name for each in graph.initializer}
+    wires: dict[str, str] = {}
+    for node in list(graph.node):
         node.ClearField("doc_string")
+        node.input[:] = [wires.get(name, name) for name in node.input]
         if node.op_type == "Reshape" and node.input[1] not in fixed:  # a size that is 0 means 0, not "as before"
             del node.attribute[:]
             node.attribute.append(onnx.helper.make_attribute("allowzero", 1))
-    for value, shape in zip(program.graph.output, outputs.values(), strict=True):
-        value.type.tensor_type.ClearField("shape")
-        for each in shape:
-            value.type.tensor_type.shape.dim.add(**{"dim_param" if isinstance(each, str) else "dim_value": each})
+        if node.op_type == "Identity" and node.attribute:
+            about = {each.name: each for each in node.attribute}
+            wires[node.output[0]] = name = about["wire"].s.decode()
+            node.output[0] = name
+            del node.attribute[:]
+            graph.value_info.append(info(name, about["type"].i, shapes[name]))
+        if node.input[:] == node.output[:]:  # a wire that is an output as well
+            graph.node.remove(node)
+    for value in graph.output:
+        value.CopyFrom(info(value.name, value.type.tensor_type.elem_type, shapes[value.name]))
     return program
+
+
+@torch.library.custom_op("scenegpi::wire", mutates_args=())
+def wire(value: Tensor, name: str) -> Tensor:
+    """The same values; in the program they have this name, by which a part of it can be taken out."""
+    return value.clone()
 
 
 @torch.library.custom_op("scenegpi::suppress", mutates_args=())
 def suppress(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
     """Non-maximum suppression as one operator: boxes (N, 4) in pixels, score (N,) -> rows that stay (M,)."""
-    kept = box_tools.suppress(boxes.numpy(), score.numpy(), np.zeros(len(boxes), dtype=np.int64), overlap)
-    return torch.from_numpy(kept[:most].copy())
+    return apart(boxes, score, overlap, most).clone()
+
+
+def _wire(g: Any, value: Any, name: Any) -> Any:
+    kind = torch.onnx.JitScalarType.from_value(value).onnx_type()
+    return g.op("Identity", value, wire_s=_number(name, "s"), type_i=int(kind)).setType(value.type())
 
 
 def _suppress(g: Any, boxes: Any, score: Any, overlap: Any, most: Any) -> Any:
     """Its boxes have no pixel of their own at the right and lower end, ours do."""
-
-    def constant(*values: float, dtype: torch.dtype = torch.float32) -> Any:
-        return g.op("Constant", value_t=torch.tensor(values, dtype=dtype))
-
-    zero = constant(0, dtype=torch.int64)
-    whole = g.op("Add", g.op("Cast", boxes, to_i=1), constant(0, 0, 1, 1))
-    scores = g.op("Unsqueeze", score, constant(0, 1, dtype=torch.int64))
-    limits = (constant(_number(most, "i"), dtype=torch.int64), constant(_number(overlap, "f")), constant(0))
+    zero = _constant(g, [0])
+    whole = g.op("Add", g.op("Cast", boxes, to_i=1), _constant(g, [0.0, 0.0, 1.0, 1.0]))
+    limits = (_constant(g, [_number(most, "i")]), _constant(g, [_number(overlap, "f")]), _constant(g, [0.0]))
+    scores = g.op("Unsqueeze", score, _constant(g, [0, 1]))
     found = g.op("NonMaxSuppression", g.op("Unsqueeze", whole, zero), scores, *limits)
-    return g.op("Gather", found, g.op("Constant", value_t=torch.tensor(2)), axis_i=1)
+    return g.op("Gather", found, _constant(g, 2), axis_i=1)
+
+
+def _resize(g: Any, image: Any, size: Any, *_: Any) -> Any:
+    """Of a picture (1, 3, H, W)."""
+    none = torch.onnx.symbolic_helper._optional_input_placeholder_tensor(g)
+    return g.op("Resize", image, none, none, _constant(g, [1, 3, *_number(size, "is")]), mode_s="linear", antialias_i=1)
 
 
 def _sort(g: Any, values: Any, *how: Any) -> Any:
@@ -99,25 +128,16 @@ def _sort(g: Any, values: Any, *how: Any) -> Any:
     return g.op("TopK", values, size, axis_i=0, largest_i=_number(how[-1], "i"), sorted_i=1, outputs=2)
 
 
-def _argsort(g: Any, values: Any, *how: Any) -> Any:
-    return _sort(g, values, *how)[1]
-
-
-def _scatter_add(g: Any, out: Any, axis: Any, index: Any, values: Any) -> Any:
-    return _scatter(g, out, index, values, "add")
-
-
-def _scatter_reduce(g: Any, out: Any, axis: Any, index: Any, values: Any, reduce: Any, include_self: Any) -> Any:
-    return _scatter(g, out, index, values, {"amax": "max", "amin": "min"}[_number(reduce, "s")])
-
-
-def _scatter(g: Any, out: Any, index: Any, values: Any, reduction: str) -> Any:
+def _scatter(g: Any, out: Any, axis: Any, index: Any, values: Any, how: Any = None, *_: Any) -> Any:
     """Along axis 0. Whole rows are added at once, which is faster than one by one."""
-    ranked = torch.onnx.symbolic_helper._get_tensor_rank(values)
-    if index.node().kind() == "onnx::Expand" and ranked == 2:  # rows (M, 1) written out for each column
-        rows = index.node().inputsAt(0)
-        return g.op("ScatterND", out, rows, values, reduction_s=reduction)
+    reduction = "add" if how is None else {"amax": "max", "amin": "min"}[_number(how, "s")]
+    if index.node().kind() == "onnx::Expand" and torch.onnx.symbolic_helper._get_tensor_rank(values) == 2:
+        return g.op("ScatterND", out, index.node().inputsAt(0), values, reduction_s=reduction)
     return g.op("ScatterElements", out, index, values, axis_i=0, reduction_s=reduction)
+
+
+def _constant(g: Any, values: Any) -> Any:
+    return g.op("Constant", value_t=torch.tensor(values))
 
 
 def _number(value: Any, kind: str) -> Any:
@@ -125,17 +145,19 @@ def _number(value: Any, kind: str) -> Any:
 
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
+    "scenegpi::wire": _wire,
     "scenegpi::suppress": _suppress,
+    "aten::_upsample_bilinear2d_aa": _resize,
     "aten::sort": _sort,
-    "aten::argsort": _argsort,
-    "aten::scatter_add": _scatter_add,
-    "aten::scatter_reduce": _scatter_reduce,
+    "aten::scatter_add": _scatter,
+    "aten::scatter_reduce": _scatter,
+    "aten::argsort": lambda *given: _sort(*given)[1],
 }
 
 
 @contextmanager
 def _operators() -> Iterator[None]:
-    """What these operators of torch are in ONNX, for as long as a module is exported."""
+    """What these operators of torch are in ONNX, for as long as a function is exported."""
     for name, symbolic in _OPERATORS.items():
         torch.onnx.register_custom_op_symbolic(name, symbolic, OPSET)
     try:

@@ -13,11 +13,10 @@ from PIL import Image
 
 from scenegpi.errors import DataError, GraphError
 from scenegpi.features.arrays import SceneArrays
-from scenegpi.files import parse_json, read_bytes
+from scenegpi.files import parse_json
 from scenegpi.graph import SceneGraph
 from scenegpi.models.relation_counts import RelationCounts
-from scenegpi.onnx.parts import EYES, LAYOUT, apart
-from scenegpi.onnx.session import MAX_FILE, Session
+from scenegpi.onnx.session import FORMS, Form, Session
 from scenegpi.vision.detect import Detections
 from scenegpi.vision.photos import Photo, as_square, pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
@@ -43,7 +42,7 @@ class OnnxVision:
     def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
         """P(label) of each box, calibrated: (N, C)."""
         image, boxes = pixels_and_boxes(photo, graph)
-        found: NDArray[np.float32] = self._session.run(["label_dist"], {**self._read(image), "boxes": boxes})[0]
+        found: NDArray[np.float32] = self._session.run(["named"], {**self._read(image), "seen": boxes})[0]
         return found
 
     def _read(self, photo: Photo) -> dict[str, Any]:
@@ -76,29 +75,23 @@ class OnnxModel:
 
     Args:
         file: a path, or the bytes of such a file.
-        vision, finder: open what names the boxes of a photo, and finds them, if that is not in the file.
-        threads: of a call; 0 leaves it to onnxruntime.
+        form: what the model reads; by default what the file does.
+        eyes: gives the file of that form, when it is first needed; by default the same.
     """
 
     backend: Literal["onnx"] = "onnx"
     trained_on: None = None
 
     def __init__(
-        self,
-        file: str | Path | bytes,
-        vision: Callable[[], Session] | None = None,
-        finder: Callable[[], Session] | None = None,
-        threads: int = 1,
+        self, file: str | Path | bytes, form: Form | None = None, eyes: Callable[[], Path] | None = None
     ) -> None:
-        data = file if isinstance(file, bytes) else read_bytes(file, MAX_FILE)
-        self._session = whole = Session(file, "layout", "photo", "find", threads=threads)
+        whole = Session(file, *FORMS)
         self._where, about = whole.where, whole.metadata
-        if whole.form != "layout":
-            eyes, layout = apart(data, whole.where)
-            self._session, seen = (
-                Session(part, threads=threads, prefix=prefix) for part, prefix in ((layout, LAYOUT), (eyes, EYES))
-            )
-            vision, finder = (None, lambda: seen) if whole.form == "find" else (lambda: seen, None)
+        self._session = whole if whole.form == "layout" else Session(file, part="layout")
+
+        def opened(part: str) -> Callable[[], Session]:
+            return lambda: Session(file if eyes is None else eyes(), part=part)
+
         try:
             self.vocabulary = Vocabulary.from_dict(parse_json(about["vocabulary"]))
             counts = parse_json(about["relation_counts"])
@@ -106,8 +99,9 @@ class OnnxModel:
         except (GraphError, ValueError, KeyError, TypeError) as error:
             raise DataError(self._where, f"metadata cannot be read ({error})") from None
         self._check()
-        self.vision = None if vision is None else OnnxVision(vision)
-        self.finder = None if finder is None else OnnxFinder(finder, self.vocabulary.objects)
+        form = form or whole.form
+        self.vision = None if form == "layout" else OnnxVision(opened("vision"))
+        self.finder = OnnxFinder(opened("finder"), self.vocabulary.objects) if form == "find" else None
 
     def labels_only(self) -> OnnxModel:
         """An exported model speaks its labels alone."""
@@ -167,12 +161,8 @@ def open_onnx(model: Any) -> OnnxModel:
             return OnnxModel(model)
         from scenegpi.onnx.exported import exported_file, forms
 
-        parts = forms(model)
-        return OnnxModel(
-            exported_file(model),
-            (lambda: Session(exported_file(model, "vision"), "vision")) if "vision" in parts else None,
-            (lambda: Session(exported_file(model, "finder"), "finder")) if "finder" in parts else None,
-        )
+        form = forms(model)[-1]
+        return OnnxModel(exported_file(model), form, lambda: exported_file(model, form))
     from scenegpi.onnx.export import model_bytes
 
     return OnnxModel(model_bytes(model))

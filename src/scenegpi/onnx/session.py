@@ -11,17 +11,17 @@ from typing import Any, Literal
 from scenegpi.errors import DataError, require
 from scenegpi.files import read_bytes
 
-Form = Literal["layout", "photo", "find", "vision", "finder"]
-FORMS: dict[Form, str] = {
-    "layout": "layout 1",
-    "photo": "photo 2",
-    "find": "find 3",
-    "vision": "vision 2",
-    "finder": "finder 3",
-}
-"""What a file reads: boxes and labels; a photo and boxes; a photo. The last two are the parts of a photo model that a
-`Predictor` runs before the layout. A number is raised whenever inputs, outputs, what
+Form = Literal["layout", "photo", "find"]
+FORMS: dict[Form, str] = {"layout": "layout 1", "photo": "photo 3", "find": "find 4"}
+"""What a file reads: boxes and labels; a photo and boxes; a photo. A number is raised whenever inputs, outputs, what
 they mean, or metadata change."""
+PARTS = {
+    "layout": (("boxes", "sizes", "label_dist", "counts", "labels_given"), ("labels", "relations", "pairs")),
+    "vision": (("square", "size", "seen"), ("named",)),
+    "finder": (("square", "size"), ("boxes", "sure", "label_dist")),
+}
+"""Inputs and outputs of what can be taken out of a file that reads photos. Its own Resize differs from Pillow's by a
+few of 255 levels; parts read a square that is resized by Pillow, so that their answers are those of torch."""
 MAX_FILE = 1 << 30
 SILENT = 4
 """The level of onnxruntime's own log: lower ones print names from the file as they are."""
@@ -35,17 +35,15 @@ class Session:
     Args:
         file: a path, or the bytes of such a file.
         forms: what it may be; none for any file of anyone's.
-        threads: of a call; 0 leaves it to onnxruntime.
-        prefix: of the names of its inputs and outputs (`scenegpi.onnx.parts`), which callers leave out.
+        part: the part of it (of PARTS) that is opened.
     """
 
     form: Form | None = None
 
-    def __init__(self, file: str | Path | bytes, *forms: Form, threads: int = 1, prefix: str = "") -> None:
+    def __init__(self, file: str | Path | bytes, *forms: Form, part: str | None = None) -> None:
         self.where = "ONNX model" if isinstance(file, bytes) else str(file)
-        self._prefix = prefix
         data = file if isinstance(file, bytes) else read_bytes(file, MAX_FILE)
-        self._session = _session(data, threads, self.where)
+        self._session = _session(data if part is None else _part(data, part, self.where), self.where)
         try:
             self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
         except UnicodeDecodeError:
@@ -56,12 +54,10 @@ class Session:
             if self.form is None:
                 known = ", ".join(FORMS[form] for form in forms)
                 raise DataError(self.where, f"not a file that this version exported ({known}; found {found!r:.40})")
-        self.inputs = {self._short(each.name): each.shape for each in self._session.get_inputs()}
-        self.types = {self._short(each.name): each.type for each in self._session.get_inputs()}
-        self.outputs = {self._short(each.name): each.shape for each in self._session.get_outputs()}
-
-    def _short(self, name: str) -> str:
-        return name.removeprefix(self._prefix)
+        inputs = self._session.get_inputs()
+        self.inputs = {each.name: each.shape for each in inputs}
+        self.types = {each.name: each.type for each in inputs}
+        self.outputs = {each.name: each.shape for each in self._session.get_outputs()}
 
     def run(self, names: list[str], given: dict[str, Any]) -> list[Any]:
         """The outputs of these names; inputs that the file does not have are left out.
@@ -72,13 +68,12 @@ class Session:
 
         options = onnxruntime.RunOptions()
         options.log_severity_level = SILENT
-        feeds = {self._prefix + name: given[name] for name in self.inputs}
-        wanted = [self._prefix + name for name in names]
+        feeds = {name: given[name] for name in self.inputs}
         answer: Future[list[Any]] = Future()
 
         def work() -> None:
             try:
-                answer.set_result(self._session.run(wanted, feeds, options))
+                answer.set_result(self._session.run(names, feeds, options))
             except Exception as error:  # onnxruntime's own classes, one for each status
                 answer.set_exception(DataError(self.where, f"onnxruntime cannot run it ({_first_line(error)})"))
 
@@ -92,18 +87,29 @@ class Session:
             raise
 
 
-def _session(data: bytes, threads: int, where: str) -> Any:
+def _session(data: bytes, where: str) -> Any:
     require("onnx", "onnx", "onnxruntime")
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.log_severity_level = SILENT
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.devnull)
     try:
         return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own classes, one for each status
         raise DataError(where, f"onnxruntime cannot load it ({_first_line(error)})") from None
+
+
+def _part(data: bytes, part: str, where: str) -> bytes:
+    require("onnx", "onnx", "onnx")
+    import onnx
+
+    try:
+        found = onnx.utils.Extractor(onnx.load_from_string(data)).extract_model(*map(list, PARTS[part]))
+        return bytes(found.SerializeToString())
+    except Exception as error:  # of protobuf, of onnx, of a file that only says that it is ours
+        raise DataError(where, f"its parts cannot be told apart ({str(error)!r:.200})") from None
 
 
 def _first_line(error: Exception) -> str:
