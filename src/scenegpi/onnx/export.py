@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +63,8 @@ def model_bytes(model: SceneModel, form: Form = "layout") -> bytes:
         "relation_counts": _json(None if known is None else known.to_dict()),
     }
     outputs = [*(("boxes", "sure") if form == "find" else ()), "labels", "relations", "pairs"]
-    call = {"layout": layout, "photo": photo, "find": find}[form]
-    return _file(onnx_program(model, call, _example(model, form), outputs, _shapes(model)), metadata)
+    calls: dict[Form, Callable[..., Sequence[Tensor]]] = {"layout": layout, "photo": photo, "find": find}
+    return _file(onnx_program(model, calls[form], _example(model, form), outputs, _shapes(model)), metadata)
 
 
 def _file(program: Any, metadata: Mapping[str, str]) -> bytes:

@@ -102,7 +102,7 @@ def suppress(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
 
 
 def _wire(g: Any, value: Any, name: Any) -> Any:
-    kind = torch.onnx.JitScalarType.from_value(value).onnx_type()
+    kind: Any = torch.onnx.JitScalarType.from_value(value).onnx_type()
     return g.op("Identity", value, wire_s=_number(name, "s"), type_i=int(kind)).setType(value.type())
 
 
