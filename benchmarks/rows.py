@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, RecallState, Result, compare
 from scenegpi.metrics.intervals import percentile_interval, poisson_weights
-from scenegpi.models import PRESETS, SceneModel
+from scenegpi.models import PRESETS, BaselineConfig, ModelConfig, SceneModel, build_model, prepare_model
 from scenegpi.models.presets import preset
 from scenegpi.models.systems import MODULES
 from scenegpi.prediction import PredictOptions, Predictor
@@ -121,6 +121,14 @@ def predictions(model: SceneModel, images: Iterable[SceneGraph], task: Any) -> I
         if prediction.graph is None:
             raise SystemExit(prediction.problem)
         yield prediction.graph
+
+
+def freq_model(train: Sequence[SceneGraph]) -> SceneModel:
+    """FREQ: the predicate from the two labels alone, by counts of the training images."""
+    config = ModelConfig(BaselineConfig(layers=0, prior="freq", refine_labels=False))
+    model = build_model(config, train[0].vocabulary).eval()
+    prepare_model(model, train)
+    return model
 
 
 def score(found: Iterable[SceneGraph], truth: Iterable[SceneGraph], plan: Plan) -> Row:

@@ -26,14 +26,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 
-from rows import BASELINE, REPLICATES, Row, markdown, plain_rows, score, score_seeds, trained
+from rows import BASELINE, REPLICATES, Row, freq_model, markdown, plain_rows, score_seeds, trained
 from scenegpi.data import Dataset, open_dataset
 from scenegpi.data.distributions import attach_distributions, image_key, read_distributions
 from scenegpi.files import write_json
 from scenegpi.metrics import Plan, Protocol, ZeroShot
 from scenegpi.metrics.published import PREDICATE_RECALL_AT_5
 from scenegpi.models import load_model
-from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.presets import PRESETS, preset
 from scenegpi.models.systems import MODULES
 from scenegpi.training import TrainConfig, find_recipe, read_config
@@ -207,7 +206,7 @@ def report(
         plan = Plan(Protocol(task, data=title), data.vocabulary, zero_shot, bootstrap=REPLICATES)
         rows = {}
         if task == "predcls":
-            rows["FREQ"] = score(map(FrequencyPrior.fit(train).predict, data), data, plan)
+            rows["FREQ"] = score_seeds([freq_model(train)], data, plan)
         for name, paths in models.items():
             print(f"scoring {name} on {title}", flush=True)
             rows[name] = score_seeds([load_model(path) for path in paths], data, plan)

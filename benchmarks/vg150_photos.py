@@ -13,7 +13,6 @@ seeds.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from rows import (
     Row,
     average,
     count_labels,
+    freq_model,
     markdown,
     plain_labels,
     plain_rows,
@@ -36,7 +36,6 @@ from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState, ZeroShot
 from scenegpi.models import SceneModel, load_model
-from scenegpi.models.freq import FrequencyPrior
 from scenegpi.progress import watched
 from scenegpi.training import find_recipe, read_config
 
@@ -55,21 +54,15 @@ def photographed(model: SceneModel, data: Dataset) -> list[SceneGraph]:
     return [model.vision.add_labels(path, data[i]) for path, i in watched(places, "photos")]
 
 
-def freq(prior: FrequencyPrior, images: Sequence[SceneGraph], task: str) -> list[SceneGraph]:
-    """Counts on given labels, or on the most probable ones of the label predictor."""
-    given = [graph.replace(label_dist=None) for graph in images] if task == "predcls" else images
-    return list(map(prior.predict, given))
-
-
 def table(images: list[SceneGraph], train: Dataset, systems: dict[str, list[SceneModel]], title: str) -> dict[str, Any]:
     """All systems on one list of images, for JSON."""
-    zero_shot, prior = ZeroShot.from_training(train), FrequencyPrior.fit(train)
+    zero_shot, freq = ZeroShot.from_training(train), freq_model(train)
     out: dict[str, Any] = {"images": len(images), "boxes": sum(map(len, images))}
     heads = count_labels(images, images)
     counts = {HEAD: heads}
     for task in TASKS:
         plan = Plan(Protocol(task, data=title), images[0].vocabulary, zero_shot, bootstrap=REPLICATES)  # type: ignore[arg-type]
-        first = RecallState(plan).update(freq(prior, images, task), images).result()
+        first = RecallState(plan).update(list(predictions(freq, images, task)), images).result()
         rows = {FREQ: Row(first, [first])}
         for name, models in systems.items():
             print(f"scoring {name} on {title}, {task}", flush=True)

@@ -13,15 +13,31 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from rows import REPLICATES, Row, markdown, plain_rows, score, score_seeds, train_presets, usable_presets
+from rows import (
+    REPLICATES,
+    Row,
+    freq_model,
+    markdown,
+    plain_rows,
+    predictions,
+    score,
+    score_seeds,
+    train_presets,
+    usable_presets,
+)
 from scenegpi.data import Dataset, open_dataset
 from scenegpi.files import write_json
+from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, ZeroShot
 from scenegpi.models import load_model
-from scenegpi.models.freq import FrequencyPrior
+from scenegpi.models.prior import CountPrior, relation_table
+from scenegpi.pairs import complete_pairs, edge_numbers
 from scenegpi.training import find_recipe, read_config
 
 RECIPE = "vg150-layout"
@@ -30,12 +46,41 @@ SHOWN = ["R@20", "R@50", "R@100", "ngR@20", "ngR@50", "ngR@100", "mR@50", "mR@10
 BY_PREDICATE = ["R@50", "R@100", "pair-R@5"]
 
 
+def overlap_table(train: Dataset) -> NDArray[np.int64]:
+    """The counts of FREQ + overlap, as in Neural Motifs: of pairs without a relation, those that overlap."""
+    counts = relation_table(train)
+    for graph in train:
+        pairs = complete_pairs(np.array([len(graph)]))
+        far = ~overlaps(graph, pairs)
+        related = graph.relations[graph.relations[:, 0] != graph.relations[:, 1]]
+        far[edge_numbers(related, len(graph))] = False
+        np.subtract.at(counts[..., 0], tuple(graph.labels[pairs[:, far]]), 1)
+    return counts
+
+
+def only_overlapping(graph: SceneGraph) -> SceneGraph:
+    """A prediction without the pairs whose boxes have no common area: FREQ + overlap does not predict them."""
+    assert graph.pairs is not None
+    assert graph.pair_dist is not None
+    near = overlaps(graph, graph.pairs.T)
+    return graph.replace(pairs=graph.pairs[near], pair_dist=graph.pair_dist[near])
+
+
+def overlaps(graph: SceneGraph, pairs: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether the boxes of pairs (2, E) have a common area."""
+    a, b = graph.boxes[pairs]
+    return np.asarray((np.minimum(a[:, 2:], b[:, 2:]) > np.maximum(a[:, :2], b[:, :2])).all(axis=1))
+
+
 def score_rows(train: Dataset, data: Dataset, title: str, folders: dict[str, list[Path]]) -> dict[str, Row]:
     """All systems on one data set."""
     zero_shot = ZeroShot.from_training(train)
     plan = Plan(Protocol("predcls", data=title), data.vocabulary, zero_shot, bootstrap=REPLICATES)
-    priors = [FrequencyPrior.fit(train), FrequencyPrior.fit(train, overlap=True)]
-    rows = {prior.name: score(map(prior.predict, data), data, plan) for prior in priors}
+    freq = freq_model(train)
+    rows = {"FREQ": score_seeds([freq], data, plan)}
+    assert isinstance(freq.prior, CountPrior)
+    freq.prior.set_counts(torch.from_numpy(overlap_table(train)))
+    rows["FREQ + overlap"] = score(map(only_overlapping, predictions(freq, data, "predcls")), data, plan)
     for name, paths in folders.items():
         print(f"scoring {name} on {title}", flush=True)
         rows[name] = score_seeds([load_model(path) for path in paths], data, plan)

@@ -10,7 +10,6 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.features.pairs import (
     PAIR_NAMES,
     PAIR_WIDTH,
-    overlapping,
     pair_geometry,
 )
 
@@ -103,9 +102,3 @@ def test_the_largest_image_of_the_field_goes_through_in_pieces(vocabulary, make_
     found = geometry(SceneBatch.of([graph]))
     assert found.shape == (216_690, PAIR_WIDTH)
     assert found.dtype == torch.float32
-
-
-def test_overlap_needs_a_common_area():
-    box = torch.tensor([[0.0, 0, 10, 10]])
-    for other, want in (([10, 0, 20, 10], False), ([9, 9, 20, 20], True), ([2, 2, 2, 5], False)):
-        assert bool(overlapping(box, torch.tensor([other], dtype=torch.float32))) is want

@@ -68,30 +68,27 @@ def test_its_parts_are_what_they_are_called(t, offset):
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.floats(0.6, 2.0), st.floats(-1, 1), st.floats(0.6, 2.0), st.floats(0.6, 2.0), st.integers(0, 10**6))
-def test_fitting_finds_what_the_data_was_drawn_from(related, offset, predicates, labels, seed):
-    true = Calibration(related, offset, predicates, labels)
-    found = fit_outcomes(drawn(true, seed), predicates=True)
+@given(st.floats(0.6, 2.0), st.floats(-1, 1), st.floats(0.6, 2.0), st.integers(0, 10**6))
+def test_fitting_finds_what_the_data_was_drawn_from(related, offset, labels, seed):
+    found = fit_outcomes(drawn(Calibration(related, offset, labels=labels), seed))
     assert found.related == pytest.approx(related, rel=0.12, abs=0.05)
     assert found.offset == pytest.approx(offset, abs=0.15)
-    assert found.predicates == pytest.approx(predicates, rel=0.1, abs=0.05)
     assert found.labels == pytest.approx(labels, rel=0.1, abs=0.05)
 
 
 def drawn(true: Calibration, seed: int, rows: int = 6000) -> Outcomes:
     """Logits, and outcomes that have the probabilities of `true`; ten rows an image."""
     generator = torch.Generator().manual_seed(seed + 3)
-    odds, x, y = logits(seed, rows, 1, 2.0)[:, 0], logits(seed + 1, rows, 5, 2.0), logits(seed + 2, rows, 7, 2.0)
+    odds, y = logits(seed, rows, 1, 2.0)[:, 0], logits(seed + 2, rows, 7, 2.0)
     image = torch.arange(rows) // 10
     yes = torch.rand(rows, generator=generator) < (odds / true.related + true.offset).sigmoid()
-    chosen = torch.multinomial((x / true.predicates).softmax(1), 1, generator=generator)[:, 0]
     label = torch.multinomial((y / true.labels).softmax(1), 1, generator=generator)[:, 0]
-    return Outcomes(odds, yes, image, x, chosen, image, y, label, image)
+    return Outcomes(odds, yes, image, y, label, image)
 
 
 def test_calibrated_data_is_mostly_left_alone():
-    neutral = [fit_outcomes(drawn(Calibration(), seed, 1000), predicates=True) for seed in range(30)]
-    for part in ("related", "predicates", "labels"):
+    neutral = [fit_outcomes(drawn(Calibration(), seed, 1000)) for seed in range(30)]
+    for part in ("related", "labels"):
         assert sum(getattr(each, part) != 1 for each in neutral) <= 5, part
 
 
@@ -104,14 +101,8 @@ def test_one_odd_image_does_not_change_anything():
 
 def test_without_relations_or_with_labels_all_right_nothing_is_fitted():
     found = drawn(Calibration(), 0, 200)
-    none = found._replace(
-        related=torch.zeros(200, dtype=torch.bool),
-        predicates=found.predicates[:0],
-        chosen=found.chosen[:0],
-        row_image=found.row_image[:0],
-        labels=found.nodes.argmax(1),
-    )
-    assert fit_outcomes(none, predicates=True) == Calibration()
+    none = found._replace(related=torch.zeros(200, dtype=torch.bool), labels=found.nodes.argmax(1))
+    assert fit_outcomes(none) == Calibration()
 
 
 def test_outcomes_are_what_is_annotated():
@@ -123,7 +114,6 @@ def test_outcomes_are_what_is_annotated():
     assert found.pair_image[found.related].bincount(minlength=4).tolist() == [len(each) for each in rows]
     assert found.node_image.bincount(minlength=4).tolist() == [4, 1, 6, 3]
     assert found.labels.tolist() == np.concatenate([g.labels for g in graphs]).tolist()
-    assert sorted(found.chosen.tolist()) == sorted(r for each in rows for _, _, r in each)
     (first, *_) = predict_graphs(model, graphs, "sgcls")
     place = {pair: k for k, pair in enumerate(map(tuple, first.pairs.tolist()))}
     said = {round(1 - float(first.pair_dist[place[row[:2]], 0]), 5) for row in rows[0]}
@@ -205,9 +195,7 @@ def test_a_model_learns_to_mean_what_it_says():
         drawn = np.array([rng.choice(len(p), p=p / p.sum()) for p in found.pair_dist.astype(np.float64)])
         rows = np.column_stack([found.pairs, drawn - 1])[drawn > 0]
         annotated.append(graph.replace(relations=rows))
-    fitted = fit_calibration(model, annotated, "predcls", predicates=True)
+    fitted = fit_calibration(model, annotated, "predcls")
     assert fitted.related == pytest.approx(WARM.related, rel=0.15)
     assert fitted.offset == pytest.approx(WARM.offset, abs=0.15)
-    assert fitted.predicates == pytest.approx(WARM.predicates, rel=0.15)
-    assert fitted.labels == 1
-    assert fit_calibration(model, annotated, "predcls") == replace(fitted, predicates=1.0)
+    assert (fitted.predicates, fitted.labels) == (1, 1)

@@ -130,28 +130,6 @@ def test_a_hostile_vocabulary_is_one_line(saved):
         load_model(saved)
 
 
-def old_form(saved, **baseline):
-    """The folder as an earlier version wrote it."""
-    path = saved / "config.json"
-    config = json.loads(path.read_text())
-    model = config["model"]
-    model["context"] = {key: value for key, value in model.pop("network").items() if key != "kind"}
-    model |= {"motifs": None, "imp": None, "baseline": model["baseline"] | baseline}
-    path.write_text(json.dumps(config | {"format": 1}))
-
-
-def test_a_folder_of_an_earlier_version_is_the_same_model(saved):
-    before = load_model(saved).config
-    old_form(saved, smoothing=3.0)
-    assert load_model(saved).config == before
-
-
-def test_a_setting_that_cannot_be_kept_is_named(saved):
-    old_form(saved, smoothing=5.0)
-    with pytest.raises(DataError, match=r"config.json: model.baseline.smoothing: 5.0, now always 3"):
-        load_model(saved)
-
-
 def test_a_folder_that_is_none(tmp_path):
     with pytest.raises(DataError, match="no such model"):
         load_model("nowhere")

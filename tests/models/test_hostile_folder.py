@@ -40,7 +40,7 @@ def test_the_widest_model_that_can_be_asked_for_is_no_danger(labels, predicates,
         BaselineConfig(hidden=w, layers=8, embedding=w, rank=w), ContextConfig(hidden=w, phi=w, alpha=w, words=w)
     )
     words = {"objects": [f"o{i}" for i in range(labels)], "predicates": [f"p{i}" for i in range(predicates)]}
-    (tmp_path / "config.json").write_text(json.dumps({"format": 1, "model": plain(widest)}))
+    (tmp_path / "config.json").write_text(json.dumps({"format": 2, "model": plain(widest)}))
     (tmp_path / "vocabulary.json").write_text(json.dumps(words))
     save_file({"a": torch.zeros(1)}, tmp_path / "model.safetensors")
     done = subprocess.run(

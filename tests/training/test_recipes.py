@@ -15,7 +15,6 @@ from safetensors.torch import load_file
 from scenegpi.data import open_dataset
 from scenegpi.models import load_model, shipped_models
 from scenegpi.models.config import ModelConfig
-from scenegpi.models.old_settings import one_network
 from scenegpi.options import override
 from scenegpi.paper.rendered import render_folder
 from scenegpi.prediction import Predictor
@@ -50,7 +49,7 @@ def test_every_shipped_model_has_its_recipe():
 def test_a_recipe_builds_what_ships(name):
     recipe = read_config(find_recipe(name), {})
     shipped = json.loads((shipped_models()[name] / "config.json").read_text())
-    assert uncalibrated(recipe.model) == uncalibrated(override(ModelConfig(), one_network(shipped["model"]), "model"))
+    assert uncalibrated(recipe.model) == uncalibrated(override(ModelConfig(), shipped["model"], "model"))
     assert recipe.half
     for key in ("preset", "task", "seed"):
         assert shipped["training"][key] == getattr(recipe, key)

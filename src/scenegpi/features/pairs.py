@@ -67,13 +67,6 @@ def precise(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.device.type == "mps" else tensor.double()
 
 
-def overlapping(subjects: Tensor, objects: Tensor) -> Tensor:
-    """Do boxes share a positive area: ``(E, 4)``, ``(E, 4)`` -> ``(E,)``."""
-    low = torch.maximum(subjects[:, :2], objects[:, :2])
-    high = torch.minimum(subjects[:, 2:], objects[:, 2:])
-    return (high > low).all(1)
-
-
 def _columns(s: Tensor, o: Tensor, size: Tensor) -> Tensor:
     """s, o ``(E, 4)`` subject and object boxes, size ``(E, 2)`` -> ``(E, PAIR_WIDTH)``."""
     low_s, high_s, low_o, high_o = s[:, :2], s[:, 2:], o[:, :2], o[:, 2:]

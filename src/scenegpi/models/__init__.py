@@ -1,4 +1,4 @@
-"""Tensors -> distributions: FREQ, the baseline without context, and the scene-graph predictor of the paper.
+"""Tensors -> distributions: the baseline without context, and the scene-graph predictor of the paper.
 
 model = load_model("runs/first/model")
 logits = model(SceneBatch.of(graphs))
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel, build_model, prepare_model
     from scenegpi.models.checkpoint import load_model, save_model
     from scenegpi.models.config import BaselineConfig, ContextConfig, ModelConfig
-    from scenegpi.models.freq import FrequencyPrior
     from scenegpi.models.network import SceneLogits
     from scenegpi.models.presets import PRESETS, preset
     from scenegpi.models.sgp import SGP

@@ -21,10 +21,9 @@ from scenegpi.models.baseline import Baseline
 from scenegpi.models.calibration import Calibrations, Task
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
-from scenegpi.models.freq import FrequencyPrior
 from scenegpi.models.inputs import LayoutInputs
 from scenegpi.models.network import SceneLogits, SceneNetwork
-from scenegpi.models.prior import CountPrior, GivenPrior
+from scenegpi.models.prior import CountPrior, GivenPrior, relation_table
 from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.threads import one_thread
 from scenegpi.vision.find import Finder
@@ -211,7 +210,7 @@ def prepare_model(model: SceneModel, graphs: Sequence[SceneGraph]) -> None:
     """Counts and scales, measured on training graphs (in place). Weights are not touched."""
     prior = model.prior
     if isinstance(prior, CountPrior):
-        counts = torch.from_numpy(FrequencyPrior.fit(graphs).counts)
+        counts = torch.from_numpy(relation_table(graphs))
         prior.set_counts(counts)
         model.network.set_counts(counts)
     model.inputs.measure(map(SceneBatch.of, grouped(islice(graphs, MEASURED))))

@@ -87,17 +87,13 @@ class Calibrations:
 class Outcomes(NamedTuple):
     """Raw logits of images, and what was annotated.
 
-    Pairs: `odds` (E,) and `related` (E,), those with k predicates k times. Their predicates: `predicates` (M, P) and
-    `chosen` (M,) in 0..P - 1. Boxes: `nodes` (N, C) and `labels` (N,). And the image of each, `pair_image` (E,),
-    `row_image` (M,), `node_image` (N,).
+    Pairs: `odds` (E,) and `related` (E,), those with k predicates k times. Boxes: `nodes` (N, C) and `labels` (N,). And
+    the image of each, `pair_image` (E,), `node_image` (N,).
     """
 
     odds: Tensor
     related: Tensor
     pair_image: Tensor
-    predicates: Tensor
-    chosen: Tensor
-    row_image: Tensor
     nodes: Tensor
     labels: Tensor
     node_image: Tensor
@@ -132,65 +128,49 @@ def fit_calibrations(
     return Calibrations(replace(fitted, labels=1.0), fitted)
 
 
-def fit_calibration(
-    model: SceneModel, images: Iterable[SceneGraph], task: Task, predicates: bool = False
-) -> Calibration:
+def fit_calibration(model: SceneModel, images: Iterable[SceneGraph], task: Task) -> Calibration:
     """The calibration of a model by images that it was not trained on. Given labels (PredCls) need none."""
-    return fit_outcomes(outcomes(model, images, task), labels=task == "sgcls", predicates=predicates)
+    return fit_outcomes(outcomes(model, images, task), labels=task == "sgcls")
 
 
-def fit_outcomes(found: Outcomes, labels: bool = True, predicates: bool = False) -> Calibration:
+def fit_outcomes(found: Outcomes, labels: bool = True) -> Calibration:
     """The maximum-likelihood numbers, each part by itself.
 
-    Predicates are left alone unless asked for: a pair has several that are right, and a temperature that makes all of
-    them likelier makes the first, which is what is shown, underconfident (docs/calibration.md).
+    Predicates are left alone: a pair has several that are right, and a temperature that makes all of them likelier
+    makes the first, which is what is shown, underconfident (docs/calibration.md).
     """
     related, offset = _fit_odds(found.odds, found.related, found.pair_image)
     fitted = Calibration(related, offset)
-    if predicates:
-        fitted = replace(fitted, predicates=fit_temperature(found.predicates, found.chosen, found.row_image))
     return replace(fitted, labels=fit_temperature(found.nodes, found.labels, found.node_image)) if labels else fitted
 
 
 def outcomes(model: SceneModel, images: Iterable[SceneGraph], task: Task) -> Outcomes:
     """A model's logits for images, before calibration, and their annotation."""
-    training = model.training
+    training, first = model.training, 0
     model.eval()
     parts: list[Outcomes] = []
     try:
         for some in grouped(images):
-            parts.append(_outcomes(model, SceneBatch.of(some, given_labels=task == "predcls")))
+            parts.append(_outcomes(model, SceneBatch.of(some, given_labels=task == "predcls"), first))
+            first += len(some)
     finally:
         model.train(training)
-    return joined(parts)
-
-
-def joined(parts: Sequence[Outcomes]) -> Outcomes:
-    """All together, as of different images; they may come from several models, each with images held out from it."""
     if not parts:
         raise ValueError("calibration needs images")
-    moved, first = [], 0
-    for each in parts:
-        images = (each.pair_image, each.row_image, each.node_image)
-        pair, row, node = (first + image for image in images)
-        moved.append(each._replace(pair_image=pair, row_image=row, node_image=node))
-        first += 1 + max((int(image.max()) for image in images if len(image)), default=-1)
-    return Outcomes(*(torch.cat(part) for part in zip(*moved, strict=True)))
+    return Outcomes(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
-def _outcomes(model: SceneModel, batch: SceneBatch) -> Outcomes:
-    """Of one batch. Of pairs without a relation only the odds are kept."""
+def _outcomes(model: SceneModel, batch: SceneBatch, first: int) -> Outcomes:
+    """Of one batch, whose images are numbered from `first`. Of pairs without a relation only the odds are kept."""
     with torch.no_grad():
         out = model(batch.to(model.device))
-    nodes, edges = out.nodes[-1].cpu(), out.edges[-1].cpu()
     row = batch.relation_edge  # each predicate of a pair once
     free = torch.ones(batch.num_edges, dtype=torch.bool)
     free[row] = False
     pair = torch.cat([free.nonzero().flatten(), row])
-    node_image = batch.batch
-    image = node_image[batch.edge_index[0]]
-    pairs = (log_odds(edges)[pair], ~free[pair], image[pair])
-    return Outcomes(*pairs, edges[row, 1:], batch.relation_class - 1, image[row], nodes, batch.labels, node_image)
+    image = first + batch.batch
+    odds = log_odds(out.edges[-1].cpu())[pair]
+    return Outcomes(odds, ~free[pair], image[batch.edge_index[0]][pair], out.nodes[-1].cpu(), batch.labels, image)
 
 
 def _fit_odds(odds: Tensor, related: Tensor, image: Tensor) -> tuple[float, float]:

@@ -15,14 +15,7 @@ _USE = """```python
 from scenegpi import Predictor
 
 predictor = Predictor("PATH")
-graph = predictor(boxes=[[0, 0, 50, 90], [10, 60, 90, 99]], labels={labels})
-```
-"""
-_USE_PHOTO = """```python
-from scenegpi import Predictor
-
-predictor = Predictor("PATH")
-graph = predictor("photo.jpg", boxes=[[0, 0, 50, 90], [10, 60, 90, 99]])
+graph = predictor({photo}boxes=[[0, 0, 50, 90], [10, 60, 90, 99]]{labels})
 ```
 """
 
@@ -46,7 +39,9 @@ def model_card(name: str, model: SceneModel, metrics: Mapping[str, Any], trainin
         if calibration != Calibration():
             lines.append(f"- calibrated, {what}: {calibration}, on images that it was not trained on")
     lines += [f"- {key}: {value}" for key, value in training.items() if isinstance(value, str | int | float)]
-    use = _USE.format(labels=list((vocabulary.objects * 2)[:2])) if model.config.vision is None else _USE_PHOTO
+    words = f", labels={list((vocabulary.objects * 2)[:2])}"
+    given = {"photo": "", "labels": words} if model.config.vision is None else {"photo": '"photo.jpg", ', "labels": ""}
+    use = _USE.format(**given)
     return "\n".join([*lines, "", *_figures(metrics), "", use])
 
 

@@ -29,13 +29,11 @@ from scenegpi.models.calibration import Calibrations
 from scenegpi.models.card import model_card
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
-from scenegpi.models.old_settings import one_network
 from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
 from scenegpi.vocabulary import Vocabulary
 
 FORMAT = 2
-_READ = (1, FORMAT)
 SMALL = 1 << 22
 TRAINED_ON = "trained_on.bin"
 _SPARSE = ("cells", "values")
@@ -103,11 +101,11 @@ def _config(folder: Path) -> tuple[ModelConfig, Calibrations]:
     """What a model is made of, and its calibration: models from before there was any have none."""
     path = folder / "config.json"
     data = _object(path)
-    if data.get("format") not in _READ:
-        raise DataError(path, f"format: {data.get('format')!r:.20}, this version reads 1 and 2")
+    if data.get("format") != FORMAT:
+        raise DataError(path, f"format: {data.get('format')!r:.20}, this version reads {FORMAT}")
     try:
         calibration = override(Calibrations(), data.get("calibration", {}), "calibration")
-        return override(ModelConfig(), one_network(data.get("model")), "model"), calibration
+        return override(ModelConfig(), data.get("model"), "model"), calibration
     except OptionError as error:
         raise DataError(path, str(error)) from None
 

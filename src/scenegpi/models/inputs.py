@@ -1,4 +1,12 @@
-"""What a layout model reads of a batch: boxes, counts and pair geometry, standardised; which boxes are duplicates."""
+r"""What a layout model reads of a batch: boxes, counts and pair geometry, standardised; which boxes are duplicates.
+
+Boxes of the same thing have the same label and overlap by half. Annotators draw them, detectors too:
+
+.. math:: D(i) = \{ j : \text{label}_j = \text{label}_i, \; \text{IoU}(i, j) \ge 1/2 \}
+
+with pixels counted inclusively, as recall matches boxes. Of two duplicates the bigger one speaks first, whatever the
+order in which they are listed.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +19,11 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import BOX_NAMES, EntityFeatures
 from scenegpi.features.pairs import PAIR_WIDTH, pair_geometry
 from scenegpi.features.standardise import Standardise
-from scenegpi.models.duplicates import ALL, COLUMNS, duplicate_columns
 
+ALL = slice(None)
+IOU = 0.5
+COLUMNS = 4
+DUPLICATE_SCALE = 6.0
 ENTITY = EntityFeatures(distribution="none")
 ENTITY_WIDTH = ENTITY.width(0)
 BOX_WIDTH = len(BOX_NAMES)
@@ -51,3 +62,18 @@ def _entities(batch: SceneBatch) -> Tensor:
 
 def _pairs(batch: SceneBatch, rows: slice = ALL) -> Tensor:
     return pair_geometry(batch.boxes, batch.sizes, batch.edge_index[:, rows], batch.batch)
+
+
+def duplicate_columns(batch: SceneBatch, labels: Tensor, rows: slice = ALL) -> Tensor:
+    """Features of each pair, (E, 4), by labels (N,); of the pairs in `rows` only.
+
+    Same label; IoU if so; duplicates; and for these 1 if the object is bigger, -1 if the subject is. The last two are
+    rare and not standardised; they are multiplied by `DUPLICATE_SCALE`, so that they are learned as fast as the others.
+    """
+    i, j = batch.edge_index[:, rows]
+    a, b = batch.boxes[i], batch.boxes[j]
+    shared = (torch.minimum(a[:, 2:], b[:, 2:]) - torch.maximum(a[:, :2], b[:, :2]) + 1).clamp_min(0).prod(1)
+    area_a, area_b = ((box[:, 2:] - box[:, :2] + 1).prod(1) for box in (a, b))
+    found, iou = labels[i] == labels[j], shared / (area_a + area_b - shared)
+    same, twin = found.to(iou.dtype), DUPLICATE_SCALE * (found & (iou >= IOU))
+    return torch.stack([same, same * iou, twin.to(iou.dtype), twin * (area_b - area_a).sign()], 1).float()

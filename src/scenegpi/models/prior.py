@@ -1,7 +1,8 @@
 r"""The frequency prior as an input: what the training images say about two labels.
 
-With n_abr the counts of predicate r for labels a, b (column 0: pairs without a relation), the plain prior is FREQ,
-:math:`\log(n_{abr} / n_{ab} + \epsilon)`. The back-off believes few counts less:
+With n_abr the counts of predicate r for labels a, b (n_ab0: 1 + pairs without a relation), the plain prior is FREQ,
+:math:`\log(n_{abr} / n_{ab} + \epsilon)`: an unseen pair of labels is almost surely unrelated, with all predicates
+equally likely. The back-off believes few counts less:
 
 .. math::
     q(r \mid a, b) = \frac{n_{abr} + k\, b(r)}{\sum_{r' \ge 1} n_{abr'} + k}, \qquad
@@ -13,17 +14,25 @@ in training an image's own relations are subtracted from the counts that it read
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from scenegpi.errors import GraphError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
+from scenegpi.graph import SceneGraph
 from scenegpi.models.config import BaselineConfig
+from scenegpi.pairs import complete_pairs, edge_numbers
+from scenegpi.vocabulary import Vocabulary
 
 ALL = slice(None)
+MOST_CELLS = 1 << 28
+_FLUSH = 1 << 20
 EPSILON = 1e-3
 SMOOTHING = 3.0
 """k: how many counts the back-off is worth."""
@@ -57,7 +66,7 @@ class CountPrior(nn.Module):
         self.register_buffer("by_object", torch.zeros(labels, classes))
 
     def set_counts(self, counts: Tensor) -> None:
-        """counts (C, C, 1 + P), as `FrequencyPrior.fit` makes them."""
+        """counts (C, C, 1 + P), as `relation_table` makes them."""
         self.counts.copy_(counts)
         self.by_subject.copy_(counts.sum(1))
         self.by_object.copy_(counts.sum(0))
@@ -112,6 +121,51 @@ def own_counts(batch: SceneBatch, cells: Tensor, num_cells: int, classes: int) -
     rows = (group[batch.relation_edge], batch.relation_class)
     own.index_put_(rows, batch.relation_count.to(own.dtype), accumulate=True)
     return own[group]
+
+
+def relation_table(graphs: Iterable[SceneGraph]) -> NDArray[np.int64]:
+    """(C, C, 1 + P) numbers of training rows by labels of subject and object and by predicate, repeats included.
+
+    Column 0 counts ordered pairs without a relation. The graphs may be a stream; rows with subject == object are no
+    pairs.
+    """
+    total: NDArray[np.int64] | None = None
+    vocabulary: Vocabulary | None = None
+    waiting: list[NDArray[np.int64]] = []
+    held = 0
+    for graph in graphs:
+        if vocabulary is None or total is None:
+            vocabulary = graph.vocabulary
+            cells = len(vocabulary.objects) ** 2 * (1 + len(vocabulary.predicates))
+            if cells > MOST_CELLS:
+                raise GraphError(f"vocabulary: {cells:,} combinations of labels and predicates are too many")
+            total = np.zeros(cells, dtype=np.int64)
+        elif graph.vocabulary is not vocabulary and graph.vocabulary != vocabulary:
+            raise GraphError("vocabulary: the training graphs must share one")
+        waiting.append(_cells_of(graph))
+        held += len(waiting[-1])
+        if held > _FLUSH:
+            total += np.bincount(np.concatenate(waiting), minlength=len(total))
+            waiting, held = [], 0
+    if vocabulary is None or total is None:
+        raise GraphError("counting needs at least one training graph")
+    if waiting:
+        total += np.bincount(np.concatenate(waiting), minlength=len(total))
+    labels = len(vocabulary.objects)
+    return total.reshape(labels, labels, -1)
+
+
+def _cells_of(graph: SceneGraph) -> NDArray[np.int64]:
+    """The cells (a C + b)(1 + P) + r that an image adds one to: its relation rows, and its pairs without any."""
+    labels = graph.labels.astype(np.int64)
+    width, classes = len(graph.vocabulary.objects), 1 + len(graph.vocabulary.predicates)
+    related = graph.relations[graph.relations[:, 0] != graph.relations[:, 1]]
+    pairs = complete_pairs(np.array([len(graph)]))
+    free = np.ones(pairs.shape[1], dtype=bool)
+    free[edge_numbers(related, len(graph))] = False
+    none = labels[pairs[:, free]]
+    positive = (labels[related[:, 0]] * width + labels[related[:, 1]]) * classes + related[:, 2] + 1
+    return np.concatenate([positive, (none[0] * width + none[1]) * classes])
 
 
 def make_prior(config: BaselineConfig, labels: int, predicates: int) -> CountPrior | GivenPrior | None:

@@ -26,7 +26,6 @@ from typing import Any, Literal
 from scenegpi.errors import OptionError
 from scenegpi.models.calibration import Calibrations
 from scenegpi.models.config import ModelConfig
-from scenegpi.models.old_settings import one_network
 from scenegpi.models.presets import preset
 from scenegpi.options import bounded, override
 from scenegpi.training.photo_config import PhotoFitConfig
@@ -244,8 +243,6 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
     rest = {key: value for key, value in values.items() if key not in (*_SHARED, "epochs")}
     for stage in ("baseline", "context"):
         rest[stage] = merged(shared, rest.get(stage, {}))
-    if "model" in rest:
-        rest["model"] = one_network(rest["model"])
     start = replace(TrainConfig(), preset=named, model=preset(named))
     if start.model.system is not None:
         start = replace(start, baseline=WHOLE_SYSTEM)

@@ -10,7 +10,6 @@ from typing import Any
 
 from scenegpi.errors import DataError, OptionError
 from scenegpi.files import read_text
-from scenegpi.models.old_settings import one_network
 from scenegpi.models.presets import preset
 from scenegpi.training.config import TrainConfig, merged, train_config
 
@@ -51,7 +50,7 @@ def read_config(path: str | Path | None, options: dict[str, Any]) -> TrainConfig
 
 def _fitting(values: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Without the network's settings where the options name a preset with a network of another kind."""
-    model = one_network(values.get("model"))
+    model = values.get("model")
     if isinstance(model, dict) and isinstance(options.get("preset"), str):
         before, after = (preset(name).network for name in (values.get("preset", TrainConfig.preset), options["preset"]))
         if getattr(before, "kind", None) != getattr(after, "kind", None):

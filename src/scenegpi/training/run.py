@@ -11,7 +11,6 @@ from scenegpi.errors import DataError, OptionError, SceneGPIError
 from scenegpi.files import read_object, tidy, write_json
 from scenegpi.locks import LOCK, folder_lock
 from scenegpi.models.config import ModelConfig
-from scenegpi.models.old_settings import one_network
 from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
 from scenegpi.training.callbacks import StageBar
@@ -69,8 +68,7 @@ def read_run(folder: str | Path) -> TrainConfig:
     if (folder / FINISHED).is_file():
         raise DataError(folder, f"this run is finished; its model is {folder / MODEL}")
     try:
-        values = read_object(folder / CONFIG)
-        return override(TrainConfig(), values | {"model": one_network(values.get("model", {}))}, "")
+        return override(TrainConfig(), read_object(folder / CONFIG), "")
     except OptionError as error:
         raise DataError(folder / CONFIG, str(error)) from None
 

@@ -14,7 +14,6 @@ from scenegpi.errors import OptionError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
 from scenegpi.models import PRESETS, ModelConfig, build_model, load_model, save_model
-from scenegpi.models.old_settings import one_network
 from scenegpi.models.systems import KINDS, MODULES, system_module
 from scenegpi.options import override, plain
 from scenegpi.training.config import LossConfig, train_config
@@ -195,10 +194,6 @@ def test_settings_are_read_back_whatever_kind_they_are(name):
     assert written["network"]["kind"] in KINDS
     assert override(ModelConfig(), written, "model") == SYSTEMS[name]
     assert override(PRESETS["gpi-linguistic"], written, "model") == SYSTEMS[name]
-    network = dict(written["network"])
-    old = {**written, network.pop("kind"): network, "context": None}
-    del old["network"]
-    assert override(ModelConfig(), one_network(old), "model") == SYSTEMS[name]
 
 
 @pytest.mark.parametrize(
@@ -215,11 +210,6 @@ def test_settings_are_read_back_whatever_kind_they_are(name):
 def test_a_network_of_no_known_kind_is_refused_by_its_field(network, message):
     with pytest.raises(OptionError, match=message):
         override(ModelConfig(), {"network": network}, "model")
-
-
-def test_two_networks_in_settings_of_the_old_form_are_refused():
-    with pytest.raises(OptionError, match="context and imp: a model has one of them"):
-        one_network({"context": {}, "imp": {}})
 
 
 def test_a_preset_is_found_in_the_module_of_its_name():
