@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction import PredictOptions, Predictor
@@ -22,20 +21,16 @@ def test_the_broad_label_has_the_probability_of_its_kinds():
     kinds = broad_kinds(WORDS)
     assert kinds is not None
     dist = np.array([[0.1, 0.4, 0.1, 0.1, 0.3], [0.1, 0.7, 0.1, 0.1, 0.0], [0.5, 0.2, 0.1, 0.0, 0.2]])
-    label, score = broader(dist, *best(dist), *kinds)
+    label, score = broader(dist, *best(dist), kinds)
     assert [WORDS.objects[k] for k in label] == ["person", "man", "dog"]
     np.testing.assert_allclose(score, [0.8, 0.7, 0.5])
 
 
-def test_arrays_and_tensors_agree_on_random_distributions():
+def test_a_kind_is_said_only_if_it_is_sure():
     kinds = broad_kinds(WORDS)
     assert kinds is not None
     dist = np.random.default_rng(0).dirichlet(np.full(5, 0.5), 200).astype(np.float32)
-    label, score = broader(dist, *best(dist), *kinds)
-    tensor = torch.from_numpy(dist)
-    found = broader(tensor, tensor.argmax(1), tensor.max(1).values, *map(torch.from_numpy, kinds))
-    assert found[0].tolist() == label.tolist()
-    np.testing.assert_allclose(found[1].numpy(), score, rtol=1e-5)
+    label, score = broader(dist, *best(dist), kinds)
     people = dist[:, [1, 2, 4]].sum(axis=1)
     for row, k in enumerate(label):  # what is said is never less likely than what was, and a kind is only said if sure
         assert score[row] >= dist[row].max() - 1e-6

@@ -50,13 +50,8 @@ def test_hyphens_fall_back_to_the_parts(words):
     np.testing.assert_allclose(words.vector("traffic-light"), words.vector("traffic light"))
 
 
-def test_coverage_says_what_is_not_known(words):
-    found = words.coverage(["dog", "pant", "ride to", "zebra", "zebra light"])
-    assert found.fallbacks == {"pant": "pants", "ride": "riding"}
-    assert found.missing == ("zebra",)
-    assert found.unknown == ("zebra",)
-    assert "pant -> pants" in str(found)
-    assert "all words known" in str(words.coverage(["dog"]))
+def test_names_without_any_known_word_are_told(words):
+    assert words.unknown(["dog", "pant", "ride to", "zebra", "zebra light"]) == ["zebra"]
 
 
 def test_neighbours_are_the_largest_cosines_without_the_word_itself(words):

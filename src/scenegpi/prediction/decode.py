@@ -62,7 +62,7 @@ def named(dist: NDArray[np.float32], graph: SceneGraph, tidy: bool) -> tuple[NDA
     score = dist[np.arange(len(dist)), label]
     kinds = broad_kinds(graph.vocabulary) if tidy else None
     if kinds is not None:
-        label, score = broader(dist, label, score, *kinds)
+        label, score = broader(dist, label, score, kinds)
     return label.astype(np.int32), score
 
 

@@ -19,8 +19,7 @@ labels of photos that neither was trained on (chosen and measured on the same 35
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +34,7 @@ POWER = 0.7
 MIN_PROBABILITY = 1e-6
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(NamedTuple):
     """How the labels of one image come about: the task for the model, and whether it needs the pixels."""
 
     task: Task

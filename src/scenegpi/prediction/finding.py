@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from scenegpi.data.class_names import read_names_file
 from scenegpi.data.coco_names import COCO_PLACES
 from scenegpi.errors import DataError
-from scenegpi.files import check_file, open_file
+from scenegpi.files import check_file
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import PHOTO, model_vocabulary, shipped_models
 from scenegpi.prediction.model import Model, open_model
@@ -79,14 +78,8 @@ class FinderSpec:
         return Path(self.other) if self.other and self.other.lower().endswith(".onnx") else None
 
     def settings(self) -> Any:
-        """What its answers depend on: a file by its content."""
+        """What its answers depend on besides its weights."""
         told = {key: list(value) for key in ("names", "find") if (value := getattr(self, key))}
-        if self.file is not None:
-            digest = blake2b(digest_size=16)
-            with open_file(self.file) as handle:
-                while part := handle.read(1 << 20):
-                    digest.update(part)
-            told["digest"] = [digest.hexdigest()]
         return {"name": self.name, **told} if told else self.name
 
 

@@ -7,7 +7,6 @@ labels, then rules, then word vectors). A box whose name has no match is left ou
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
-from scenegpi.words.label_map import LabelMap
+from scenegpi.words.label_map import LabelMap, unrelated
 
 MAX_MAPS = 64
 UNMATCHED = "no label of the model matches"
@@ -54,7 +53,7 @@ class ModelWords:
             return graph, every
         if graph.vocabulary.objects == (NO_LABEL,):
             zeros = np.zeros(len(graph), dtype=np.int32)
-            return SceneGraph(graph.boxes, zeros, self.vocabulary, scores=graph.scores, **_image(graph)), every
+            return unrelated(graph).replace(labels=zeros, vocabulary=self.vocabulary, label_dist=None), every
         labels = self.label_map(graph.vocabulary, similarity)
         return labels.apply(graph), np.flatnonzero(labels.labels(graph) >= 0)
 
@@ -68,8 +67,3 @@ class ModelWords:
             parts.append(f"{name!r:.40}" + (f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""))
         more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
         return f"{UNMATCHED} {', '.join(parts)}{more}"
-
-
-def _image(graph: SceneGraph) -> dict[str, Any]:
-    about = {"image_id": graph.image_id, "file": graph.file, "width": graph.width, "height": graph.height}
-    return about | {"attributes": graph.attributes}

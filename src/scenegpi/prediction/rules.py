@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,15 +42,8 @@ class Candidates:
 
     def at(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Candidates:
         """Those of some rows (indices or a mask), in that order."""
-        return Candidates(
-            self.pairs[rows],
-            self.predicates[rows],
-            self.chances[rows],
-            self.none[rows],
-            self.scores[rows],
-            self.labels,
-            self.boxes,
-        )
+        each: tuple[Any, ...] = (self.pairs, self.predicates, self.chances, self.none, self.scores)
+        return Candidates(*(column[rows] for column in each), self.labels, self.boxes)
 
 
 Rule = Callable[[Candidates], NDArray[np.bool_]]

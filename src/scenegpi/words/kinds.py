@@ -1,7 +1,7 @@
 """Labels that are kinds of another one: who is not sure whether it is a man or a woman says "person".
 
 kinds = broad_kinds(vocabulary)
-label, score = broader(dist, label, score, kinds.members, kinds.broad)
+label, score = broader(dist, label, score, kinds)
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.forms import noun_forms
 from scenegpi.words.label_map_rules import reviewed
 
+Array = NDArray[Any]
 BROAD = "person"
 SURE = 0.7
 """A kind is named if it has this share of its broad label's probability: below it "man" and "woman" are mistaken for
@@ -47,11 +48,8 @@ def broad_kinds(vocabulary: Vocabulary) -> Kinds | None:
     return Kinds(members, broad)
 
 
-def broader(dist: Any, label: Any, score: Any, members: Any, broad: Any) -> tuple[Any, Any]:
-    """Labels (N,) and their scores (N,), with broad labels where the kind is not sure; `dist` is (N, C).
-
-    NumPy arrays or tensors, all of one sort.
-    """
-    whole = (dist * members[label]).sum(1)
+def broader(dist: Array, label: Array, score: Array, kinds: Kinds) -> tuple[Array, Array]:
+    """Labels (N,) and their scores (N,), with broad labels where the kind is not sure; `dist` is (N, C)."""
+    whole = (dist * kinds.members[label]).sum(1)
     unsure = score < SURE * whole
-    return label + unsure * (broad[label] - label), score + unsure * (whole - score)
+    return np.where(unsure, kinds.broad[label], label), np.where(unsure, whole, score)

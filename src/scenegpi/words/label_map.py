@@ -69,11 +69,6 @@ class LabelMap:
         return len(self.matches)
 
     @property
-    def identity(self) -> bool:
-        """Whether every name stays as it is."""
-        return all(match.source == match.target for match in self.matches)
-
-    @property
     def unmapped(self) -> list[Match]:
         """The names without a match."""
         return [match for match in self.matches if match.target is None]
@@ -90,18 +85,8 @@ class LabelMap:
         """
         labels = self.labels(graph)
         kept = np.flatnonzero(labels >= 0)
-        return SceneGraph(
-            graph.boxes[kept],
-            labels[kept],
-            self.target,
-            scores=None if graph.scores is None else graph.scores[kept],
-            label_dist=self._distributions(graph, labels, kept),
-            attributes=None if graph.attributes is None else [graph.attributes[i] for i in kept.tolist()],
-            image_id=graph.image_id,
-            file=graph.file,
-            width=graph.width,
-            height=graph.height,
-        )
+        changes = {"labels": labels[kept], "label_dist": self._distributions(graph, labels, kept)}
+        return unrelated(graph).subset(kept).replace(vocabulary=self.target, **changes)
 
     def labels(self, graph: SceneGraph) -> NDArray[np.int64]:
         """(N,) the target's label of each box, -1 for a box without a match."""
@@ -136,6 +121,12 @@ class LabelMap:
         lost = np.flatnonzero(total[:, 0] <= 0)  # all its weight was on names without a match
         out[lost, labels[kept[lost]]], total[lost] = 1, 1
         return np.asarray(out / total)
+
+
+def unrelated(graph: SceneGraph) -> SceneGraph:
+    """The boxes of a graph without their relations."""
+    none = np.zeros((0, 3), dtype=np.int32)
+    return graph.with_fields(relations=none, relation_scores=None, pairs=None, pair_dist=None)
 
 
 @cache

@@ -126,24 +126,17 @@ def _word(word: bytes, path: Path, number: int) -> str:
 
 
 def _vector(fields: list[bytes], path: Path, number: int) -> list[float]:
-    try:
-        vector = [float(field) for field in fields]
-    except ValueError:
-        bad = next(field for field in fields if not _is_number(field))
-        raise DataError(path, f"line {number}: {bad.strip()!r:.40} is not a number") from None
-    odd = next((value for value in vector if not abs(value) <= LARGEST), None)
-    if odd is not None:
-        what = f"{odd:g} is beyond {LARGEST:,.0f}" if isfinite(odd) else "a number that is not finite"
-        raise DataError(path, f"line {number}: {what}")
+    vector = []
+    for field in fields:
+        try:
+            vector.append(float(field))
+        except ValueError:
+            raise DataError(path, f"line {number}: {field.strip()!r:.40} is not a number") from None
+        if not abs(vector[-1]) <= LARGEST:
+            finite = isfinite(vector[-1])
+            what = f"{vector[-1]:g} is beyond {LARGEST:,.0f}" if finite else "a number that is not finite"
+            raise DataError(path, f"line {number}: {what}")
     return vector
-
-
-def _is_number(field: bytes) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
 
 
 def _parquet_words(path: Path) -> list[str]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,29 +32,6 @@ TINY = 1e-12
 TOKEN = re.compile(r"'s\b|[^\W_]+(?:-[^\W_]+)*")
 """A word: letters and digits, hyphens inside; the possessive 's is a word of its own, punctuation is none."""
 LONGEST_WORD = 64
-
-
-@dataclass(frozen=True)
-class VocabularyCoverage:
-    """What a table knows of some names.
-
-    `fallbacks`: word -> the form used for it; `missing`: words not known in any form; `unknown`: names of which no
-    word is known.
-    """
-
-    names: int
-    fallbacks: Mapping[str, str]
-    missing: tuple[str, ...]
-    unknown: tuple[str, ...]
-
-    def __str__(self) -> str:
-        parts = [f"{self.names} names"]
-        if self.fallbacks:
-            parts.append("by another form: " + ", ".join(f"{a} -> {b}" for a, b in sorted(self.fallbacks.items())))
-        parts.append("not known: " + ", ".join(self.missing) if self.missing else "all words known")
-        if self.unknown:
-            parts.append("names without any vector: " + ", ".join(self.unknown))
-        return "; ".join(parts)
 
 
 class WordVectors:
@@ -111,19 +87,9 @@ class WordVectors:
         rows = [self.vector(name) for name in names]
         return np.stack(rows) if rows else np.zeros((0, self.dim), dtype=np.float32)
 
-    def coverage(self, names: Iterable[str]) -> VocabularyCoverage:
-        """Which words of these names are known, and how."""
-        names = list(names)
-        fallbacks: dict[str, str] = {}
-        missing: set[str] = set()
-        unknown = []
-        for name in names:
-            forms = {word: self.form(word) for word in label_words(name, self)}
-            fallbacks |= {word: form for word, form in forms.items() if form and form != word}
-            missing |= {word for word, form in forms.items() if form is None}
-            if not any(forms.values()):
-                unknown.append(name)
-        return VocabularyCoverage(len(names), fallbacks, tuple(sorted(missing)), tuple(unknown))
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """The names of which no word is known, in any form."""
+        return [name for name in names if not any(map(self.form, label_words(name, self)))]
 
     def neighbours(self, label: str, k: int = 10) -> list[tuple[str, float]]:
         """The k words with the largest cosine to the label, without its own words; KeyError if it is not known."""
