@@ -9,7 +9,6 @@ from PIL import Image
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.errors import DataError, GraphError, OptionError
-from scenegpi.models.old_settings import one_network
 from scenegpi.options import override, plain
 from scenegpi.vision import HeadConfig, VisionConfig, VisionModel, cached_box_features, open_photo, photos
 from scenegpi.vision.labels import box_geometry, mirrored
@@ -186,10 +185,3 @@ def test_geometry_by_hand_and_in_the_mirror():
     torch.testing.assert_close(mirrored(reaching), box_geometry(torch.tensor([[50.0, 50.0, 105.0, 99.5]]), sizes))
     flipped = torch.tensor([[70.0, 20.0, 90.0, 60.0]])
     torch.testing.assert_close(mirrored(box_geometry(boxes, sizes)), box_geometry(flipped, sizes))
-
-
-def test_settings_of_earlier_versions():
-    old = {"nodes": "roi", "square": True, "roi_layers": ["early", "middle", "last"], "crop_size": 160, "mirror": False}
-    assert one_network({"vision": {"features": old}}) == {"vision": {"features": {"mirror": False}}}
-    with pytest.raises(OptionError, match=r"model\.vision\.features\.nodes: 'both', now always 'roi'"):
-        one_network({"vision": {"features": {"nodes": "both"}}})
