@@ -121,7 +121,7 @@ class PredictionLog:
             if changed is not None:
                 raise DataError(self.folder / RUN, f"{changed}: continue with the same settings, or use --force")
             self.manifest = stack.enter_context(Manifest(self.folder, self._inputs, self.force))
-            self._tidy()
+            tidy(self.folder, below=False)  # what is below is of other runs, or of shards (see `ray_shards`)
             if not continued:
                 self.manifest.remove()
             self.manifest.check([SKIPPED])
@@ -137,7 +137,7 @@ class PredictionLog:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._open:
-            self._tidy()  # workers that were stopped leave half-written files
+            tidy(self.folder, below=False)  # workers that were stopped leave half-written files
             if kind is None and self._lines > len(self.done):
                 self.rewrite()
             if not self._lines:
@@ -170,11 +170,6 @@ class PredictionLog:
         if before is not None:
             for name in self.manifest.names & set(file_names(before.name, FORMATS).values()):
                 (self.folder / name).unlink(missing_ok=True)
-
-    def graphs(self, sources: Collection[str]) -> Iterator[tuple[str, SceneGraph]]:
-        """Source and graph of images that were predicted before, in the order of their lines."""
-        for row, graph in self.predicted(sources):
-            yield row["source"], graph
 
     def predicted(self, sources: Collection[str]) -> Iterator[tuple[dict[str, Any], SceneGraph]]:
         """Line and graph of some images, in the order of their lines."""
@@ -252,10 +247,6 @@ class PredictionLog:
             return from_dict(row, self._vocabulary(number, row))
         except ValueError as error:
             raise self._journal.damage(number, str(error)) from None
-
-    def _tidy(self) -> None:
-        """Removes half-written files; those below the folder are of other runs, or of shards (see `ray_shards`)."""
-        tidy(self.folder, below=False)
 
 
 def prediction_lines(rows: Iterable[Row], written: set[str]) -> Iterator[dict[str, Any]]:

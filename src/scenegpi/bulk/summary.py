@@ -73,15 +73,10 @@ class Summary:
 
     def join(self, other: Summary) -> None:
         """Adds what became of other images."""
-        self.predicted += other.predicted
-        self.resumed += other.resumed
-        self.skipped += other.skipped
-        self.boxes += other.boxes
-        self.relations += other.relations
+        for name in PLAIN:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         for vocabulary, counts in other.names.items():
             self.names.setdefault(vocabulary, Counter()).update(counts)
-        self.left_out.update(other.left_out)
-        self.photos_unread.update(other.photos_unread)
         self.shown = (self.shown + other.shown)[:SHOWN]
         self.target = self.target or other.target
 

@@ -66,7 +66,7 @@ def run(
     summary.resumed += work.unchanged
     if summary.predicted + summary.resumed <= SHOWN:
         before = {source: entry for source, entry in work.first.items() if source in work.sources_before}
-        summary.shown += [(before[s].item.key, before[s].name, graph) for s, graph in log.graphs(before)]
+        summary.shown += [(before[row["source"]].item.key, row["name"], graph) for row, graph in log.predicted(before)]
         order = [entry.item.key for entry in work.first.values()]
         summary.shown.sort(key=lambda shown: order.index(shown[0]))
     return summary
@@ -98,8 +98,8 @@ class _Work:
                 self.unchanged += 1
             else:
                 lacking[entry.source] = replace(entry, item=replace(entry.item, graph=None))
-        for source, graph in self.log.graphs(lacking):
-            yield replace(lacking[source], known=graph)
+        for row, graph in self.log.predicted(lacking):
+            yield replace(lacking[row["source"]], known=graph)
 
     def claimed(self, entries: list[Entry]) -> list[Entry]:
         """A batch whose files may be written: files of earlier answers to other content are removed."""

@@ -23,18 +23,16 @@ from torch import Tensor
 
 from scenegpi import __version__
 from scenegpi.errors import DataError, OptionError
-from scenegpi.files import check_file, read_json, whole_folder, write_json
+from scenegpi.files import check_file, read_object, whole_folder, write_json
 from scenegpi.models.build import SceneModel, build_model
 from scenegpi.models.calibration import Calibrations
 from scenegpi.models.card import model_card
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
-from scenegpi.models.shipped import find_model
+from scenegpi.models.shipped import SMALL, find_model, read_labels
 from scenegpi.options import override, plain
-from scenegpi.vocabulary import Vocabulary
 
 FORMAT = 2
-SMALL = 1 << 22
 TRAINED_ON = "trained_on.bin"
 _SPARSE = ("cells", "values")
 
@@ -84,7 +82,7 @@ def load_model(source: str | Path, device: str | torch.device = "cpu") -> SceneM
     """The model of a folder, or one that ships in the package by its name; DataError with one line otherwise."""
     folder = find_model(source)
     config, calibration = _config(folder)
-    vocabulary = _vocabulary(folder)
+    vocabulary = read_labels(folder)
     try:
         model = build_model(config, vocabulary)
     except OptionError as error:
@@ -100,7 +98,7 @@ def load_model(source: str | Path, device: str | torch.device = "cpu") -> SceneM
 def _config(folder: Path) -> tuple[ModelConfig, Calibrations]:
     """What a model is made of, and its calibration: models from before there was any have none."""
     path = folder / "config.json"
-    data = _object(path)
+    data = read_object(path, SMALL)
     if data.get("format") != FORMAT:
         raise DataError(path, f"format: {data.get('format')!r:.20}, this version reads {FORMAT}")
     try:
@@ -108,21 +106,6 @@ def _config(folder: Path) -> tuple[ModelConfig, Calibrations]:
         return override(ModelConfig(), data.get("model"), "model"), calibration
     except OptionError as error:
         raise DataError(path, str(error)) from None
-
-
-def _vocabulary(folder: Path) -> Vocabulary:
-    path = folder / "vocabulary.json"
-    try:
-        return Vocabulary.from_dict(_object(path))
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
-
-
-def _object(path: Path) -> dict[str, Any]:
-    data = read_json(path, SMALL)
-    if not isinstance(data, dict):
-        raise DataError(path, f"expected a JSON object, found {type(data).__name__}")
-    return data
 
 
 def read_tensors(path: Path, wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -11,6 +11,8 @@ from scenegpi.files import read_object
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.everyday import everyday_names
 
+SMALL = 1 << 22
+"""Most bytes of a file of settings or names."""
 PHOTO = "vg150-photo"
 """The one that finds boxes by itself."""
 
@@ -37,13 +39,18 @@ def find_model(source: str | Path) -> Path:
 def model_vocabulary(source: str | Path) -> Vocabulary:
     """The vocabulary that a model speaks, without loading it; by path or by the name of a shipped one."""
     folder = find_model(source)
-    path = folder / "vocabulary.json"
-    try:
-        labels = Vocabulary.from_dict(read_object(path))
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
+    labels = read_labels(folder)
     everyday = vision_settings(folder).get("everyday") is True
     return Vocabulary((*labels.objects, *everyday_names(labels.objects)), labels.predicates) if everyday else labels
+
+
+def read_labels(folder: Path) -> Vocabulary:
+    """The labels and predicates that the model of a folder was trained for."""
+    path = folder / "vocabulary.json"
+    try:
+        return Vocabulary.from_dict(read_object(path, SMALL))
+    except ValueError as error:
+        raise DataError(path, str(error)) from None
 
 
 def vision_settings(source: str | Path) -> dict[str, Any]:
