@@ -12,8 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from scenegpi.boxes import box_iou
 from scenegpi.data.coco_names import COCO_PLACES
 from scenegpi.errors import DataError
-from scenegpi.onnx.detector import OnnxDetector
-from scenegpi.onnx.detector_outputs import _grid
+from scenegpi.onnx.detector import OnnxDetector, _grid
 
 SIDE = 64
 CELLS = 84  # of strides 8, 16, 32 over 64 x 64 pixels
