@@ -6,7 +6,7 @@ Row 0 of `edge_index` is the subject, which aggregates: layers take it with ``fl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,10 @@ from scenegpi.features.arrays import IMAGES, PAIRS, SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.pairs import edge_numbers
 from scenegpi.vocabulary import Vocabulary
+
+
+def _no_rows() -> Tensor:
+    return torch.zeros(0, dtype=torch.long)
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,13 @@ class SceneBatch:
     ptr: Tensor
     edge_index: Tensor
     edge_ptr: Tensor
-    pair_dist: Tensor | None
-    relation_edge: Tensor
-    relation_class: Tensor
-    relation_count: Tensor
-    images: Tensor
-    ids: tuple[int | str | None, ...]
-    self_relations: int
+    pair_dist: Tensor | None = None
+    relation_edge: Tensor = field(default_factory=_no_rows)
+    relation_class: Tensor = field(default_factory=_no_rows)
+    relation_count: Tensor = field(default_factory=_no_rows)
+    images: Tensor = field(default_factory=_no_rows)
+    ids: tuple[int | str | None, ...] = ()
+    self_relations: int = 0
 
     @classmethod
     def of(
@@ -73,7 +77,6 @@ class SceneBatch:
     @classmethod
     def from_arrays(cls, scenes: SceneArrays) -> SceneBatch:
         """The same as tensors, without relations: what a model reads to predict."""
-        none = torch.zeros(0, dtype=torch.long)
         return cls(
             vocabulary=scenes.vocabulary,
             boxes=torch.from_numpy(scenes.boxes),
@@ -85,12 +88,8 @@ class SceneBatch:
             edge_index=torch.from_numpy(scenes.edge_index),
             edge_ptr=torch.from_numpy(scenes.edge_ptr),
             pair_dist=None if scenes.pair_dist is None else torch.from_numpy(scenes.pair_dist),
-            relation_edge=none,
-            relation_class=none,
-            relation_count=none,
             images=torch.arange(len(scenes.counts)),
             ids=(None,) * len(scenes.counts),
-            self_relations=0,
         )
 
     @property

@@ -40,7 +40,7 @@ def layout(
     boxes (N, 4), sizes (G, 2), label_dist (N, C), counts (G,) boxes of each image, labels_given () whether labels
     are certain, pair_dist (E, 1 + P) for a model that reads it -> (N, C), (E, 1 + P) and the pairs (2, E).
     """
-    ptr, image, none = starts(counts), owners(counts), counts.new_zeros(0)
+    ptr, image = starts(counts), owners(counts)
     degree = counts[image] - 1
     subject = owners(degree)
     first = ptr[image[subject]]
@@ -56,12 +56,6 @@ def layout(
         edge_index=torch.stack([subject, first + place + (place >= subject - first)]),
         edge_ptr=starts(counts * (counts - 1)),
         pair_dist=pair_dist,
-        relation_edge=none,
-        relation_class=none,
-        relation_count=none,
-        images=none,
-        ids=(),
-        self_relations=0,
     )
     out = model.network(batch)
     tasks = (model.calibration.sgcls, model.calibration.predcls)
