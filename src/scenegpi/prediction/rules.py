@@ -42,8 +42,9 @@ class Candidates:
 
     def at(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Candidates:
         """Those of some rows (indices or a mask), in that order."""
-        each: tuple[Any, ...] = (self.pairs, self.predicates, self.chances, self.none, self.scores)
-        return Candidates(*(column[rows] for column in each), self.labels, self.boxes)
+        columns: tuple[Any, ...] = (self.pairs, self.predicates, self.chances, self.none, self.scores)
+        pairs, predicates, chances, none, scores = (column[rows] for column in columns)
+        return Candidates(pairs, predicates, chances, none, scores, self.labels, self.boxes)
 
 
 Rule = Callable[[Candidates], NDArray[np.bool_]]
