@@ -86,10 +86,10 @@ def run_ray(
             num_cpus=1,
         )
         for some in found.iter_batches(batch_size=None, prefetch_batches=0):  # as they come, for the progress
-            for line, images, problem in zip(some["summary"], some["images"], some["problem"], strict=True):
+            for done, images, problem in zip(some["summary"], some["images"], some["problem"], strict=True):
                 if problem:
                     raise SceneGPIError(str(problem))
-                summary.join(Summary.from_json(str(line)))
+                summary.join(done)
                 step(int(images))
     except BaseException as error:
         clear_frames(error.__traceback__)  # ray's iterators end with their frames, and would start another ray later
@@ -195,7 +195,7 @@ class ShardActor:
             done, problem = self.shard(k), ""
         except SceneGPIError as error:  # as text: ray does not hand on what an error was raised from
             done, problem = Summary(), str(error)
-        return {"summary": [done.to_json()], "images": [stop - start], "problem": [problem]}
+        return {"summary": [done], "images": [stop - start], "problem": [problem]}
 
     def shard(self, k: int) -> Summary:
         """Predicts a shard and writes its files; what another actor finished before it died is not done again."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from scenegpi.bulk.run_folder import Row
 from scenegpi.bulk.run_inputs import Entry
 from scenegpi.errors import printable
 from scenegpi.graph import SceneGraph
-from scenegpi.graph_json import from_dict, to_dict
 from scenegpi.prediction import Prediction
 from scenegpi.vocabulary import Vocabulary
 
@@ -73,31 +70,9 @@ class Summary:
 
     def join(self, other: Summary) -> None:
         """Adds what became of other images."""
-        for name in PLAIN:
+        for name in ("predicted", "resumed", "skipped", "boxes", "relations", "left_out", "photos_unread"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for vocabulary, counts in other.names.items():
             self.names.setdefault(vocabulary, Counter()).update(counts)
         self.shown = (self.shown + other.shown)[:SHOWN]
         self.target = self.target or other.target
-
-    def to_json(self) -> str:
-        """One line, for another machine; read back by `from_json`."""
-        data: dict[str, Any] = {name: getattr(self, name) for name in PLAIN}
-        data["names"] = [[vocabulary.to_dict(), counts] for vocabulary, counts in self.names.items()]
-        data["shown"] = [[key, name, to_dict(graph)] for key, name, graph in self.shown]
-        data["target"] = None if self.target is None else self.target.to_dict()
-        return json.dumps(data, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, line: str) -> Summary:
-        data = json.loads(line)
-        summary = cls(**{name: data[name] for name in PLAIN})
-        summary.left_out, summary.photos_unread = Counter(summary.left_out), Counter(summary.photos_unread)
-        summary.names = {Vocabulary.from_dict(words): Counter(counts) for words, counts in data["names"]}
-        summary.shown = [(key, name, from_dict(graph)) for key, name, graph in data["shown"]]
-        summary.target = data["target"] and Vocabulary.from_dict(data["target"])
-        return summary
-
-
-PLAIN = ("predicted", "resumed", "skipped", "boxes", "relations", "left_out", "photos_unread")
-"""Fields of a summary that are JSON as they are."""
