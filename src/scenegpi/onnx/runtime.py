@@ -25,49 +25,43 @@ FEW_PAIRS = 1 << 11
 """Of one call: what is computed of them stays in a CPU's cache, which is faster than more at a time."""
 
 
-class OnnxVision:
-    """Names what is in the boxes of a photo.
+class OnnxEyes:
+    """Names what is in the boxes of a photo, and finds them where the file can.
 
     Args:
-        opened: gives the session, when it is first needed.
+        file: gives the file, when it is first needed.
+        names: its labels.
     """
 
-    def __init__(self, opened: Callable[[], Session]) -> None:
-        self._opened = opened
+    def __init__(self, file: Callable[[], str | Path | bytes], names: Sequence[str]) -> None:
+        self._file, self.names = file, names
 
     @cached_property
-    def _session(self) -> Session:
-        return self._opened()
+    def _vision(self) -> Session:
+        return Session(self._file(), part="vision")
+
+    @cached_property
+    def _finder(self) -> Session:
+        return Session(self._file(), part="finder")
 
     def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
         """P(label) of each box, calibrated: (N, C)."""
         image, boxes = pixels_and_boxes(photo, graph)
-        found: NDArray[np.float32] = self._session.run(["named"], {**self._read(image), "seen": boxes})[0]
+        found: NDArray[np.float32] = self._vision.run(["named"], {**_square(self._vision, image), "seen": boxes})[0]
         return found
-
-    def _read(self, photo: Photo) -> dict[str, Any]:
-        size = np.array([photo.shape[1], photo.shape[0]], dtype=np.float64)
-        return {"square": as_square(Image.fromarray(photo), self._session.inputs["square"][1]), "size": size}
-
-
-class OnnxFinder(OnnxVision):
-    """Finds and names the things in a photo.
-
-    Args:
-        names: its labels.
-    """
-
-    def __init__(self, opened: Callable[[], Session], names: Sequence[str]) -> None:
-        super().__init__(opened)
-        self.names = names
 
     def detect(self, photo: Photo) -> Detections:
         """Boxes in pixels of the photo, (H, W, 3) bytes, with `label_dist`; best first."""
-        boxes, sure, dist = self._session.run(["boxes", "sure", "label_dist"], self._read(photo))
+        boxes, sure, dist = self._finder.run(["boxes", "sure", "label_dist"], _square(self._finder, photo))
         label = dist.argmax(axis=1)
         sure = sure.astype(np.float64)
         score = sure * dist[np.arange(len(dist)), label]
         return Detections(boxes, label, score, self.names, (photo.shape[1], photo.shape[0]), dist, sure)
+
+
+def _square(session: Session, photo: Photo) -> dict[str, Any]:
+    size = np.array([photo.shape[1], photo.shape[0]], dtype=np.float64)
+    return {"square": as_square(Image.fromarray(photo), session.inputs["square"][1]), "size": size}
 
 
 class OnnxModel:
@@ -88,10 +82,6 @@ class OnnxModel:
         whole = Session(file, *FORMS)
         self._where, about = whole.where, whole.metadata
         self._session = whole if whole.form == "layout" else Session(file, part="layout")
-
-        def opened(part: str) -> Callable[[], Session]:
-            return lambda: Session(file if eyes is None else eyes(), part=part)
-
         try:
             self.vocabulary = Vocabulary.from_dict(parse_json(about["vocabulary"]))
             counts = parse_json(about["relation_counts"])
@@ -100,8 +90,9 @@ class OnnxModel:
             raise DataError(self._where, f"metadata cannot be read ({error})") from None
         self._check()
         form = form or whole.form
-        self.vision = None if form == "layout" else OnnxVision(opened("vision"))
-        self.finder = OnnxFinder(opened("finder"), self.vocabulary.objects) if form == "find" else None
+        seen = OnnxEyes(eyes or (lambda: file), self.vocabulary.objects)
+        self.vision = None if form == "layout" else seen
+        self.finder = seen if form == "find" else None
 
     def labels_only(self) -> OnnxModel:
         """An exported model speaks its labels alone."""
