@@ -1,7 +1,7 @@
 """Who finds boxes in a photo that comes without any: the photo network of a model, or a detector of someone else's.
 
-finder                  the model's own, or that of the shipped photo model; with SECOND, where its package is installed,
-                        this is the default
+finder                  the model's own, or that of the shipped photo model; the default, with SECOND where its package
+                        is installed
 yolov4-tiny, ...        a detector whose weights are in a package (`vision.detect.DETECTORS`)
 FILE.onnx               a detector in an ONNX file (`onnx.detector`)
 hf:FOLDER, hf:ORG/NAME  a detector of transformers (`vision.detectors.hf`)
@@ -28,7 +28,7 @@ from scenegpi.vocabulary import Vocabulary
 OWN = "finder"
 UNION = f"{OWN}+"
 SECOND = "yolov4-tiny"
-"""Its evidence is combined with that of the shipped photo model's finder by default: it sees better where things end."""
+"""By default combined with the finder of the shipped photo model: it sees better where things end."""
 HUB = "hf:"
 FINDERS = {OWN: "Visual Genome's labels and everyday names; its weights are in this package", **DETECTORS} | {
     "FILE.onnx": "a detector in an ONNX file: RT-DETR, D-FINE, DEIM, YOLOX, YOLO",

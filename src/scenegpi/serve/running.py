@@ -196,8 +196,8 @@ class Running:
     def _graphs(self, opened: PredictionLog, files: list[Path]) -> Iterator[SceneGraph]:
         """The answers to these photos, each called as its photo is called here."""
         sources = {os.path.abspath(path).encode(errors="backslashreplace").decode(): path for path in files}
-        for source, graph in opened.graphs(sources):
-            yield graph.replace(image_id=None, file=self.library.file_key(sources[source]))
+        for row, graph in opened.predicted(sources):
+            yield graph.replace(image_id=None, file=self.library.file_key(sources[row["source"]]))
 
 
 def _names(path: Path) -> Iterator[Path]:
