@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from attack_corpus import Case, corpus
 from attack_worker import Watcher
+
+
+@pytest.fixture(scope="session")
+def cases(tmp_path_factory) -> dict[str, Case]:
+    """A small good file of every kind; who changes one puts it back."""
+    return corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attack import attack_files
-from attack_corpus import corpus
 from attack_folders import attack_folders
 from attack_kills import attack_runs
 from attack_mutations import damage, injure
@@ -27,11 +25,6 @@ def test_damaged_files():
     total = sum(found.outcomes.values(), start=type(found.outcomes["vg"])())
     assert sum(total.values()) == 105
     assert all(total[outcome] > 5 for outcome in GOOD)
-
-
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory):
-    return corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def test_whole_files_are_read(cases):

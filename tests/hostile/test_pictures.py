@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attack_corpus import corpus
 from scenegpi.data import DataError, open_dataset, photo_files
 from scenegpi.data.images import photo_size
 from scenegpi.data.tiff_tags import orientation
@@ -21,8 +20,7 @@ from scenegpi.vision.photos import open_photo
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
-    cases = corpus(tmp_path_factory.mktemp("corpus"))
+def pictures(cases):
     return {name: path.read_bytes() for name, (how, path) in cases.items() if how == "photo"}
 
 

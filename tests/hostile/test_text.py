@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vg_files
-from attack_corpus import corpus
 from attack_mutations import _places
 from attack_worker import GOOD, examine
 from scenegpi import GraphError, SceneGraph, Vocabulary
@@ -60,9 +59,9 @@ VALUES = {
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_every_kind_of_json_file_with_a_value_put_in(tmp_path, value):
+def test_every_kind_of_json_file_with_a_value_put_in(cases, value):
     """A scalar anywhere becomes the value: read, defects or refused, and never anything else."""
-    for name, (how, original) in corpus(tmp_path / "c").items():
+    for name, (how, original) in cases.items():
         folder = original if original.is_dir() else original.parent
         for path in sorted(folder.rglob("*.json*")):
             whole = path.read_text()
