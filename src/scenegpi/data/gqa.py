@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.data.graphs import Graphs
-from scenegpi.data.named import Image, about, box, end, entries, keyed_rows, named_columns, split_of, word, words
+from scenegpi.data.named import Image, about, box, end, entries, keyed_rows, named_graphs, split_of, word, words
 from scenegpi.errors import DataError, GraphError, Report
 
 PATTERN = "*sceneGraphs*.json"
@@ -26,7 +26,7 @@ def read_gqa(path: Path, report: Report) -> Graphs:
     def images() -> Iterator[Image]:
         return (Image(*entry, split_of(file)) for file in files for entry in keyed_rows(file))
 
-    return named_columns(path, report, images, _fields, name="gqa")
+    return named_graphs(path, report, images, _fields, name="gqa")
 
 
 def _fields(image: Image) -> dict[str, Any]:

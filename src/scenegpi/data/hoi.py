@@ -17,7 +17,7 @@ from typing import Any
 
 from scenegpi.data.coco_names import COCO_IDS
 from scenegpi.data.graphs import Graphs
-from scenegpi.data.named import Image, about, corners, entries, key_of, list_rows, named_columns, number, split_of
+from scenegpi.data.named import Image, about, corners, entries, key_of, list_rows, named_graphs, number, split_of
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.vocabulary import Vocabulary
 
@@ -59,7 +59,7 @@ def read_hoi(path: Path, report: Report) -> Graphs:
     def images() -> Iterator[Image]:
         return (Image(key_of(row, "file_name"), row, split) for row in list_rows(path))
 
-    return named_columns(path, report, images, fields, vocabulary)
+    return named_graphs(path, report, images, fields, vocabulary)
 
 
 def _fields(image: Image, verbs: tuple[str, ...], first: int) -> dict[str, Any]:

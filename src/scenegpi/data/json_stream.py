@@ -36,16 +36,12 @@ DECODER = json.JSONDecoder(parse_constant=no_constant)
 class JsonStream:
     """A JSON file, read from its beginning to its end. DataError that names the file on anything that is not JSON.
 
-    Args:
-        path: the file.
-        max_bytes: a larger one is refused.
-
     `size` is that of the file, in bytes.
     """
 
-    def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._handle = open_file(path, max_bytes)
+        self._handle = open_file(path, MAX_BYTES)
         self.size = os.fstat(self._handle.fileno()).st_size
         self._text, self._at, self._ended = "", 0, False
         head = self._read(max(BLOCK, 4))
@@ -64,7 +60,7 @@ class JsonStream:
             self._at = SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text) or self._ended:
                 return self._text[self._at : self._at + 1]
-            self._more()
+            self._append(self._read(BLOCK))
 
     def value(self) -> Any:
         """The next value, whole."""
@@ -134,7 +130,7 @@ class JsonStream:
                 self._fail(json_problem(error))
             size *= 2  # a long value is tried again each time that twice as much of it is there
             while len(self._text) - self._at < size and not self._ended:
-                self._more()
+                self._append(self._read(BLOCK))
             if len(self._text) - self._at > MAX_VALUE:
                 self._fail(f"a value of more than {MAX_VALUE:,} characters")
             try:
@@ -150,9 +146,6 @@ class JsonStream:
     def _fail(self, what: str) -> NoReturn:
         near = self._text[self._at : self._at + 20]
         raise DataError(self.path, f"JSON: {what}, near {near!r}" if near else f"JSON: {what}, at the end of the file")
-
-    def _more(self) -> None:
-        self._append(self._read(BLOCK))
 
     def _append(self, block: bytes) -> None:
         self._ended = not block

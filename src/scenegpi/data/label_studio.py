@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from scenegpi.data.columns import SPLITS
+from scenegpi.data.columns import NO_SPLIT, SPLITS
 from scenegpi.data.graphs import Graphs
-from scenegpi.data.named import Image, entries, is_real, list_rows, named_columns, text
+from scenegpi.data.named import Image, entries, is_real, key_of, list_rows, named_graphs, text
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
@@ -114,7 +114,7 @@ def write_label_studio(
 
 def read_label_studio(path: Path, report: Report) -> Graphs:
     """Tasks as Label Studio exports them: of each the last annotation that was not cancelled, else a prediction."""
-    return named_columns(path, report, partial(_images, path), partial(_fields, report=report))
+    return named_graphs(path, report, partial(_images, path), partial(_fields, report=report))
 
 
 def _images(path: Path) -> Iterator[Image]:
@@ -122,9 +122,7 @@ def _images(path: Path) -> Iterator[Image]:
         data = row.get("data") if isinstance(row, dict) else None
         about = data.get("scenegpi") if isinstance(data, dict) else None
         about = about if isinstance(about, dict) else {}
-        key = about.get("id", row.get("id") if isinstance(row, dict) else None)
-        split = SPLITS.get(str(about.get("split")), -1)
-        yield Image(key if isinstance(key, int | str) and not isinstance(key, bool) else None, row, split)
+        yield Image(key_of(about if "id" in about else row, "id"), row, SPLITS.get(str(about.get("split")), NO_SPLIT))
 
 
 def _fields(image: Image, report: Report) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class Image:
 Fields = Callable[[Image], dict[str, Any]]
 
 
-def named_columns(
+def named_graphs(
     path: Path,
     report: Report,
     images: Callable[[], Iterator[Image]],

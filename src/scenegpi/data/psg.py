@@ -18,7 +18,7 @@ from scenegpi.data.columns import SPLITS
 from scenegpi.data.graphs import Graphs
 from scenegpi.data.json_stream import JsonStream
 from scenegpi.data.limits import file_vocabulary
-from scenegpi.data.named import Image, about, entries, key_of, named_columns, numbered, section_rows
+from scenegpi.data.named import Image, about, entries, key_of, named_graphs, numbered, section_rows
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.vocabulary import Vocabulary
 
@@ -30,9 +30,7 @@ def read_psg(path: Path, report: Report) -> Graphs:
     short = _short(path)
     vocabulary = _vocabulary(path, short)
     test = {str(key) for key in short["test_image_ids"]}
-    return named_columns(
-        path, report, partial(_images, path, test), partial(_fields, vocabulary=vocabulary), vocabulary
-    )
+    return named_graphs(path, report, partial(_images, path, test), partial(_fields, vocabulary=vocabulary), vocabulary)
 
 
 def psg_vocabulary(path: Path) -> Vocabulary:

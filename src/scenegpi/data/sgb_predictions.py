@@ -15,7 +15,7 @@ from typing import Any
 from scenegpi.data.graphs import Graphs
 from scenegpi.data.images import ImageFolders, photo_size
 from scenegpi.data.limits import file_vocabulary
-from scenegpi.data.named import Image, keyed_rows, named_columns, number, numbered
+from scenegpi.data.named import Image, keyed_rows, named_graphs, number, numbered
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import read_object
 from scenegpi.vocabulary import Vocabulary
@@ -37,7 +37,7 @@ def read_sgb_predictions(path: Path, report: Report, images: ImageFolders) -> Gr
     names = lists["ind_to_classes"][1:], lists["ind_to_predicates"][1:]
     vocabulary = file_vocabulary(path.with_name(INFO), *names)
     reader = _Reader(vocabulary, lists["idx_to_files"], images, report)
-    return named_columns(path, report, lambda: (Image(*entry) for entry in keyed_rows(path)), reader.fields, vocabulary)
+    return named_graphs(path, report, lambda: (Image(*entry) for entry in keyed_rows(path)), reader.fields, vocabulary)
 
 
 class _Reader:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from scenegpi.data.graphs import Graphs
-from scenegpi.data.named import Image, about, entries, key_of, named_columns, numbered, section_rows
+from scenegpi.data.named import Image, about, entries, key_of, named_graphs, numbered, section_rows
 from scenegpi.data.psg import psg_vocabulary
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import whole_file
@@ -42,7 +42,7 @@ def read_sgbench(path: Path, report: Report, vocabulary: Vocabulary | None = Non
     def images() -> Iterator[Image]:
         return (Image(key_of(row, "id"), row) for row in section_rows(path, "images"))
 
-    return named_columns(path, report, images, partial(_fields, vocabulary=vocabulary), vocabulary)
+    return named_graphs(path, report, images, partial(_fields, vocabulary=vocabulary), vocabulary)
 
 
 def _fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:

@@ -99,14 +99,9 @@ def statistics(dataset: Dataset) -> Statistics:
 
 def summary(values: NDArray[np.int64]) -> dict[str, float]:
     """Mean, median and extremes of counts."""
-    if not len(values):
-        return {"mean": 0.0, "median": 0.0, "min": 0, "max": 0}
-    return {
-        "mean": round(float(values.mean()), 3),
-        "median": float(np.median(values)),
-        "min": int(values.min()),
-        "max": int(values.max()),
-    }
+    values = values if len(values) else np.zeros(1, np.int64)
+    middle = {"mean": round(float(values.mean()), 3), "median": float(np.median(values))}
+    return middle | {"min": int(values.min()), "max": int(values.max())}
 
 
 def ranked(names: Iterable[str], counts: NDArray[np.int64]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.data.graphs import Graphs
-from scenegpi.data.named import Image, about, box, end, entries, key_of, list_rows, named_columns, word, words
+from scenegpi.data.named import Image, about, box, end, entries, key_of, list_rows, named_graphs, word, words
 from scenegpi.errors import DataError, GraphError, Report
 
 FILES = ("scene_graphs.json", "objects.json", "relationships.json", "attributes.json")
@@ -31,7 +31,7 @@ def read_visual_genome_raw(path: Path, report: Report) -> Graphs:
     if not files:
         raise DataError(path, f"none of {', '.join(FILES)} is there")
     sizes = _sizes(folder / "image_data.json")
-    return named_columns(path, report, partial(_images, files), partial(_fields, sizes=sizes), name="visual-genome-raw")
+    return named_graphs(path, report, partial(_images, files), partial(_fields, sizes=sizes), name="visual-genome-raw")
 
 
 def _sizes(path: Path) -> Sizes:
