@@ -66,7 +66,8 @@ def _read(files: list[tuple[Path, int, str]], report: Report, rel_json: dict[str
         file = _CocoFile(path, report, rel_json)
         name = info.get("vocabulary") if isinstance(info := file.data.get("info"), dict) else None
         vocabulary = file_vocabulary(path, file.objects, file.predicates, name if isinstance(name, str) else "")
-        builder = builder or Graphs(vocabulary, report)
+        if builder is None:
+            builder = Graphs(vocabulary, report)
         if vocabulary != builder.vocabulary:
             raise DataError(path, "categories or rel_categories: differ from those of the other splits")
         file.add_to(builder, split, prefix)
