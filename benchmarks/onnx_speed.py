@@ -92,7 +92,7 @@ def photo_table(model: str) -> Table:
 
     file = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
     photo = np.asarray(Image.open(file).convert("RGB"))
-    here, there = Predictor(model), Predictor(model, backend="onnx")
+    here, there = Predictor(model, "finder"), Predictor(model, "finder", backend="onnx")
     session = Session(exported_file(model, "find"), "find")  # with Resize in the file
     outputs = list(session.outputs)
     wanted, found = here(photo), there(photo)

@@ -87,7 +87,7 @@ def test_a_photo_alone():
     np.testing.assert_allclose(boxes, wanted.boxes, atol=6)
     np.testing.assert_allclose(sure, wanted.sure, atol=0.05)
     assert pairs.shape == (2, len(boxes) * (len(boxes) - 1)) == (2, len(relations))
-    here, there = Predictor(model)(image), Predictor(parts)(image)
+    here, there = Predictor(model, "finder")(image), Predictor(parts, "finder")(image)
     np.testing.assert_array_equal(there.relations, here.relations)
     np.testing.assert_allclose(there.relation_scores, here.relation_scores, atol=1e-4)
 

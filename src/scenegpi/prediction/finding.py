@@ -95,7 +95,7 @@ def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cp
     found = model.finder or _shipped(model, device)
     if found is None:
         raise DataError(PHOTO, "has no photo network")
-    if finder is None and default_finder() != OWN and _speaks_everyday(found):
+    if finder is None and model.backend == "torch" and default_finder() != OWN and _speaks_everyday(found):
         detector = load_detector(SECOND)
     return found if detector is None else _with(found, detector)
 
