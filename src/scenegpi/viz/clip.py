@@ -18,7 +18,6 @@ from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import COLOURS, INK, MUTED
 from scenegpi.viz.panels import draw_boxes, draw_canvas
 from scenegpi.viz.sheet import Sheet
-from scenegpi.viz.sheet_png import Paper, draw_shapes
 from scenegpi.viz.text import shortened
 from scenegpi.vocabulary import spoken
 
@@ -43,9 +42,7 @@ def frame_picture(photo: Any, graph: SceneGraph, numbers: Sequence[int], seconds
     for k, triplet in enumerate(graph.triplets(top=LINES)):
         words = f"{names[triplet.subject_index]} {triplet.predicate} {names[triplet.object_index]}"
         sheet.text((0.1, tall + _LINE * (k + 0.5)), f"{shortened(words, 70)}  {triplet.score:.2f}", 9, INK)
-    paper = Paper(*sheet.size, DPI)
-    draw_shapes(paper, sheet.shapes)
-    return paper.pixels
+    return np.asarray(sheet.image(DPI))
 
 
 class FrameSheet:
