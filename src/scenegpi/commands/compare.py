@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
+from scenegpi.commands.options import File, Photos, Split
 from scenegpi.commands.terminal import quiet, say
 from scenegpi.errors import counted
 from scenegpi.metrics.protocol import Task
@@ -14,14 +15,14 @@ from scenegpi.metrics.protocol import Task
 
 @quiet()
 def compare(
-    a: Annotated[Path, typer.Argument(help="A run of `predict`, any data set, or a model.", show_default=False)],
-    b: Annotated[Path, typer.Argument(help="Another, of the same images.", show_default=False)],
-    data: Annotated[Path | None, typer.Option(help="Ground truth, for paired figures.", show_default=False)] = None,
-    split: Annotated[str | None, typer.Option(help="Split of the ground truth.", show_default=False)] = None,
-    photos: Annotated[Path | None, typer.Option(help="Folder of the photos, for models.", show_default=False)] = None,
-    task: Annotated[Task, typer.Option(help="How to score.")] = "sgdet",
-    out: Annotated[Path | None, typer.Option(help="Write a page side by side (.html).", show_default=False)] = None,
-    limit: Annotated[int, typer.Option(help="Number of images on the page.", min=0, max=200)] = 12,
+    a: Annotated[Path, Argument(help="A run of `predict`, any data set, or a model.")],
+    b: Annotated[Path, Argument(help="Another, of the same images.")],
+    data: Annotated[File, Option(help="Ground truth, for paired figures.")] = None,
+    split: Split = None,
+    photos: Photos = None,
+    task: Annotated[Task, Option(help="How to score.")] = "sgdet",
+    out: Annotated[File, Option(help="Write a page side by side (.html).")] = None,
+    limit: Annotated[int, Option(help="Number of images on the page.", min=0, max=200)] = 12,
 ) -> None:
     """Say what changed between two runs or models; with --data, by how much the second is better, with intervals."""
     from tempfile import TemporaryDirectory

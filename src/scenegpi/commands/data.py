@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
+from scenegpi.commands.options import File, Format, Photos, PrintJson, Split, Text
 from scenegpi.commands.render import render
 from scenegpi.commands.terminal import make_console, quiet, say, say_json
 from scenegpi.errors import counted
@@ -21,17 +23,17 @@ app.command()(render)
 
 MOST_SHOWN = 200
 SOURCE_HELP = "A data set: a file or a folder of any known format, or a store."
-Source = Annotated[Path, typer.Argument(help=SOURCE_HELP, show_default=False, readable=False)]
-Format = Annotated[str | None, typer.Option(help="The format, if it is not clear from the path.", show_default=False)]
-Split = Annotated[str | None, typer.Option(help="Only train, val or test.", show_default=False)]
-Validation = Annotated[int, typer.Option(help="Number of training images to use as val (5000 is common).", min=0)]
-DropEmpty = Annotated[bool, typer.Option(help="Leave out images without a box or without a relation.")]
-Overlap = Annotated[bool, typer.Option(help="Keep only relations whose boxes overlap.")]
-Duplicates = Annotated[str, typer.Option(help="Repeated relations: keep, drop, or sample one predicate per pair.")]
-Photos = Annotated[Path | None, typer.Option(help="Folder of the photos.", show_default=False)]
-Names = Annotated[Path | None, typer.Option(help="Class names for detector output.", show_default=False)]
-Sizes = Annotated[Path | None, typer.Option(help="JSON of image sizes, for boxes in fractions.", show_default=False)]
-Strict = Annotated[bool, typer.Option(help="Stop at the first defect instead of leaving the image out.")]
+PREFIX = "For Label Studio: what goes before a picture's name, as /data/local-files/?d=photos/."
+KINDS = "jsonl, coco, visual-genome, label-studio, sgbench, lightrag, graphrag or cypher."
+Source = Annotated[Path, Argument(help=SOURCE_HELP, readable=False)]
+Validation = Annotated[int, Option(help="Number of training images to use as val (5000 is common).", min=0)]
+DropEmpty = Annotated[bool, Option(help="Leave out images without a box or without a relation.")]
+Overlap = Annotated[bool, Option(help="Keep only relations whose boxes overlap.")]
+Rule = Literal["keep", "drop", "sample"]
+Duplicates = Annotated[Rule, Option(help="Repeated relations: keep, drop, or sample one predicate per pair.")]
+Names = Annotated[File, Option(help="Class names for detector output.")]
+Sizes = Annotated[File, Option(help="JSON of image sizes, for boxes in fractions.")]
+Strict = Annotated[bool, Option(help="Stop at the first defect instead of leaving the image out.")]
 
 
 @app.command()
@@ -48,32 +50,19 @@ def stats(
     names: Names = None,
     sizes: Sizes = None,
     strict: Strict = False,
-    rows: Annotated[int, typer.Option(help="Number of classes and predicates to list; 0 for all.", min=0)] = 20,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    rows: Annotated[int, Option(help="Number of classes and predicates to list; 0 for all.", min=0)] = 20,
+    json: PrintJson = False,
 ) -> None:
     """Numbers of images, boxes and relations, and histograms of classes, predicates and boxes per image."""
-
+    from scenegpi.commands.tables import print_statistics
     from scenegpi.data import statistics
 
-    dataset = _open(
-        path,
-        format=format,
-        split=split,
-        validation=validation,
-        drop_empty=drop_empty,
-        overlap=overlap,
-        duplicates=duplicates,
-        images=photos,
-        names=names,
-        sizes=sizes,
-        strict=strict,
-    )
+    kept = {"drop_empty": drop_empty, "overlap": overlap, "duplicates": duplicates, "strict": strict}
+    dataset = _open(path, split, format, photos, names, sizes, validation=validation, **kept)
     figures = statistics(dataset)
     if json:
         say_json(figures.to_dict())
         return
-    from scenegpi.commands.tables import print_statistics
-
     print_statistics(dataset, figures, rows)
     _say_left_out(dataset.report)
 
@@ -86,7 +75,7 @@ def validate(
     photos: Photos = None,
     names: Names = None,
     sizes: Sizes = None,
-    warnings: Annotated[bool, typer.Option(help="Also list warnings, which are harmless.")] = True,
+    warnings: Annotated[bool, Option(help="Also list warnings, which are harmless.")] = True,
 ) -> None:
     """List every defect with file, image and field. Exit code 1 if there is any, 2 if the data can't be read."""
     import sys
@@ -110,17 +99,10 @@ def validate(
 @quiet()
 def convert(
     path: Source,
-    target: Annotated[Path, typer.Argument(help="What to write: x.jsonl, x.json (COCO) or a folder (Visual Genome).")],
-    to: Annotated[
-        str | None,
-        typer.Option(
-            help="jsonl, coco, visual-genome, label-studio, sgbench, lightrag, graphrag or cypher.", show_default=False
-        ),
-    ] = None,
-    prefix: Annotated[
-        str, typer.Option(help="For Label Studio: what goes before a picture's name, as /data/local-files/?d=photos/.")
-    ] = "",
-    force: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
+    target: Annotated[Path, Argument(help="What to write: x.jsonl, x.json (COCO) or a folder (Visual Genome).")],
+    to: Annotated[Text, Option(help=KINDS)] = None,
+    prefix: Annotated[str, Option(help=PREFIX)] = "",
+    force: Annotated[bool, Option(help="Replace what is there.")] = False,
     format: Format = None,
     split: Split = None,
     validation: Validation = 0,
@@ -134,27 +116,15 @@ def convert(
 ) -> None:
     """Convert a data set from any known format to JSON lines, COCO, Visual Genome or a graph database's files."""
     from scenegpi.data import convert as write
+    from scenegpi.progress import watched
 
-    dataset = _open(
-        path,
-        format=format,
-        split=split,
-        validation=validation,
-        drop_empty=drop_empty,
-        overlap=overlap,
-        duplicates=duplicates,
-        images=photos,
-        names=names,
-        sizes=sizes,
-        strict=strict,
-    )
+    kept = {"drop_empty": drop_empty, "overlap": overlap, "duplicates": duplicates, "strict": strict}
+    dataset = _open(path, split, format, photos, names, sizes, validation=validation, **kept)
 
-    def counted_graphs(graphs: Iterable[SceneGraph]) -> Iterable[SceneGraph]:
-        from scenegpi.progress import watched
-
+    def watch(graphs: Iterable[SceneGraph]) -> Iterable[SceneGraph]:
         return watched(graphs, "converting", len(dataset))
 
-    count = write(dataset, target, to, force, counted_graphs, prefix)
+    count = write(dataset, target, to, force, watch, prefix)
     say(f"{target}: {counted(count, 'image')} written")
     _say_left_out(dataset.report)
 
@@ -162,11 +132,11 @@ def convert(
 @app.command()
 @quiet()
 def show(
-    path: Annotated[Path | None, typer.Argument(help=f"{SOURCE_HELP} By default the sample.", readable=False)] = None,
-    image: Annotated[str | None, typer.Argument(help="The image's id or file name.", show_default=False)] = None,
-    index: Annotated[int, typer.Option(help="Or its position in the data set, from 0.", min=0)] = 0,
-    out: Annotated[Path | None, typer.Option(help="Also draw it to this .png or .svg.", show_default=False)] = None,
-    top: Annotated[int, typer.Option(help="Show at most this many relations.", min=1)] = 20,
+    path: Annotated[File, Argument(help=f"{SOURCE_HELP} By default the sample.", readable=False)] = None,
+    image: Annotated[Text, Argument(help="The image's id or file name.")] = None,
+    index: Annotated[int, Option(help="Or its position in the data set, from 0.", min=0)] = 0,
+    out: Annotated[File, Option(help="Also draw it to this .png or .svg.")] = None,
+    top: Annotated[int, Option(help="Show at most this many relations.", min=1)] = 20,
     format: Format = None,
     split: Split = None,
     validation: Validation = 0,
@@ -175,12 +145,10 @@ def show(
     sizes: Sizes = None,
 ) -> None:
     """Draw one image's graph in the terminal, and with --out as a picture (on its photo, if that is found)."""
-
     from scenegpi.data import DataError, sample_path
     from scenegpi.viz.terminal import render
 
-    where = {"format": format, "images": photos, "names": names, "sizes": sizes}
-    dataset = _open(path or sample_path(), split=split, validation=validation, **where)
+    dataset = _open(path or sample_path(), split, format, photos, names, sizes, validation=validation)
     at = dataset.find(image) if image is not None else index
     if at >= len(dataset):
         first = dataset.report.first_error
@@ -209,16 +177,15 @@ def _fitting(graph: SceneGraph, top: int) -> SceneGraph:
     return graph.subset(sorted(list(dict.fromkeys([*ends, *largest]))[:MOST_SHOWN]))
 
 
-def _open(path: Path, **options: Any) -> Dataset:
+def _open(path: Path, split: Text, format: Text, photos: File, names: File, sizes: File, **options: Any) -> Dataset:
     from scenegpi.data import open_dataset
     from scenegpi.store.folder import is_store
 
-    if not is_store(path):
-        return open_dataset(path, **options)
-    from scenegpi.store import Store
+    if is_store(path):
+        from scenegpi.store import Store
 
-    photos = options.get("images")
-    return Store(path, [photos] if photos else []).dataset()
+        return Store(path, [photos] if photos else []).dataset()
+    return open_dataset(path, split, format=format, images=photos, names=names, sizes=sizes, **options)
 
 
 def _say_left_out(report: Report) -> None:

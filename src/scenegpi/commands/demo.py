@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from scenegpi.commands.terminal import make_console, say
 from scenegpi.errors import counted
@@ -23,7 +23,7 @@ PICTURES = ("grace_hopper.png", "grace_hopper-boxes.png")
 FILES = ("scenes.jsonl", "scenes.json", "visual-genome")
 
 
-def demo(out: Annotated[Path, typer.Option(help="Where pictures and files go.")] = Path("out/demo")) -> None:
+def demo(out: Annotated[Path, Option(help="Where pictures and files go.")] = Path("out/demo")) -> None:
     """Read a photo, alone and with boxes, predict relations from boxes and labels, convert files."""
 
     from scenegpi.bulk.manifest import Manifest

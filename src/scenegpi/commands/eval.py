@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
+from scenegpi.commands.options import File, Split, Text
 from scenegpi.commands.terminal import make_console, say
 from scenegpi.errors import MetricError, counted
 from scenegpi.files import not_an_input, write_json
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
     from scenegpi.metrics.intervals import Difference
     from scenegpi.metrics.result import Result
+
+EMPTY = "Images without predictions: count 0, are left out, or as is usual for each figure."
+MATCH = "Boxes that overlap, only the same boxes (by index), or as SGBench matches them."
 
 
 def result_table(result: Result) -> Table:
@@ -65,82 +70,77 @@ def _family_table(cells: Mapping[str, str], ks: tuple[int, ...], title: str) -> 
 
 
 def eval_command(
-    task: Annotated[Task, typer.Option(help="What the system was given: boxes and labels, boxes, or nothing.")],
-    predictions: Annotated[
-        Path | None, typer.Argument(help="JSON lines, or an npz file that holds the ground truth too.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Instead of a file: run this model (a folder or a shipped name).")
-    ] = None,
+    task: Annotated[Task, Option(help="What the system was given: boxes and labels, boxes, or nothing.")],
+    predictions: Annotated[File, Argument(help="JSON lines, or an npz file that holds the ground truth too.")] = None,
+    model: Annotated[Text, Option(help="Instead of a file: run this model (a folder or a shipped name).")] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The ground truth, for JSON lines and --model: a data set of any known format.")
+        Path | None, Option(help="Ground truth, for JSON lines and --model: a data set of any format.")
     ] = None,
-    photos: Annotated[Path | None, typer.Option(help="With --model: the folder of the photos.")] = None,
-    detector: Annotated[
-        str | None, typer.Option(help="With --task sgdet: what finds the boxes, as for predict.", show_default=False)
-    ] = None,
-    limit: Annotated[int, typer.Option(help="With --model: only this many images; 0 for all.", min=0)] = 0,
+    photos: Annotated[File, Option(help="With --model: the folder of the photos.")] = None,
+    detector: Annotated[Text, Option(help="With --task sgdet: what finds the boxes, as for predict.")] = None,
+    limit: Annotated[int, Option(help="With --model: only this many images; 0 for all.", min=0)] = 0,
     informative: Annotated[
-        float, typer.Option(help="With --model: prefer rare predicates to common ones.", min=0, max=1)
+        float, Option(help="With --model: prefer rare predicates to common ones.", min=0, max=1)
     ] = 0.0,
-    device: Annotated[str, typer.Option(help="With --model: where it runs, cpu, cuda, ...")] = "cpu",
-    split: Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")] = None,
-    train: Annotated[Path | None, typer.Option(help="Training data, for zR@K and head, body, tail.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
-    k: Annotated[str, typer.Option(help="The K's of recall@K.")] = "20,50,100",
-    constraint: Annotated[Constraint, typer.Option(help="One predicate per pair, all of them (ng), or both.")] = "both",
-    empty: Annotated[
-        Empty, typer.Option(help="Images without predictions: count 0, are left out, or as is usual for each figure.")
-    ] = "field",
-    several: Annotated[
-        Several, typer.Option(help="A pair with several predicates: refuse it, or keep the best.")
-    ] = "refuse",
-    per_pair: Annotated[str, typer.Option(help="Predicates per pair of VRD's predicate detection: 1,70.")] = "",
-    iou: Annotated[float, typer.Option(help="IoU from which two boxes match.")] = 0.5,
-    match: Annotated[
-        Match, typer.Option(help="Boxes that overlap, only the same boxes (by index), or as SGBench matches them.")
-    ] = "overlap",
-    allow_missing: Annotated[bool, typer.Option("--allow-missing", help="Images may lack a prediction.")] = False,
-    bootstrap: Annotated[int, typer.Option(help="Replicates of the 95% intervals; 0 for none.", min=0)] = 1000,
-    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap.")] = 0,
-    against: Annotated[Path | None, typer.Option(help="Another system's predictions, for a paired comparison.")] = None,
-    published: Annotated[bool, typer.Option("--published", help="Also show published figures.")] = False,
+    device: Annotated[str, Option(help="With --model: where it runs, cpu, cuda, ...")] = "cpu",
+    split: Split = None,
+    train: Annotated[File, Option(help="Training data, for zR@K and head, body, tail.")] = None,
+    json_file: Annotated[File, Option("--json", help="Write all figures to this file.")] = None,
+    k: Annotated[str, Option(help="The K's of recall@K.")] = "20,50,100",
+    constraint: Annotated[Constraint, Option(help="One predicate per pair, all of them (ng), or both.")] = "both",
+    empty: Annotated[Empty, Option(help=EMPTY)] = "field",
+    several: Annotated[Several, Option(help="A pair with several predicates: refuse it, or keep the best.")] = "refuse",
+    per_pair: Annotated[str, Option(help="Predicates per pair of VRD's predicate detection: 1,70.")] = "",
+    iou: Annotated[float, Option(help="IoU from which two boxes match.")] = 0.5,
+    match: Annotated[Match, Option(help=MATCH)] = "overlap",
+    allow_missing: Annotated[bool, Option("--allow-missing", help="Images may lack a prediction.")] = False,
+    bootstrap: Annotated[int, Option(help="Replicates of the 95% intervals; 0 for none.", min=0)] = 1000,
+    seed: Annotated[int, Option(help="Random seed of the bootstrap.")] = 0,
+    against: Annotated[File, Option(help="Another system's predictions, for a paired comparison.")] = None,
+    published: Annotated[bool, Option("--published", help="Also show published figures.")] = False,
 ) -> None:
     """Score predictions, or a model, against ground truth: R@K, mR@K, zR@K, A@K, with and without graph constraint."""
     from scenegpi.evaluation import evaluate_file, evaluate_model
 
     if (predictions is None) == (model is None):
         raise typer.BadParameter("give a file of predictions, or a model with --model")
+    if model is not None and detector is not None and task != "sgdet":
+        raise typer.BadParameter("--detector: only sgdet finds boxes")
     file = Path(model or "") if predictions is None else predictions
     if json_file is not None:
         not_an_input(json_file, predictions, data, against, train)
     name = file.name if data is None else f"{data}{f' ({split})' if split else ''}"
-    ks, per = _numbers(k, "--k"), _numbers(per_pair, "--per-pair")
-    try:
-        protocol = Protocol(task, constraint, ks, iou, empty, several, per_pair=per, match=match, data=name)
-    except MetricError as error:
-        raise typer.BadParameter(str(error)) from None
+    rules = {"per_pair": _numbers(per_pair, "--per-pair"), "match": match, "data": name}
+    protocol = _protocol(task, constraint, _numbers(k, "--k"), iou, empty, several, **rules)
     how: dict[str, Any] = {"data": data, "split": split, "train": train, "bootstrap": bootstrap, "seed": seed}
     if model is None:
         result = evaluate_file(file, protocol, allow_missing=allow_missing, **how)
     else:
-        if detector is not None and task != "sgdet":
-            raise typer.BadParameter("--detector: only sgdet finds boxes")
         options: dict[str, Any] = {"photos": photos, "limit": limit, "informative": informative, "device": device}
         result = evaluate_model(model, protocol, finder=detector, **options, **how)
-    extra: dict[str, Any] = {"predictions" if model is None else "model": str(file), "task": task}
-    extra |= {} if detector is None else {"detector": detector}
-    extra |= {"data": None if data is None else str(data), "split": split}  # so that a report finds the images
     differences: dict[str, Difference] = {}
     if against is not None:
-        other = evaluate_file(against, protocol, allow_missing=allow_missing, **how)
-        differences = _compared(other, result, against)
-        extra["against"] = {"predictions": str(against), "differences": {n: asdict(d) for n, d in differences.items()}}
+        differences = _compared(evaluate_file(against, protocol, allow_missing=allow_missing, **how), result, against)
     if json_file is not None:
-        write_json(json_file, {**extra, **result.to_dict()})
+        scored = {"predictions" if model is None else "model": str(file), "task": task}
+        where = {"data": None if data is None else str(data), "split": split}  # so that a report finds the images
+        scored |= {} if detector is None else {"detector": detector}
+        write_json(json_file, {**scored, **where, **_beside(against, differences), **result.to_dict()})
     _print(result, differences, against, published)
     if json_file is not None:
         say(f"Wrote {json_file}")
+
+
+def _beside(against: Path | None, differences: dict[str, Difference]) -> dict[str, Any]:
+    found = {name: asdict(difference) for name, difference in differences.items()}
+    return {} if against is None else {"against": {"predictions": str(against), "differences": found}}
+
+
+def _protocol(*rules: Any, **more: Any) -> Protocol:
+    try:
+        return Protocol(*rules, **more)
+    except MetricError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _compared(other: Result, result: Result, file: Path) -> dict[str, Difference]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from typer import Option
 
 from scenegpi.commands.terminal import make_console, say
 from scenegpi.errors import counted
@@ -25,14 +26,12 @@ __all__ = ["labelling"]
 def labelling(
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Two sample counts, one seed, short training: one to two minutes of CPU time."),
+        Option("--quick", help="Two sample counts, one seed, short training: one to two minutes of CPU time."),
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for numbers, figure and finished cells.")] = Path("out/labelling"),
-    seeds: Annotated[int | None, typer.Option(help="Runs of each cell; 3 in full, 1 with --quick.", min=1)] = None,
-    threads: Annotated[int, typer.Option(help="CPU threads; more hardly help networks this small.", min=1)] = 1,
-    draw: Annotated[
-        Path | None, typer.Option(help="Train nothing: print and draw this results file.", show_default=False)
-    ] = None,
+    out: Annotated[Path, Option(help="Folder for numbers, figure and finished cells.")] = Path("out/labelling"),
+    seeds: Annotated[int | None, Option(help="Runs of each cell; 3 in full, 1 with --quick.", min=1)] = None,
+    threads: Annotated[int, Option(help="CPU threads; more hardly help networks this small.", min=1)] = 1,
+    draw: Annotated[Path | None, Option(help="Train nothing: print and draw this results file.")] = None,
 ) -> None:
     """Section 5.1 of the paper: accuracy of graph labelling against the number of training samples.
 

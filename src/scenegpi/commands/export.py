@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from scenegpi.commands.terminal import say
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="A shipped model or a folder.")],
-    out: Annotated[Path, typer.Option(help="File to write.")] = Path("model.onnx"),
-    photo: Annotated[bool, typer.Option("--photo", help="The model takes a photo and boxes.")] = False,
-    find: Annotated[bool, typer.Option("--find", help="The model takes a photo and finds the boxes.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    model: Annotated[str, Argument(help="A shipped model or a folder.")],
+    out: Annotated[Path, Option(help="File to write.")] = Path("model.onnx"),
+    photo: Annotated[bool, Option("--photo", help="The model takes a photo and boxes.")] = False,
+    find: Annotated[bool, Option("--find", help="The model takes a photo and finds the boxes.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a model as one self-contained ONNX file (extra \\[onnx]).
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Option
 
+from scenegpi.commands.options import Device, File, Photos, Split, Text
 from scenegpi.commands.terminal import say
 from scenegpi.errors import counted
 
@@ -16,13 +18,13 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Pictures of what a model does.", no_args_is_help=True)
 
 Task = Literal["predcls", "sgcls"]
-Out = Annotated[Path, typer.Option(help="The picture to write, .png or .svg.")]
-Data = Annotated[Path | None, typer.Option(help="A data set of any known format; by default the sample.")]
-Split = Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")]
-Photos = Annotated[Path | None, typer.Option(help="Folder of the photos, if it is not beside the data.")]
-Model = Annotated[str, typer.Option(help="A model: a folder or a shipped name.")]
-Device = Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, ...")]
-Given = Annotated[Task, typer.Option(help="Labels given (predcls), or predicted too (sgcls).")]
+Out = Annotated[Path, Option(help="The picture to write, .png or .svg.")]
+Data = Annotated[File, Option(help="A data set of any known format; by default the sample.")]
+Model = Annotated[str, Option(help="A model: a folder or a shipped name.")]
+Given = Annotated[Task, Option(help="Labels given (predcls), or predicted too (sgcls).")]
+BASELINE = "Another model for the third column; by default MODEL without its context."
+IMAGE = "An id or file name, may be repeated; by default those that context changes most."
+NODE = "Index of the box whose attention is shown; default: the most concentrated."
 
 
 @app.command()
@@ -32,17 +34,12 @@ def qualitative(
     split: Split = None,
     photos: Photos = None,
     model: Model = "vg150-layout",
-    baseline: Annotated[
-        str | None, typer.Option(help="Another model for the third column; by default MODEL without its context.")
-    ] = None,
+    baseline: Annotated[Text, Option(help=BASELINE)] = None,
     task: Given = "predcls",
     device: Device = "cpu",
-    image: Annotated[
-        list[str] | None,
-        typer.Option(help="An id or file name, may be repeated; by default those that context changes most."),
-    ] = None,
-    rows: Annotated[int, typer.Option(help="Number of images to pick.", min=1, max=20)] = 3,
-    limit: Annotated[int, typer.Option(help="Number of images to pick from, the first ones.", min=1)] = 1000,
+    image: Annotated[list[str] | None, Option(help=IMAGE)] = None,
+    rows: Annotated[int, Option(help="Number of images to pick.", min=1, max=20)] = 3,
+    limit: Annotated[int, Option(help="Number of images to pick from, the first ones.", min=1)] = 1000,
 ) -> None:
     """Input, ground truth, baseline and GPI side by side; what context corrects or spoils is marked.
 
@@ -88,10 +85,8 @@ def qualitative(
 def attention(
     out: Out,
     data: Data = None,
-    image: Annotated[str | None, typer.Option(help="The image's id or file name; by default the first.")] = None,
-    node: Annotated[
-        int | None, typer.Option(help="Index of the box whose attention is shown; default: the most concentrated.")
-    ] = None,
+    image: Annotated[Text, Option(help="The image's id or file name; by default the first.")] = None,
+    node: Annotated[int | None, Option(help=NODE)] = None,
     split: Split = None,
     photos: Photos = None,
     model: Model = "vg150-layout",
@@ -129,7 +124,7 @@ def architecture(
     out: Out,
     model: Model = "vg150-layout",
     data: Data = None,
-    image: Annotated[str | None, typer.Option(help="The image whose boxes are counted; by default the first.")] = None,
+    image: Annotated[Text, Option(help="The image whose boxes are counted; by default the first.")] = None,
     split: Split = None,
     device: Device = "cpu",
 ) -> None:

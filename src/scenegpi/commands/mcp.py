@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
+from scenegpi.commands.options import Model, Photos
 from scenegpi.commands.terminal import quiet
 
 
 @quiet()
 def mcp(
-    path: Annotated[Path, typer.Argument(help="A store, a data set, or a folder of photos.", show_default=False)],
-    photos: Annotated[Path | None, typer.Option(help="Folder of the photos.", show_default=False)] = None,
-    model: Annotated[str | None, typer.Option(help="A shipped model or a folder.", show_default=False)] = None,
+    path: Annotated[Path, Argument(help="A store, a data set, or a folder of photos.")],
+    photos: Photos = None,
+    model: Model = None,
 ) -> None:
     """Serve pictures to a language-model client (MCP): tools predict, describe, search and open_picture."""
     from scenegpi.errors import require

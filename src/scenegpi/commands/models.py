@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from scenegpi.commands.terminal import make_console, say, say_json
 from scenegpi.errors import printable
@@ -21,8 +21,8 @@ PURPOSES = {
 
 
 def models(
-    source: Annotated[str | None, typer.Argument(help="A shipped name or a folder; its card is shown.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    source: Annotated[str | None, Argument(help="A shipped name or a folder; its card is shown.")] = None,
+    json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List the models that ship in the package: what each is for, and its figures."""
     from scenegpi.models.shipped import shipped_models

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from scenegpi.commands.options import File, Text
 from scenegpi.commands.terminal import make_console, quiet
 
 if TYPE_CHECKING:
@@ -19,128 +21,60 @@ if TYPE_CHECKING:
     from scenegpi.data import Dataset
 
 EPILOG = "Exit codes: 0 all images predicted, 1 some were skipped (each is named), 2 input that can't be used."
-INPUT, MODEL, OUTPUT, RUN = "Input", "Model", "Output", "Run"
+Backend, Labels = Literal["torch", "onnx"], Literal["auto", "believed", "found"]
+Kind, Form = Literal["local", "ray"], Literal["jsonl", "parquet"]
+DETECTOR = "Find boxes with this detector: finder, yolov4-tiny, FILE.onnx, hf:FOLDER, finder+NAME."
+LABELS = "What to do with given labels: auto, believed (kept) or found (predicted again); see docs/predict.md."
+FORMATS = "Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. Of a video: png, mp4. Or none."
+SIMILARITY = "Least cosine to match unknown labels by word vectors; 2: never."
+FLOOR = "Leave out relations that score less; by default 0.1, between found boxes 0.05."
+TIDY = "Leave out mirrored and implausible relations; 'person' where man or woman is unsure."
+ENGINE = "local, or ray: shards on all cores or a cluster; see docs/scale.md."
 
 
-def _option(panel: str, help: str, *names: str, shown: bool = True, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=shown, **more)
+def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
-PhotosArgument = Annotated[
-    list[str] | None,
-    typer.Argument(help="Photos: files, folders, patterns; or a table of boxes.", metavar="PHOTO", show_default=False),
-]
-BoxesOption = Annotated[
-    Path | None, _option(INPUT, "Boxes: COCO results, YOLO txt, JSON lines, Parquet, any data set.", shown=False)
-]
-NamesOption = Annotated[
-    str | None, _option(INPUT, "Class names of the boxes, or of FILE.onnx: a file, or coco.", shown=False)
-]
-FormatOption = Annotated[str | None, _option(INPUT, "Format of the boxes, if it is not clear.", shown=False)]
-FolderOption = Annotated[Path | None, _option(INPUT, "Folder of the boxes' photos.", "--photos", shown=False)]
-SizesOption = Annotated[Path | None, _option(INPUT, "JSON of image sizes, for boxes in fractions.", shown=False)]
-DetectorOption = Annotated[
-    str | None,
-    _option(
-        INPUT, "Find boxes with this detector: finder, yolov4-tiny, FILE.onnx, hf:FOLDER, finder+NAME.", shown=False
-    ),
-]
-FindOption = Annotated[
-    str | None, _option(INPUT, "What an open-vocabulary detector looks for: 'dog, leash, ball'.", shown=False)
-]
-EveryOption = Annotated[int | None, _option(INPUT, "Take every n-th frame of a video or folder.", min=1, shown=False)]
-LimitOption = Annotated[int, _option(INPUT, "Only this many images; 0 for all.", min=0)]
-ModelOption = Annotated[str | None, _option(MODEL, "A shipped model, a folder, or an ONNX file.", shown=False)]
-BackendOption = Annotated[
-    Literal["torch", "onnx"] | None,
-    _option(MODEL, "torch, or onnx: no torch, faster start; see docs/onnx.md.", shown=False),
-]
-LabelsOption = Annotated[
-    Literal["auto", "believed", "found"],
-    _option(
-        MODEL, "What to do with given labels: auto, believed (kept) or found (predicted again); see docs/predict.md."
-    ),
-]
-MinScoreOption = Annotated[float, _option(MODEL, "Leave out boxes that score less.", min=0, max=1)]
-NmsOption = Annotated[float, _option(MODEL, "Drop boxes that overlap a better one by more (IoU).", min=0, max=1)]
-MaxBoxesOption = Annotated[int, _option(MODEL, "Keep at most this many boxes per image.", min=1, max=4096)]
-SimilarityOption = Annotated[
-    float, _option(MODEL, "Least cosine to match unknown labels by word vectors; 2: never.", min=-1, max=2)
-]
-DeviceOption = Annotated[str, _option(MODEL, "Where the model runs: cpu, cuda, ...")]
-OutOption = Annotated[Path, _option(OUTPUT, "Folder for everything that is written.")]
-FormatsOption = Annotated[
-    str,
-    _option(OUTPUT, "Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. Of a video: png, mp4. Or none."),
-]
-TopOption = Annotated[int, _option(OUTPUT, "Keep at most this many relations per image.", min=0, max=10_000)]
-MinRelationOption = Annotated[
-    float | None,
-    _option(
-        OUTPUT,
-        "Leave out relations that score less; by default 0.1, between found boxes 0.05.",
-        min=0,
-        max=1,
-        shown=False,
-    ),
-]
-InformativeOption = Annotated[
-    float, _option(OUTPUT, "Prefer rare predicates to common ones; 0: not at all.", min=0, max=1)
-]
-TidyOption = Annotated[
-    bool,
-    _option(OUTPUT, "Leave out mirrored and implausible relations; 'person' where man or woman is unsure."),
-]
-DistributionsOption = Annotated[bool, _option(OUTPUT, "Also write whole distributions (large).", "--distributions")]
-JobsOption = Annotated[int, _option(RUN, "Worker processes.", min=1, max=256)]
-BatchOption = Annotated[int, _option(RUN, "Number of images per write.", min=1, max=4096)]
-EngineOption = Annotated[
-    Literal["local", "ray"], _option(RUN, "local, or ray: shards on all cores or a cluster; see docs/scale.md.")
-]
-AddressOption = Annotated[
-    str | None, _option(RUN, "Address of a Ray cluster; default: start one locally.", shown=False)
-]
-ShardOption = Annotated[int, _option(RUN, "With ray: images per file.", min=1, max=1_000_000)]
-FormOption = Annotated[Literal["jsonl", "parquet"], _option(RUN, "With ray: files are jsonl or parquet.")]
-ResumeOption = Annotated[bool, _option(RUN, "Continue the run in this folder, or fail.", "--resume")]
-ForceOption = Annotated[bool, _option(RUN, "Start again, and overwrite files that are in the way.", "--force")]
+_in, _by, _out, _run = (partial(_option, panel) for panel in ("Input", "Model", "Output", "Run"))
+_photos = typer.Argument(help="Photos: files, folders, patterns; or a table of boxes.", metavar="PHOTO")
 
 
 @quiet()
 def predict(
-    photos: PhotosArgument = None,
-    boxes: BoxesOption = None,
-    names: NamesOption = None,
-    format: FormatOption = None,
-    photo_folder: FolderOption = None,
-    sizes: SizesOption = None,
-    detector: DetectorOption = None,
-    find: FindOption = None,
-    every: EveryOption = None,
-    limit: LimitOption = 0,
-    model: ModelOption = None,
-    backend: BackendOption = None,
-    labels: LabelsOption = "auto",
-    min_score: MinScoreOption = 0.0,
-    nms: NmsOption = 1.0,
-    max_boxes: MaxBoxesOption = 64,
-    similarity: SimilarityOption = 0.8,
-    device: DeviceOption = "cpu",
-    out: OutOption = Path("out/predict"),
-    formats: FormatsOption = "png",
-    top: TopOption = 20,
-    min_relation: MinRelationOption = None,
-    informative: InformativeOption = 0.3,
-    tidy: TidyOption = True,
-    distributions: DistributionsOption = False,
-    jobs: JobsOption = 1,
-    batch: BatchOption = 64,
-    engine: EngineOption = "local",
-    address: AddressOption = None,
-    shard: ShardOption = 1024,
-    form: FormOption = "jsonl",
-    resume: ResumeOption = False,
-    force: ForceOption = False,
+    photos: Annotated[list[str] | None, _photos] = None,
+    boxes: Annotated[File, _in("Boxes: COCO results, YOLO txt, JSON lines, Parquet, any data set.")] = None,
+    names: Annotated[Text, _in("Class names of the boxes, or of FILE.onnx: a file, or coco.")] = None,
+    format: Annotated[Text, _in("Format of the boxes, if it is not clear.")] = None,
+    photo_folder: Annotated[File, _in("Folder of the boxes' photos.", "--photos")] = None,
+    sizes: Annotated[File, _in("JSON of image sizes, for boxes in fractions.")] = None,
+    detector: Annotated[Text, _in(DETECTOR)] = None,
+    find: Annotated[Text, _in("What an open-vocabulary detector looks for: 'dog, leash, ball'.")] = None,
+    every: Annotated[int | None, _in("Take every n-th frame of a video or folder.", min=1)] = None,
+    limit: Annotated[int, _in("Only this many images; 0 for all.", min=0)] = 0,
+    model: Annotated[Text, _by("A shipped model, a folder, or an ONNX file.")] = None,
+    backend: Annotated[Backend | None, _by("torch, or onnx: no torch, faster start; see docs/onnx.md.")] = None,
+    labels: Annotated[Labels, _by(LABELS)] = "auto",
+    min_score: Annotated[float, _by("Leave out boxes that score less.", min=0, max=1)] = 0.0,
+    nms: Annotated[float, _by("Drop boxes that overlap a better one by more (IoU).", min=0, max=1)] = 1.0,
+    max_boxes: Annotated[int, _by("Keep at most this many boxes per image.", min=1, max=4096)] = 64,
+    similarity: Annotated[float, _by(SIMILARITY, min=-1, max=2)] = 0.8,
+    device: Annotated[str, _by("Where the model runs: cpu, cuda, ...")] = "cpu",
+    out: Annotated[Path, _out("Folder for everything that is written.")] = Path("out/predict"),
+    formats: Annotated[str, _out(FORMATS)] = "png",
+    top: Annotated[int, _out("Keep at most this many relations per image.", min=0, max=10_000)] = 20,
+    min_relation: Annotated[float | None, _out(FLOOR, min=0, max=1)] = None,
+    informative: Annotated[float, _out("Prefer rare predicates to common ones; 0: not at all.", min=0, max=1)] = 0.3,
+    tidy: Annotated[bool, _out(TIDY)] = True,
+    distributions: Annotated[bool, _out("Also write whole distributions (large).", "--distributions")] = False,
+    jobs: Annotated[int, _run("Worker processes.", min=1, max=256)] = 1,
+    batch: Annotated[int, _run("Number of images per write.", min=1, max=4096)] = 64,
+    engine: Annotated[Kind, _run(ENGINE)] = "local",
+    address: Annotated[Text, _run("Address of a Ray cluster; default: start one locally.")] = None,
+    shard: Annotated[int, _run("With ray: images per file.", min=1, max=1_000_000)] = 1024,
+    form: Annotated[Form, _run("With ray: files are jsonl or parquet.")] = "jsonl",
+    resume: Annotated[bool, _run("Continue the run in this folder, or fail.", "--resume")] = False,
+    force: Annotated[bool, _run("Start again, and overwrite files that are in the way.", "--force")] = False,
 ) -> None:
     """Scene graphs of your own pictures and boxes.
 
@@ -150,9 +84,8 @@ def predict(
     """
     from scenegpi.bulk.job import Engine
     from scenegpi.bulk.run_folder import usable_folder
-    from scenegpi.bulk.run_inputs import boxes_given_as_photo, find_photos, open_boxes
+    from scenegpi.bulk.run_inputs import boxes_given_as_photo
     from scenegpi.bulk.workers import Setup
-    from scenegpi.data.video import video_of
     from scenegpi.prediction.finding import FinderSpec
     from scenegpi.prediction.options import PredictOptions
 
@@ -162,10 +95,21 @@ def predict(
     finder = FinderSpec.of(detector, names if boxes is None else None, find)
     setup = Setup(model or "", finder, options, usable_folder(out), (), device, 0, backend)
     how = Engine(engine, jobs, batch, address, shard, form, resume, force)
+    _start(photos, every, limit, setup, how, formats, (boxes, format, names, photo_folder, sizes))
+
+
+def _start(
+    photos: list[str], every: int | None, limit: int, setup: Setup, how: Engine, formats: str, given: tuple[Any, ...]
+) -> None:
+    """A video, or images; `given` are the boxes, their format, names, photos and sizes."""
+    from scenegpi.bulk.run_inputs import find_photos, open_boxes
+    from scenegpi.data.video import video_of
+
     if (video := video_of(photos, every)) is not None:
         return _predict_video(video, every or 1, limit, setup, how, formats)
+    boxes, format, names, folder, sizes = given
     found = find_photos(photos)
-    data = None if boxes is None else open_boxes(boxes, found.photos, format, names, photo_folder, sizes)
+    data = None if boxes is None else open_boxes(boxes, found.photos, format, names, folder, sizes)
     return _predict_images(found, data, limit, setup, how, formats, (boxes, sizes, names))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from scenegpi.commands.terminal import say
 from scenegpi.errors import counted
@@ -16,16 +16,14 @@ if TYPE_CHECKING:
 
 
 def render(
-    out: Annotated[Path, typer.Option(help="The folder to write; must not exist, or be empty.", show_default=False)],
-    scenes: Annotated[int, typer.Option(help="Number of scenes.", min=1)] = 1000,
-    seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
-    lookalike: Annotated[
-        float, typer.Option(help="Share of objects drawn to look like others of their family.")
-    ] = 0.85,
-    damage: Annotated[float, typer.Option(help="Blur, noise and light, from 0 to 1.")] = 0.3,
-    validation: Annotated[float, typer.Option(help="Share of the scenes used as val.")] = 0.1,
-    test: Annotated[float, typer.Option(help="Share of the scenes used as test.")] = 0.2,
-    jobs: Annotated[int, typer.Option(help="Worker processes; 0 for one per core.", min=0)] = 0,
+    out: Annotated[Path, Option(help="The folder to write; must not exist, or be empty.")],
+    scenes: Annotated[int, Option(help="Number of scenes.", min=1)] = 1000,
+    seed: Annotated[int, Option(help="Random seed.", min=0)] = 0,
+    lookalike: Annotated[float, Option(help="Share of objects drawn to look like others of their family.")] = 0.85,
+    damage: Annotated[float, Option(help="Blur, noise and light, from 0 to 1.")] = 0.3,
+    validation: Annotated[float, Option(help="Share of the scenes used as val.")] = 0.1,
+    test: Annotated[float, Option(help="Share of the scenes used as test.")] = 0.2,
+    jobs: Annotated[int, Option(help="Worker processes; 0 for one per core.", min=0)] = 0,
 ) -> None:
     """Draw scenes of people, animals and things: JPEGs with boxes, labels and relations in Visual Genome's layout."""
     from os import cpu_count

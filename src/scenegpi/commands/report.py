@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
+from scenegpi.commands.options import Device, File, Photos, Split, Text
 from scenegpi.commands.terminal import say
 from scenegpi.errors import counted
 
@@ -19,19 +20,15 @@ Task = Literal["predcls", "sgcls"]
 
 
 def report(
-    run: Annotated[
-        str, typer.Argument(help="A run of `predict` or `train`, a file of `eval --json`, a model's folder or name.")
-    ],
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
-    data: Annotated[
-        Path | None, typer.Option(help="Data set to score and show; by default the run's own.", show_default=False)
-    ] = None,
-    split: Annotated[str | None, typer.Option(help="Which split of the data: train, val or test.")] = None,
-    photos: Annotated[Path | None, typer.Option(help="The folder of the photos.", show_default=False)] = None,
-    model: Annotated[str | None, typer.Option(help="Use this model instead of RUN's.", show_default=False)] = None,
-    task: Annotated[Task | None, typer.Option(help="By default the task of RUN's figures.", show_default=False)] = None,
-    limit: Annotated[int, typer.Option(help="Number of images in the gallery; 0 for none.", min=0, max=200)] = 12,
-    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, ...")] = "cpu",
+    run: Annotated[str, Argument(help="A run of `predict` or `train`, a file of `eval --json`, or a model.")],
+    out: Annotated[Path, Option(help="The page to write.")] = Path("report.html"),
+    data: Annotated[File, Option(help="Data set to score and show; by default the run's own.")] = None,
+    split: Split = None,
+    photos: Photos = None,
+    model: Annotated[Text, Option(help="Use this model instead of RUN's.")] = None,
+    task: Annotated[Task | None, Option(help="By default the task of RUN's figures.")] = None,
+    limit: Annotated[int, Option(help="Number of images in the gallery; 0 for none.", min=0, max=200)] = 12,
+    device: Device = "cpu",
 ) -> None:
     """Your photos with their graphs, or a model's figures, curves and gallery: one file that needs no network."""
     from scenegpi.data import DataError

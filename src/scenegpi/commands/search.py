@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
+from scenegpi.commands.options import File, Format, Photos, PrintJson, Split, Text
 from scenegpi.commands.terminal import make_console, quiet, say, say_json
 from scenegpi.errors import counted
 
@@ -15,20 +17,19 @@ if TYPE_CHECKING:
 
     from scenegpi.data import Dataset
     from scenegpi.graph import SceneGraph
-    from scenegpi.store import Answer, Hit, Store
+    from scenegpi.store import Answer, Store
 
-Photos = Annotated[Path | None, typer.Option(help="Folder of the photos.", show_default=False)]
+
+DATA = "A folder of `scenegpi predict`, or a data set of any known format."
 
 
 @quiet()
 def index(
-    data: Annotated[
-        Path, typer.Argument(help="A folder of `scenegpi predict`, or a data set of any known format.", readable=False)
-    ],
-    out: Annotated[Path, typer.Option(help="The store: made, or added to.")],
+    data: Annotated[Path, Argument(help=DATA, readable=False)],
+    out: Annotated[Path, Option(help="The store: made, or added to.")],
     photos: Photos = None,
-    format: Annotated[str | None, typer.Option(help="The format, if it is not clear.", show_default=False)] = None,
-    split: Annotated[str | None, typer.Option(help="Only train, val or test.", show_default=False)] = None,
+    format: Format = None,
+    split: Split = None,
 ) -> None:
     """Put graphs into a store to search. Images of the same id (or file) are replaced; all or nothing is changed."""
     from scenegpi.bulk.run_folder import LINES, RUN
@@ -84,21 +85,14 @@ def _is_file(path: Path) -> bool:
 
 
 def search(
-    store: Annotated[Path, typer.Argument(help="A store made by `scenegpi index`.")],
-    query: Annotated[
-        str | None, typer.Argument(help='For example "person riding horse and without hat".', show_default=False)
-    ] = None,
-    graph: Annotated[
-        Path | None,
-        typer.Option(help="Rank images by a whole graph: a JSON lines file, its first.", show_default=False),
-    ] = None,
-    duplicates: Annotated[bool, typer.Option(help="Instead: list images that are the same picture.")] = False,
-    limit: Annotated[int, typer.Option(help="Show at most this many images.", min=1, max=10_000)] = 20,
-    out: Annotated[
-        Path | None, typer.Option(help="Also write a contact sheet (.png, .svg) or .json.", show_default=False)
-    ] = None,
+    store: Annotated[Path, Argument(help="A store made by `scenegpi index`.")],
+    query: Annotated[Text, Argument(help='For example "person riding horse and without hat".')] = None,
+    graph: Annotated[File, Option(help="Rank images by a whole graph: the first of a JSON lines file.")] = None,
+    duplicates: Annotated[bool, Option(help="Instead: list images that are the same picture.")] = False,
+    limit: Annotated[int, Option(help="Show at most this many images.", min=1, max=10_000)] = 20,
+    out: Annotated[File, Option(help="Also write a contact sheet (.png, .svg) or .json.")] = None,
     photos: Photos = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    json: PrintJson = False,
 ) -> None:
     """Find pictures by their relations: triples joined by "and", ?variables, * for anything, counts, "without"."""
     from scenegpi.errors import DataError
@@ -151,30 +145,12 @@ def _say_duplicates(store: Store, json: bool) -> None:
 
 def _as_json(graphs: dict[int, SceneGraph], answer: Answer) -> dict[str, Any]:
     """An answer in plain values, with the labels of the objects of each match."""
-    return {
-        "query": str(answer.query),
-        "images": answer.images,
-        "notes": list(answer.notes),
-        "hits": [_hit_json(hit, graphs[hit.image].names) for hit in answer.hits],
-    }
-
-
-def _hit_json(hit: Hit, names: list[str]) -> dict[str, Any]:
-    return {
-        "image": hit.image,
-        "key": hit.key,
-        "file": hit.file,
-        "score": hit.score,
-        "count": hit.count,
-        "matches": [
-            {
-                "objects": list(match.objects),
-                "labels": [None if i is None else names[i] for i in match.objects],
-                "score": match.score,
-            }
-            for match in hit.matches
-        ],
-    }
+    hits = [asdict(hit) for hit in answer.hits]
+    for hit in hits:
+        names = graphs[hit["image"]].names
+        for match in hit["matches"]:
+            match["labels"] = [None if i is None else names[i] for i in match["objects"]]
+    return {"query": str(answer.query), "images": answer.images, "notes": answer.notes, "hits": hits}
 
 
 def _print(graphs: dict[int, SceneGraph], answer: Answer, ranked: bool) -> None:

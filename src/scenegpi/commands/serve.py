@@ -2,49 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
+from scenegpi.commands.options import Device, File, Model, Photos, Text
 from scenegpi.commands.terminal import quiet, say
+
+NAMES = 'Labels and predicates to annotate with: JSON {"objects", "predicates"}.'
+LABEL_STUDIO = "Answer Label Studio, too: /setup and /predict as an ML backend."
 
 
 @quiet()
 def serve(
-    path: Annotated[
-        Path | None, typer.Argument(help="A store, a data set, or a folder of photos.", show_default=False)
-    ] = None,
-    photos: Annotated[Path | None, typer.Option(help="Folder of the photos.", show_default=False)] = None,
-    model: Annotated[str | None, typer.Option(help="A shipped model or a folder.", show_default=False)] = None,
-    detector: Annotated[
-        str | None, typer.Option(help="Find boxes with this detector, as in predict.", show_default=False)
-    ] = None,
-    annotations: Annotated[
-        Path | None, typer.Option(help="Folder for annotations; by default out/annotations/NAME.", show_default=False)
-    ] = None,
-    names: Annotated[
-        Path | None,
-        typer.Option(
-            help='Labels and predicates to annotate with: JSON {"objects", "predicates"}.', show_default=False
-        ),
-    ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; any but loopback needs a token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8000,
-    token: Annotated[
-        str | None, typer.Option(help="Token that requests must carry; made where one is needed.", show_default=False)
-    ] = None,
-    public: Annotated[
-        str | None,
-        typer.Option(help="Address of a proxy in front, such as https://studio.example.", show_default=False),
-    ] = None,
-    moved: Annotated[bool, typer.Option("--moved", help="The annotated data was moved to where it is now.")] = False,
-    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
-    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, ...")] = "cpu",
-    label_studio: Annotated[
-        bool, typer.Option("--label-studio", help="Answer Label Studio, too: /setup and /predict as an ML backend.")
-    ] = False,
+    path: Annotated[File, Argument(help="A store, a data set, or a folder of photos.")] = None,
+    photos: Photos = None,
+    model: Model = None,
+    detector: Annotated[Text, Option(help="Find boxes with this detector, as in predict.")] = None,
+    annotations: Annotated[File, Option(help="Folder for annotations; by default out/annotations/NAME.")] = None,
+    names: Annotated[File, Option(help=NAMES)] = None,
+    host: Annotated[str, Option(help="Address to listen on; any but loopback needs a token.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8000,
+    token: Annotated[Text, Option(help="Token that requests must carry; made where one is needed.")] = None,
+    public: Annotated[Text, Option(help="Address of a proxy in front, such as https://studio.example.")] = None,
+    moved: Annotated[bool, Option("--moved", help="The annotated data was moved to where it is now.")] = False,
+    open_page: Annotated[bool, Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    device: Device = "cpu",
+    label_studio: Annotated[bool, Option("--label-studio", help=LABEL_STUDIO)] = False,
 ) -> None:
     """Open the studio: try pictures, browse and search, annotate. Local; nothing leaves this machine."""
     from scenegpi.errors import DataError, require
@@ -74,18 +61,9 @@ def serve(
         annotations = _writable(folder, "annotations", "; --annotations FOLDER chooses another")
     work = _writable(work_folder(path), "predicting folders from the page") if path is None or path.is_dir() else None
     studio = Studio(
-        path,
-        photos,
-        annotations,
-        model,
-        vocabulary,
-        access,
-        device=device,
-        finder=finder,
-        label_studio=label_studio,
-        moved=moved,
-        work=work,
-    )
+        path, photos, annotations, model, vocabulary, access,
+        device=device, finder=finder, label_studio=label_studio, moved=moved, work=work,
+    )  # fmt: skip
     app = create_app(studio)
     say(f"studio: {access.url}  (Ctrl-C stops it)")
     if annotations is not None:
@@ -114,8 +92,6 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _writable(folder: Path, what: str, more: str = "") -> Path | None:
     """A folder that is written to by default; None, and a line that says so, where nothing can be written."""
-    import os
-
     there = next(each for each in (folder, *folder.parents) if each.exists())
     if os.access(there, os.W_OK | os.X_OK):
         return folder

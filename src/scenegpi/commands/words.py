@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from scenegpi.commands.terminal import make_console, say
 from scenegpi.errors import printable
@@ -22,19 +23,17 @@ app = typer.Typer(help="Word vectors: learn them from captions, show neighbours.
 
 @app.command()
 def train(
-    captions: Annotated[Path, typer.Argument(help="Text file, one caption per line.")],
-    out: Annotated[Path, typer.Option(help="File to write (safetensors).")],
-    dim: Annotated[int, typer.Option(min=1, max=4096, help="Width of the vectors.")] = 300,
-    window: Annotated[
-        int, typer.Option(min=1, max=1000, help="Largest distance of two words that count as a pair.")
-    ] = 10,
-    min_count: Annotated[int, typer.Option(min=1, help="Rarer words are left out.")] = 2,
-    epochs: Annotated[int, typer.Option(min=1, help="Number of passes over the counts.")] = 30,
-    zeros: Annotated[float, typer.Option(min=0, help="Pairs that never occur, sampled for each pair that does.")] = 1.0,
-    sum_vectors: Annotated[bool, typer.Option("--sum", help="GloVe's w + w~ as vectors, instead of w.")] = False,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    half: Annotated[bool, typer.Option("--half", help="Write half precision (float16).")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    captions: Annotated[Path, Argument(help="Text file, one caption per line.")],
+    out: Annotated[Path, Option(help="File to write (safetensors).")],
+    dim: Annotated[int, Option(min=1, max=4096, help="Width of the vectors.")] = 300,
+    window: Annotated[int, Option(min=1, max=1000, help="Largest distance of two words that count as a pair.")] = 10,
+    min_count: Annotated[int, Option(min=1, help="Rarer words are left out.")] = 2,
+    epochs: Annotated[int, Option(min=1, help="Number of passes over the counts.")] = 30,
+    zeros: Annotated[float, Option(min=0, help="Pairs that never occur, sampled for each pair that does.")] = 1.0,
+    sum_vectors: Annotated[bool, Option("--sum", help="GloVe's w + w~ as vectors, instead of w.")] = False,
+    seed: Annotated[int, Option(help="Random seed.")] = 0,
+    half: Annotated[bool, Option("--half", help="Write half precision (float16).")] = False,
+    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Learn GloVe vectors from captions."""
     from scenegpi.errors import DataError
@@ -68,9 +67,9 @@ def train(
 
 @app.command()
 def neighbours(
-    file: Annotated[str, typer.Argument(help="Vectors: a file of `words train`, a GloVe text file, or glove-6b.")],
-    words: Annotated[list[str], typer.Argument(help="Words or labels.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of neighbours.")] = 10,
+    file: Annotated[str, Argument(help="Vectors: a file of `words train`, a GloVe text file, or glove-6b.")],
+    words: Annotated[list[str], Argument(help="Words or labels.")],
+    k: Annotated[int, Option("-k", min=1, help="Number of neighbours.")] = 10,
 ) -> None:
     """Show the nearest neighbours of words, by cosine."""
 
