@@ -26,7 +26,7 @@ from scenegpi.viz.report.charts import curves, dot_plot, known_series, nice_rang
 from scenegpi.viz.report.exhibit import Exhibit, choose, middle
 from scenegpi.viz.report.markup import Html, data_block, h, source_hash
 from scenegpi.viz.report.page import asset, render
-from scenegpi.viz.report.predicates import predicate_section
+from scenegpi.viz.report.sections import predicate_section
 from scenegpi.viz.report.source import read_source
 from training.training_cases import data_file, small_config
 from viz.report_cases import hostile_graphs, hostile_model, make_report

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,3 +32,19 @@ class Canvas:
 
         pixels = as_photo(photo)
         return cls(float(pixels.shape[1]), float(pixels.shape[0]), photo_boxes(graph, pixels), pixels)
+
+
+def jpeg(pixels: NDArray[np.uint8], side: int | None = None, quality: int = 85) -> bytes:
+    """A photo (H, W, 3) as a JPEG file whose longer side is at most `side` pixels."""
+    from PIL import Image
+
+    image, out = Image.fromarray(pixels), io.BytesIO()
+    if side is not None:
+        image.thumbnail((side, side))
+    image.save(out, "JPEG", quality=quality)
+    return out.getvalue()
+
+
+def data_uri(pixels: NDArray[np.uint8], side: int | None = None, quality: int = 85) -> str:
+    """The same, as an address that holds the file itself."""
+    return "data:image/jpeg;base64," + base64.b64encode(jpeg(pixels, side, quality)).decode()

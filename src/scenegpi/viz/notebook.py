@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from typing import Any
 
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_text import object_names
+from scenegpi.viz.canvas import data_uri
 from scenegpi.viz.report.markup import Html, h
 
 WIDTH, HEIGHT, SIDE, ROWS = 560, 420, 800, 15
@@ -47,13 +46,7 @@ def notebook_html(graph: SceneGraph) -> str:
 def _photo(graph: SceneGraph, width: float, height: float) -> Html:
     if graph.photo is None:
         return h("rect", x=0, y=0, width=width, height=height, style="fill:#EEEEEE")
-    from PIL import Image
-
     from scenegpi.vision.photos import as_photo
 
-    image = Image.fromarray(as_photo(graph.photo))
-    image.thumbnail((SIDE, SIDE))
-    out = io.BytesIO()
-    image.save(out, "JPEG", quality=85)
-    data = f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"
+    data = data_uri(as_photo(graph.photo), SIDE)
     return h("image", href=data, x=0, y=0, width=width, height=height, preserveAspectRatio="none")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, counted
 from scenegpi.files import not_an_input
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.arrange import arrange, best_links
@@ -77,6 +77,5 @@ def fitted(width: float, height: float, most: tuple[float, float] = (WIDE, TALL)
 def _heading(sheet: Sheet, graph: SceneGraph) -> None:
     name = shortened(str(graph.file or graph.image_id or "scene"), 60)
     sheet.text((_EDGE, _HEAD / 2), name, 12, INK, bold=True)
-    boxes, relations = len(graph), len(graph.relations)
-    count = f"{boxes} {'box' if boxes == 1 else 'boxes'}, {relations} {'relation' if relations == 1 else 'relations'}"
+    count = f"{counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
     sheet.text((sheet.size[0] - _EDGE, _HEAD / 2), count, 10.5, MUTED, anchor="right")

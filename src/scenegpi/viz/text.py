@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,23 +69,13 @@ def font(file: str, size: float) -> FreeTypeFont:
 
 def runs(text: str, bold: bool) -> list[tuple[str, str]]:
     """The text in pieces, each with a font file that has its letters."""
-    own = _own_font(bold)
-    if text.isascii():
-        return [(text, own)]
-    found: list[tuple[str, str]] = []
-    for letter in text:
-        file = own if letter.isascii() else _font_of(letter, bold)
-        if found and found[-1][1] == file:
-            found[-1] = (found[-1][0] + letter, file)
-        else:
-            found.append((letter, file))
-    return found
+    return [("".join(letters), file) for file, letters in groupby(text, lambda letter: _font_of(letter, bold))]
 
 
 @lru_cache(maxsize=4096)
 def _font_of(letter: str, bold: bool) -> str:
     own = _own_font(bold)
-    if _has(own, letter):
+    if letter.isascii() or _has(own, letter):
         return own
     last = _fonts() / "LastResortHE-Regular.ttf"  # a box that shows the letter's script; older matplotlibs lack it
     others = (_own_font(False), *_other_fonts(), *([str(last)] if last.is_file() else []))

@@ -5,15 +5,13 @@ Everything that belongs to box i carries `data-box="i"`, everything of triplet k
 
 from __future__ import annotations
 
-import base64
-import io
 from typing import Any
 
 import numpy as np
 
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.arrange import Arrangement, arrange
-from scenegpi.viz.canvas import Canvas
+from scenegpi.viz.canvas import Canvas, data_uri
 from scenegpi.viz.palette import COLOURS, text_on
 from scenegpi.viz.report.markup import Html, h
 from scenegpi.viz.tags import place_tags
@@ -37,12 +35,12 @@ def photo_drawing(canvas: Canvas, names: list[str], colours: list[int], title: s
     sizes = text_sizes(texts, size * 0.72, bold=True) * UNIT + np.array([-4.0, -2.0])
     corners = place_tags(np.clip(boxes, 0, [SIDE, height] * 2), sizes, SIDE, height)
     parts: list[object] = []
-    if canvas.pixels is not None:
-        parts.append(
-            h("image", href=jpeg(canvas.pixels), x=0, y=0, width=SIDE, height=height, preserveAspectRatio="none")
-        )
+    whole: dict[str, Any] = {"x": 0, "y": 0, "width": SIDE, "height": height}
+    if canvas.pixels is not None:  # a page of many photos stays a page
+        photo = data_uri(canvas.pixels, LONGEST_SIDE, QUALITY)
+        parts.append(h("image", href=photo, **whole, preserveAspectRatio="none"))
     else:
-        parts.append(h("rect", class_="blank", x=0, y=0, width=SIDE, height=height))
+        parts.append(h("rect", class_="blank", **whole))
     tags: list[Html] = []
     for i in np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable").tolist():
         (x1, y1, x2, y2), colour = boxes[i].tolist(), COLOURS[colours[i]]
@@ -82,11 +80,15 @@ def graph_drawing(
     nodes = arrange(numbered(graph.names), centres, words, panel, points=9.4 if count <= 30 else 8.0)
     parts = [_link(nodes, k, members[pair], kinds) for k, pair in enumerate(nodes.links)]
     for k, i in enumerate(nodes.shown):
-        colour = COLOURS[colours[i]]
-        lone = i not in nodes.linked
-        kind = "node lone" if lone else "node"
-        parts.append(_node(nodes, k, colour, lone, class_=kind, data_box=i, aria_label=f"object {nodes.texts[k]}"))
-    parts += [_pill(nodes, k, members[pair], kinds) for k, pair in enumerate(nodes.links)]
+        colour, lone = COLOURS[colours[i]], i not in nodes.linked
+        fill, ink = (None, None) if lone else (colour, text_on(colour))
+        look = {"class_": "node lone" if lone else "node", "data_box": i, "aria_label": f"object {nodes.texts[k]}"}
+        parts.append(_node(nodes, k, 1.36, {"fill": fill, "stroke": colour, "rx": 6}, ink, look))
+    for k, pair in enumerate(nodes.links, len(nodes.shown)):
+        kind = _kind(members[pair], kinds)
+        look = {"class_": f"pill {kind}", "data_link": " ".join(map(str, members[pair]))}
+        look["aria_label"] = f"relation {nodes.texts[k]}{KINDS[kind]}"
+        parts.append(_node(nodes, k, 1.3, {"rx": float(nodes.sizes[k, 1]) * UNIT / 2}, None, look))
     note = h("figcaption", f"{nodes.left_out} boxes without a relation shown are left out") if nodes.left_out else None
     svg = h("svg", *parts, viewBox=f"0 0 {SIDE:g} {panel[1] * UNIT:g}", role="group", aria_label="The graph")
     return h("figure", svg, note, class_="graph")
@@ -105,48 +107,16 @@ def _link(nodes: Arrangement, k: int, members: list[int], kinds: list[str]) -> H
     head = tip - along * min(9.0, length)
     wings = [head + across * 4.2, head - across * 4.2]
     arrow = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in (tip, *wings)) + "Z"
-    path = (
-        f"M{tail[0]:.1f} {tail[1]:.1f}L{in_[0]:.1f} {in_[1]:.1f}M{out[0]:.1f} {out[1]:.1f}L{head[0]:.1f} {head[1]:.1f}"
-    )
-    kind = _kind(members, kinds)
-    return h(
-        "g",
-        h("path", d=path),
-        h("path", class_="tip", d=arrow),
-        class_=f"edge {kind}",
-        data_link=" ".join(map(str, members)),
-    )
+    path = "".join(f"{step}{x:.1f} {y:.1f}" for step, (x, y) in zip("MLML", (tail, in_, out, head), strict=True))
+    lines = h("path", d=path), h("path", class_="tip", d=arrow)
+    return h("g", *lines, class_=f"edge {_kind(members, kinds)}", data_link=" ".join(map(str, members)))
 
 
-def _node(nodes: Arrangement, k: int, colour: str, lone: bool, **attributes: Any) -> Html:
-    (x, y), (w, tall) = (nodes.at[k] * UNIT).tolist(), (nodes.sizes[k] * UNIT).tolist()
-    size = nodes.points * 1.36
-    frame: dict[str, Any] = {"x": x - w / 2, "y": y - tall / 2, "width": w, "height": tall, "rx": 6}
-    paint: dict[str, Any] = {"font_size": size, "text_anchor": "middle", "fill": None if lone else text_on(colour)}
-    rect = h("rect", fill=None if lone else colour, stroke=colour, **frame)
-    text = h("text", nodes.texts[k], x=x, y=y + size * 0.35, **paint)
-    return h("g", rect, text, role="button", tabindex=-1, **attributes)
-
-
-def _pill(nodes: Arrangement, k: int, members: list[int], kinds: list[str]) -> Html:
-    at = len(nodes.shown) + k
-    (x, y), (w, tall) = (nodes.at[at] * UNIT).tolist(), (nodes.sizes[at] * UNIT).tolist()
-    size, kind = nodes.points * 1.3, _kind(members, kinds)
-    return h(
-        "g",
-        h("rect", x=x - w / 2, y=y - tall / 2, width=w, height=tall, rx=tall / 2),
-        h("text", nodes.texts[at], x=x, y=y + size * 0.35, font_size=size, text_anchor="middle"),
-        class_=f"pill {kind}", data_link=" ".join(map(str, members)), role="button", tabindex=-1,
-        aria_label=f"relation {nodes.texts[at]}{KINDS[kind]}",
-    )  # fmt: skip
-
-
-def jpeg(pixels: Any) -> str:
-    """A photo as a data URI, at most LONGEST_SIDE pixels long: a page of many photos stays a page."""
-    from PIL import Image
-
-    image = Image.fromarray(pixels)
-    image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-    out = io.BytesIO()
-    image.save(out, "JPEG", quality=QUALITY, optimize=True)
-    return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()
+def _node(
+    nodes: Arrangement, k: int, scale: float, frame: dict[str, Any], ink: str | None, look: dict[str, Any]
+) -> Html:
+    """Text in a rectangle."""
+    (x, y), (w, tall), size = (nodes.at[k] * UNIT).tolist(), (nodes.sizes[k] * UNIT).tolist(), nodes.points * scale
+    rect = h("rect", x=x - w / 2, y=y - tall / 2, width=w, height=tall, **frame)
+    text = h("text", nodes.texts[k], x=x, y=y + size * 0.35, font_size=size, text_anchor="middle", fill=ink)
+    return h("g", rect, text, role="button", tabindex=-1, **look)

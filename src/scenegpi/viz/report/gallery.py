@@ -13,7 +13,7 @@ import numpy as np
 
 from scenegpi.errors import counted
 from scenegpi.graph import SceneGraph
-from scenegpi.metrics.explain import Explained, explain
+from scenegpi.metrics.explain import explain
 from scenegpi.metrics.protocol import Protocol
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import COLOURS, deal_colours
@@ -23,139 +23,115 @@ from scenegpi.viz.report.markup import Html, h
 from scenegpi.viz.text import numbered
 
 LEAST, MOST = 8, 20
-_SAID = {True: ("✓", "right", "in the ground truth"), False: ("✗", "wrong", "not in the ground truth")}
+SIGNS = {"right": ("✓", "in the ground truth"), "wrong": ("✗", "not in the ground truth"), "missed": ("○", "missed")}
+Link = tuple[int, int, str]
+"""Subject, object and predicate."""
 
 
 def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, dict[str, Any]]:
     """The article of an image, its thumbnail, and the numbers that the script needs."""
     graph, truth = shown.prediction, shown.truth
-    canvas = Canvas.of(graph, shown.photo)
-    colours = deal_colours(canvas.boxes)
     if truth is None:
-        return _unscored(shown, number, canvas, colours)
-    ranked = explain(graph, truth, len(graph.vocabulary.predicates), protocol)
+        return _unscored(shown, number)
+    names, words = numbered(graph.names), graph.vocabulary.predicates
+    ranked = explain(graph, truth, len(words), protocol)
     said = ranked[: max(LEAST, min(MOST, len(truth.relations)))]
-    k = middle(protocol)
+    k, total = middle(protocol), len(truth.relations)
     found = {row for each in ranked[:k] for row in each.rows}
-    lost = [i for i in range(len(truth.relations)) if i not in found]
+    lost = [i for i in range(total) if i not in found]
     missed = list({tuple(truth.relations[i].tolist()): i for i in reversed(lost)}.values())[::-1]  # each one once
-    links = [(each.subject, each.object, graph.vocabulary.predicates[each.predicate]) for each in said]
-    if protocol.given_boxes:  # otherwise the boxes of the truth are others
-        rows = truth.relations[missed].tolist()
-        links += [(s, o, truth.vocabulary.predicates[p]) for s, o, p in rows]
-    size = f"{len(graph)} {'box' if len(graph) == 1 else 'boxes'}"
-    kinds = ["right" if each.rows else "wrong" for each in said] + ["missed"] * (len(links) - len(said))
-    name = str(truth.file or truth.image_id or f"image {number + 1}")
-    total = len(truth.relations)
-    head = h(
-        "header",
-        h("h3", name),
-        h(
-            "p",
-            h("span", shown.why, class_=f"badge {shown.why}"),
-            f" {total - len(lost)} of {total} relations found among the first {k}, {size}",
-            class_="facts",
-        ),
-    )
+    links: list[Link] = [(each.subject, each.object, words[each.predicate]) for each in said]
+    kinds = ["right" if each.rows else "wrong" for each in said]
+    rows = [
+        _row(n, kind, _words(names, link), f"{each.score:.2f}")
+        for n, (kind, link, each) in enumerate(zip(kinds, links, said, strict=True))
+    ]
+    theirs = numbered(truth.names)
+    gone: list[Link] = [(s, o, truth.vocabulary.predicates[p]) for s, o, p in truth.relations[missed].tolist()]
+    own = protocol.given_boxes  # otherwise the boxes of the truth are others
+    absent = [_row(len(said) + n if own else None, "missed", _words(theirs, link)) for n, link in enumerate(gone)]
     lists = (
-        _said(graph, said),
-        _missed(truth, missed, len(said), protocol, k),
+        _list("Said, best first", rows, "said", "Nothing was said of this image."),
+        _list(f"Missed by the first {k}", absent, "missed", f"None: every relation is among the first {k}."),
         _attributes(truth, "Attributes in the ground truth"),
         _attention(shown),
     )
-    article, data = _article(graph, canvas, colours, number, name, head, links, kinds, lists)
-    if shown.attention is not None:
-        data["rows"] = np.rint(1000 * shown.attention.neighbours).astype(int).tolist()
-        data["nodes"] = np.rint(1000 * shown.attention.nodes).astype(int).tolist()
-    label = f"{name}, {shown.why}, {100 * shown.recall:.0f}% of its relations found"
-    badge = h("span", f"{100 * shown.recall:.0f}%", class_=f"badge {shown.why}")
-    return article, _thumb(canvas, colours, number, label, badge, shown.why), data
+    drawn = (links + gone, kinds + ["missed"] * len(gone)) if own else (links, kinds)
+    facts = f" {total - len(lost)} of {total} relations found among the first {k}, {counted(len(graph), 'box')}"
+    name = str(truth.file or truth.image_id or f"image {number + 1}")
+    share = f"{100 * shown.recall:.0f}%"
+    label = f"{name}, {shown.why}, {share} of its relations found"
+    said_first = [h("span", shown.why, class_=f"badge {shown.why}"), facts]
+    return _article(shown, number, name, said_first, drawn, lists, label, share)
 
 
-def _unscored(shown: Shown, number: int, canvas: Canvas, colours: list[int]) -> tuple[Html, Html, dict[str, Any]]:
+def _unscored(shown: Shown, number: int) -> tuple[Html, Html, dict[str, Any]]:
     """As `scene`, of an image without ground truth."""
     graph = shown.prediction
-    name = str(graph.file or graph.image_id or f"image {number + 1}")
+    name, names = str(graph.file or graph.image_id or f"image {number + 1}"), numbered(graph.names)
     triplets = graph.triplets(top=MOST)
-    links = [(t.subject_index, t.object_index, t.predicate) for t in triplets]
+    links: list[Link] = [(t.subject_index, t.object_index, t.predicate) for t in triplets]
+    rows = [_row(k, "plain", _words(names, link), f"{triplets[k].score:.2f}") for k, link in enumerate(links)]
+    lists = (
+        _list("Relations, best first", rows, "said", "No relation is sure enough."),
+        _attributes(graph, "Attributes"),
+    )
     facts = f"{counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
-    names = numbered(graph.names)
-    rows = [
-        _row(k, "plain", "", "", [names[s], " ", h("em", predicate), " ", names[o]], f"{triplets[k].score:.2f}")
-        for k, (s, o, predicate) in enumerate(links)
-    ]
-    body = h("ol", *rows) if rows else h("p", "No relation is sure enough.", class_="none")
-    lists = (h("section", h("h4", "Relations, best first"), body, class_="said"), _attributes(graph, "Attributes"))
-    head = h("header", h("h3", name), h("p", facts, class_="facts"))
-    article, data = _article(graph, canvas, colours, number, name, head, links, ["plain"] * len(links), lists)
-    badge = h("span", str(len(graph.relations)), class_="badge")
-    return article, _thumb(canvas, colours, number, f"{name}, {facts}", badge, ""), data
+    drawn = links, ["plain"] * len(links)
+    return _article(shown, number, name, [facts], drawn, lists, f"{name}, {facts}", str(len(graph.relations)))
 
 
 def _article(
-    graph: SceneGraph,
-    canvas: Canvas,
-    colours: list[int],
+    shown: Shown,
     number: int,
     name: str,
-    head: Html,
-    links: list[tuple[int, int, str]],
-    kinds: list[str],
+    facts: Sequence[object],
+    drawn: tuple[list[Link], list[str]],
     lists: Sequence[Html | None],
-) -> tuple[Html, dict[str, Any]]:
-    stage = h(
-        "div",
-        photo_drawing(canvas, graph.names, colours, name),
-        graph_drawing(graph, canvas, links, kinds, colours),
-        class_="stage",
-    )
+    label: str,
+    badge: str,
+) -> tuple[Html, Html, dict[str, Any]]:
+    """Of the links that are drawn and their kinds, lists beside them, and the label and badge of the thumbnail."""
+    graph, (links, kinds) = shown.prediction, drawn
+    canvas = Canvas.of(graph, shown.photo)
+    colours = deal_colours(canvas.boxes)
+    pictures = photo_drawing(canvas, graph.names, colours, name), graph_drawing(graph, canvas, links, kinds, colours)
     article = h(
-        "article", head, stage, h("div", *lists, class_="lists"), class_="scene", id=f"scene-{number}",
-        data_scene=number, role="tabpanel", aria_labelledby=f"thumb-{number}",
+        "article",
+        h("header", h("h3", name), h("p", *facts, class_="facts")),
+        h("div", *pictures, class_="stage"),
+        h("div", *lists, class_="lists"),
+        class_="scene", id=f"scene-{number}", data_scene=number, role="tabpanel", aria_labelledby=f"thumb-{number}",
     )  # fmt: skip
-    return article, {"names": numbered(graph.names), "links": [x[:2] for x in links]}
+    data: dict[str, Any] = {"names": numbered(graph.names), "links": [link[:2] for link in links]}
+    if shown.attention is not None:
+        data["rows"] = np.rint(1000 * shown.attention.neighbours).astype(int).tolist()
+        data["nodes"] = np.rint(1000 * shown.attention.nodes).astype(int).tolist()
+    mark = h("span", badge, class_=f"badge {shown.why}".strip())
+    return article, _thumb(canvas, colours, number, label, mark, shown.why), data
 
 
-def _said(graph: SceneGraph, said: list[Explained]) -> Html:
-    rows = []
-    for k, each in enumerate(said):
-        sign, kind, meaning = _SAID[bool(each.rows)]
-        rows.append(
-            _row(k, kind, sign, meaning, _words(graph, each.subject, each.predicate, each.object), f"{each.score:.2f}")
-        )
-    body = h("ol", *rows) if rows else h("p", "Nothing was said of this image.", class_="none")
-    return h("section", h("h4", "Said, best first"), body, class_="said")
-
-
-def _missed(truth: SceneGraph, missed: list[int], start: int, protocol: Protocol, k: int) -> Html:
-    rows = []
-    for n, row in enumerate(missed):
-        s, o, p = truth.relations[row].tolist()
-        link = start + n if protocol.given_boxes else None
-        rows.append(_row(link, "missed", "○", "missed", _words(truth, s, p, o), ""))
-    body = h("ol", *rows) if rows else h("p", f"None: every relation is among the first {k}.", class_="none")
-    return h("section", h("h4", f"Missed by the first {k}"), body, class_="missed")
+def _list(title: str, rows: Sequence[Html], class_: str, none: str) -> Html:
+    body = h("ol", *rows) if rows else h("p", none, class_="none")
+    return h("section", h("h4", title), body, class_=class_)
 
 
 def _attributes(graph: SceneGraph, title: str) -> Html | None:
     """What the data say of each object, not what a model saw; nothing where they say nothing."""
-    rows = zip(numbered(graph.names), graph.attributes or (), strict=False)
-    said = [
-        _row(None, "plain", "", "", [name, ": ", ", ".join(word for word, _ in row)], "") for name, row in rows if row
-    ]
-    return h("section", h("h4", title), h("ol", *said[:MOST]), class_="said") if said else None
+    pairs = zip(numbered(graph.names), graph.attributes or (), strict=False)
+    rows = [_row(None, "plain", [name, ": ", ", ".join(word for word, _ in row)]) for name, row in pairs if row]
+    return _list(title, rows[:MOST], "said", "") if rows else None
 
 
-def _words(graph: SceneGraph, s: int, p: int, o: int) -> list[object]:
-    names = numbered(graph.names)
-    return [names[s], " ", h("em", graph.vocabulary.predicates[p]), " ", names[o]]
+def _words(names: Sequence[str], link: Link) -> list[object]:
+    return [names[link[0]], " ", h("em", link[2]), " ", names[link[1]]]
 
 
-def _row(link: int | None, kind: str, sign: str, meaning: str, words: list[object], score: str) -> Html:
-    mark = (
-        [h("span", sign, class_="sign", aria_hidden="true"), h("span", f"{meaning}: ", class_="unseen")] if sign else []
-    )
-    inner = [*mark, h("span", *words, class_="words"), h("span", score, class_="score") if score else None]
+def _row(link: int | None, kind: str, words: list[object], score: str = "") -> Html:
+    sign, meaning = SIGNS.get(kind, ("", ""))
+    mark = [h("span", sign, class_="sign", aria_hidden="true"), h("span", f"{meaning}: ", class_="unseen")]
+    inner = [mark if sign else None, h("span", *words, class_="words")]
+    inner.append(h("span", score, class_="score") if score else None)
     if link is None:
         return h("li", h("div", *inner, class_=f"triplet {kind}"))
     return h("li", h("button", *inner, class_=f"triplet {kind}", type="button", data_link=link))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterable
 from html import escape
 from math import isfinite
 from typing import Any
@@ -45,6 +46,13 @@ def join(*children: object) -> Html:
         else:
             out.append(escape(clean(number(child)), quote=False))
     return Html("".join(out))
+
+
+def table(heads: Iterable[object], rows: Iterable[Html], class_: str = "numbers") -> Html:
+    """A table that scrolls where it is too wide; headings that are no `Html` head a column."""
+    first = [each if isinstance(each, Html) else h("th", each, scope="col") for each in heads]
+    whole = h("table", h("thead", h("tr", first)), h("tbody", *rows), class_=class_)
+    return h("div", whole, class_="scroll")
 
 
 def number(value: object) -> str:

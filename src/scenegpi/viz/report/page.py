@@ -20,32 +20,15 @@ from scenegpi.metrics.result import Result
 from scenegpi.viz.report.exhibit import Shown, middle
 from scenegpi.viz.report.gallery import scene
 from scenegpi.viz.report.markup import Html, data_block, h, join, source_hash
-from scenegpi.viz.report.predicates import predicate_section
-from scenegpi.viz.report.sections import figures_section, published_section, training_section
+from scenegpi.viz.report.sections import figures_section, predicate_section, published_section, training_section
 from scenegpi.viz.report.source import Source
 
 KEYS = "By keyboard: Tab goes from part to part, arrows within one, Enter chooses, Escape lets go."
 
 
-def write_report(
-    target: Path,
-    source: Source,
-    result: Result | None,
-    shown: Sequence[Shown] = (),
-    notes: Sequence[str] = (),
-    warning: str = "",
-) -> Path:
-    """Writes the report, whole or not at all.
-
-    Args:
-        target: the .html file.
-        source: what it is about.
-        result: the figures shown first; by default the first that the source has.
-        shown: images of the gallery.
-        notes: what a reader must know about how the report was made.
-        warning: what a reader must know before any figure, in large letters.
-    """
-    text = render(source, result, shown, notes, warning)
+def write_report(target: Path, source: Source, result: Result | None, *more: Any, **named: Any) -> Path:
+    """Writes the page of `render` to an .html file, whole or not at all."""
+    text = render(source, result, *more, **named)
     with whole_file(target) as part:
         part.write_text(text, encoding="utf-8")
     return target
@@ -58,7 +41,15 @@ def render(
     notes: Sequence[str] = (),
     warning: str = "",
 ) -> str:
-    """The page as text."""
+    """The page as text.
+
+    Args:
+        source: what it is about.
+        result: the figures shown first; by default the first that the source has.
+        shown: images of the gallery.
+        notes: what a reader must know about how the report was made.
+        warning: what a reader must know before any figure, in large letters.
+    """
     results = dict(source.results)
     if result is not None:
         results = {result.protocol.data or source.name: result} | {

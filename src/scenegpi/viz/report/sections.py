@@ -1,17 +1,17 @@
-"""Sections of the page that are made of numbers: figures, the table beside published ones, training curves."""
+"""Sections of the page that are made of numbers: figures, the table beside published ones, curves, predicates."""
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isfinite, nan
 from typing import Any
 
 from scenegpi.errors import counted
 from scenegpi.metrics.published import PREDICATE_RECALL_AT_5, published
 from scenegpi.metrics.result import Result
 from scenegpi.metrics.table import figure_table
-from scenegpi.viz.report.charts import curves, dot_plot, gauge, known_series
+from scenegpi.viz.report.charts import bar, curves, dot_plot, gauge, known_series
 from scenegpi.viz.report.exhibit import middle
-from scenegpi.viz.report.markup import Html, h, join
+from scenegpi.viz.report.markup import Html, h, join, table
 from scenegpi.viz.report.source import Source
 
 MEANING = {
@@ -20,33 +20,16 @@ MEANING = {
     "ngR": "found when a pair may be given several predicates",
     "zR": "of triplets never seen in training",
 }
+SHORT = 16
+"""Predicates that are shown at first; the style sheet knows this number too."""
+Interval = tuple[float, float] | None
 
 
 def figures_section(first: Result, results: dict[str, Result]) -> Html:
     """Large numbers with their intervals, the protocol under them, and other scorings of the same model."""
-    k = middle(first.protocol)
-    ks = first.protocol.ks
+    k, ks = middle(first.protocol), first.protocol.ks
     names = [f"R@{each}" for each in ks] + [f"{family}@{k}" for family in ("mR", "ngR", "zR")]
-    tiles = []
-    for name in names:
-        value = first.figures.get(name, float("nan"))
-        if not isfinite(value):
-            continue
-        family, _, at = name.partition("@")
-        interval = first.intervals.get(name)
-        sure = interval is not None and all(map(isfinite, interval))
-        text = f"95% interval {100 * interval[0]:.1f} to {100 * interval[1]:.1f}" if interval and sure else ""
-        tiles.append(
-            h(
-                "div",
-                h("h3", name),
-                h("p", f"{100 * value:.1f}", h("small", "%"), class_="big"),
-                gauge(value, interval),
-                h("p", text, class_="interval") if text else None,
-                h("p", MEANING[family].format(k=at), class_="meaning"),
-                class_="tile lead" if name == f"R@{k}" else "tile",
-            )
-        )
+    tiles = [_tile(first, name, name == f"R@{k}") for name in names if isfinite(first.figures.get(name, nan))]
     parts: list[Html | None] = [h("div", *tiles, class_="tiles"), h("p", f"{first.protocol}.", class_="protocol")]
     parts += [h("p", note, class_="note") for note in first.notes]
     others = {name: each for name, each in results.items() if not _same(each, first)}
@@ -55,38 +38,50 @@ def figures_section(first: Result, results: dict[str, Result]) -> Html:
     return join(*parts)
 
 
+def _tile(result: Result, name: str, lead: bool) -> Html:
+    value, interval = result.figures[name], _known(result.intervals.get(name))
+    family, _, at = name.partition("@")
+    spread = f"95% interval {100 * interval[0]:.1f} to {100 * interval[1]:.1f}" if interval else None
+    return h(
+        "div",
+        h("h3", name),
+        h("p", f"{100 * value:.1f}", h("small", "%"), class_="big"),
+        gauge(value, interval),
+        h("p", spread, class_="interval") if spread else None,
+        h("p", MEANING[family].format(k=at), class_="meaning"),
+        class_="tile lead" if lead else "tile",
+    )
+
+
+def _known(interval: Interval) -> Interval:
+    return interval if interval is not None and all(map(isfinite, interval)) else None
+
+
 def _same(one: Result, other: Result) -> bool:
     """Whether the figures of a model's card repeat those above."""
     shared = set(one.figures) & set(other.figures)
-    return one is other or (
-        one.images == other.images and all(abs(one.figures[n] - other.figures[n]) < 1e-4 for n in shared)
-    )
+    near = all(abs(one.figures[name] - other.figures[name]) < 1e-4 for name in shared)
+    return one is other or (one.images == other.images and near)
 
 
 def _others(results: dict[str, Result], names: list[str]) -> Html:
     names = [name for name in names if any(name in each.figures for each in results.values())]
-    head = h(
-        "tr",
-        h("th", "scored on", scope="col"),
-        h("th", "images", scope="col"),
-        [h("th", n, scope="col") for n in names],
-    )
-    rows = []
-    for label, each in results.items():
-        cells = [_cell(each.figures.get(name), each.intervals.get(name)) for name in names]
-        images = f"{each.images:,}" if each.images else ""
-        rows.append(h("tr", h("th", label, scope="row"), h("td", images), cells))
-    table = h("table", h("thead", head), h("tbody", *rows), class_="numbers")
-    return h("div", h("h3", "Other figures of this model"), h("div", table, class_="scroll"), class_="others")
+    rows = [
+        h("tr", h("th", label, scope="row"), h("td", f"{each.images:,}" if each.images else ""), _cells(each, names))
+        for label, each in results.items()
+    ]
+    heading = h("h3", "Other figures of this model")
+    return h("div", heading, table(["scored on", "images", *names], rows), class_="others")
 
 
-def _cell(value: float | None, interval: tuple[float, float] | None) -> Html:
-    if value is None or not isfinite(value):
-        return h("td", "–")
-    spread = None
-    if interval is not None and all(map(isfinite, interval)):
-        spread = h("small", f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f}")
-    return h("td", f"{100 * value:.1f}", spread)
+def _cells(row: Any, names: list[str]) -> list[Html]:
+    """Figures of a row with their intervals."""
+    cells = []
+    for name in names:
+        value, interval = row.figures.get(name, nan), _known(row.intervals.get(name))
+        spread = h("small", f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f}") if interval else None
+        cells.append(h("td", f"{100 * value:.1f}", spread) if isfinite(value) else h("td", "–"))
+    return cells
 
 
 def is_visual_genome(predicates: frozenset[str]) -> bool:
@@ -102,60 +97,45 @@ def published_section(source: Source, first: Result) -> Html | None:
     names = [name for name in ("R@50", "R@100", "ngR@50", "ngR@100") if name in first.figures]
     if not rows or not names:
         return None
-    table = figure_table({source.name: first}, names, rows, mark=True)
+    beside = figure_table({source.name: first}, names, rows, mark=True)
     plots, choices = [], []
     for n, name in enumerate(names):
-        there = [row for row in table.rows if isfinite(row.figures.get(name, float("nan")))]
-        ours, theirs = (
-            [
-                (row.system, row.figures[name], row.intervals.get(name))
-                for row in there
-                if (row.source == "ours") is mine
-            ]
-            for mine in (True, False)
-        )
-        plots.append(h("figure", dot_plot(name, ours, theirs), class_="plot", data_plot=name, hidden=n > 0))
+        dots: dict[bool, list[Any]] = {True: [], False: []}
+        for row in beside.rows:
+            if isfinite(row.figures.get(name, nan)):
+                dots[row.source == "ours"].append((row.system, row.figures[name], row.intervals.get(name)))
+        plot = dot_plot(name, dots[True], dots[False])
+        plots.append(h("figure", plot, class_="plot", data_plot=name, hidden=n > 0))
         choices.append(h("button", name, type="button", data_plot=name, aria_pressed="true" if n == 0 else "false"))
-    head = h(
-        "tr",
-        h("th", "system", scope="col"),
-        [h("th", name, scope="col") for name in names],
-        h("th", "source", scope="col"),
-    )
     body = [
         h(
             "tr",
             h("th", row.system, h("sup", row.marks) if row.marks else None, scope="row"),
-            [_cell(row.figures.get(name), row.intervals.get(name)) for name in names],
+            _cells(row, names),
             h("td", row.source),
             class_="ours" if row.source == "ours" else None,
         )
-        for row in table.rows
+        for row in beside.rows
     ]
-    notes = h("ul", [h("li", note) for note in table.notes], class_="notes")
     return join(
         h("div", choices, class_="choices", role="group", aria_label="Which figure"),
         *plots,
-        h("p", table.caption, class_="protocol"),
-        notes,
-        h(
-            "details",
-            h("summary", "As a table"),
-            h("div", h("table", h("thead", head), h("tbody", *body), class_="numbers"), class_="scroll"),
-        ),
+        h("p", beside.caption, class_="protocol"),
+        h("ul", [h("li", note) for note in beside.notes], class_="notes"),
+        h("details", h("summary", "As a table"), table(["system", *names, "source"], body)),
     )
 
 
 def training_section(source: Source, charts: dict[str, Any]) -> Html:
+    """Curves, and the log as a table; what the script needs is added to `charts`."""
     log = source.log
     xs = [row.get("epoch", k + 1.0) for k, row in enumerate(log)]
     recall = known_series(log, ("R@20", "R@50", "R@100", "mR@50"))
-    monitored = next((each for each in recall if each.name == "R@50"), None)
     best = None
-    if monitored is not None:
-        best = xs[
-            max(range(len(xs)), key=lambda k: (monitored.values[k] if isfinite(monitored.values[k]) else -1.0, -k))
-        ]
+    for each in recall:
+        if each.name == "R@50":
+            found = [value if isfinite(value) else -1.0 for value in each.values]
+            best = xs[found.index(max(found))]
     parts = []
     for identity, label, series in (
         ("chart-recall", "Validation recall, %", recall),
@@ -165,20 +145,58 @@ def training_section(source: Source, charts: dict[str, Any]) -> Html:
             chart, charts[identity] = curves(identity, label, xs, series, best)
             parts.append(h("figure", h("figcaption", label), chart))
     names = list(dict.fromkeys(name for row in log for name in row))
-    head = h("tr", [h("th", name, scope="col") for name in names])
     rows = [h("tr", [h("td", _short(row.get(name))) for name in names]) for row in log[:500]]
-    table = h("table", h("thead", head), h("tbody", *rows), class_="numbers")
     seconds = sum(row.get("seconds", 0.0) for row in log)
-    time = (
-        f", {seconds / 60:.1f} minutes"
-        if seconds >= 60
-        else f", {counted(round(seconds), 'second')}"
-        if seconds
-        else ""
-    )
-    summary = h("summary", f"The log as a table: {counted(len(log), 'epoch')}{time}")
-    return join(h("div", *parts, class_="charts"), h("details", summary, h("div", table, class_="scroll")))
+    long = f"{seconds / 60:.1f} minutes" if seconds >= 60 else counted(round(seconds), "second")
+    said = f"The log as a table: {counted(len(log), 'epoch')}{f', {long}' if seconds else ''}"
+    return join(h("div", *parts, class_="charts"), h("details", h("summary", said), table(names, rows)))
 
 
 def _short(value: float | None) -> str:
     return "–" if value is None else f"{value:g}" if value == int(value) else f"{value:.4g}"
+
+
+def predicate_section(result: Result) -> Html:
+    """Predicates by how often they occur: count, recall at the middle K, recall@5 within the pair and the paper's.
+
+    A table whose cells are bars, so that it can be read, sorted, and read aloud.
+    """
+    columns, protocol = result.per_predicate, result.protocol
+    k, pair = middle(protocol), f"pair-R@{protocol.pair_k}"
+    name = f"R@{k}" if f"R@{k}" in columns else f"ngR@{k}"
+    counts = columns.get("relations", {})
+    order = sorted((p for p in counts if counts[p] > 0), key=lambda p: (-counts[p], p))
+    most = max((counts[p] for p in order), default=1.0)
+    with_pair = pair in columns
+    beside = with_pair and protocol.pair_k == 5 and is_visual_genome(frozenset(counts))
+    rows = []
+    for p in order:
+        value, own = (columns.get(column, {}).get(p, nan) for column in (name, pair))
+        paper = PREDICATE_RECALL_AT_5[p][2] if beside and p in PREDICATE_RECALL_AT_5 else None
+        cells = [
+            h("th", p, scope="row"),
+            h("td", bar(counts[p] / most, style="count"), h("span", f"{counts[p]:,.0f}")),
+            _share(value, None),
+            _share(own, paper) if with_pair else None,
+        ]
+        sorted_by = {"data_recall": value if isfinite(value) else -1.0, "data_pair": own if isfinite(own) else -1.0}
+        rows.append(h("tr", cells, data_name=p.lower(), data_count=counts[p], **sorted_by))
+    heads = [("name", "predicate"), ("count", "relations"), ("recall", name)]
+    heads += [("pair", f"among its pair's first {protocol.pair_k}")] if with_pair else []
+    headings = []
+    for key, text in heads:
+        button = h("button", text, type="button", data_sort=key)
+        headings.append(h("th", button, scope="col", aria_sort="descending" if key == "count" else "none"))
+    long = len(rows) > SHORT
+    more = h("button", f"Show all {len(rows)}", type="button", class_="more", aria_expanded="false") if long else None
+    note = "The upright mark is the paper's GPI (linguistic), on its own test split. " if beside else ""
+    absent = len(counts) - len(order)
+    left = f"{counted(absent, 'predicate')} not in these images." if absent else ""
+    intro = h("p", "A heading sorts by its column. ", note, left)
+    return join(intro, table(headings, rows, "bars short" if long else "bars"), more)
+
+
+def _share(value: float, tick: float | None) -> Html:
+    text = f"{100 * value:.0f}%" if isfinite(value) else "–"
+    beside = h("span", f", the paper {100 * tick:.0f}%", class_="unseen") if tick is not None else None
+    return h("td", bar(value, tick), h("span", text, beside))
