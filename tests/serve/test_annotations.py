@@ -45,7 +45,7 @@ def test_what_was_saved_is_there_again(tmp_path):
         kept.save("a", scene(), "begun", 0, by="Ada", machine=[1])
         kept.save("b", scene(image_id="b"), "done", 0)
         kept.save("a", scene("near"), "reviewed", 1, comment="sure?")
-        assert kept.counts() == (2, 2, 2)
+        assert kept.counts() == {"images": 2, "done": 2, "relations": 2}
     with Annotations(tmp_path / "a") as again:
         state = again.states["a"]
         assert (state.graph, state.revision, state.status, state.comment) == (scene("near"), 2, "reviewed", "sure?")

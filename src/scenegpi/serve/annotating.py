@@ -19,11 +19,11 @@ from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
 from scenegpi.serve import schemas
-from scenegpi.serve.annotations import CONFIRMED, Annotations, ConflictError, NotWrittenError, State
+from scenegpi.serve.annotations import CONFIRMED, Annotations, ConflictError, State
 from scenegpi.serve.browsing import Image
 from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import read_graph
-from scenegpi.serve.problems import problems
+from scenegpi.serve.problems import file_answer, problems
 from scenegpi.store.sql import Among
 from scenegpi.vocabulary import Vocabulary
 
@@ -58,66 +58,48 @@ class Annotating:
 
     def router(self) -> APIRouter:
         """The routes."""
-        router = APIRouter(tags=["annotate"])
-        gone = problems(404)
-        router.get("/api/annotations", response_model=schemas.Progress)(self.progress)
-        router.get("/api/annotations/{image}", response_model=schemas.AnnotationAnswer, responses=gone)(self.read)
-        router.put("/api/annotations/{image}", response_model=schemas.Saved, responses=problems(404, 409, 507))(
-            self.save
-        )
-        router.get("/api/annotations/{image}/history", response_model=schemas.History, responses=gone)(self.history)
-        router.get("/api/next", response_model=schemas.Next)(self.next)
-        router.post("/api/names", response_model=schemas.Names, responses=problems(507))(self.add_names)
-        contents = {kind: {"schema": {"type": "string", "format": "binary"}} for _, kind in FILES.values()}
-        files: dict[int | str, dict[str, Any]] = {200: {"description": "The file.", "content": contents}}
+        router, gone = APIRouter(tags=["annotate"]), problems(404)
+        router.get("/api/annotations")(self.progress)
+        router.get("/api/annotations/{image}", responses=gone)(self.read)
+        router.put("/api/annotations/{image}", responses=problems(404, 409, 507))(self.save)
+        router.get("/api/annotations/{image}/history", responses=gone)(self.history)
+        router.get("/api/next")(self.next)
+        router.post("/api/names", responses=problems(507))(self.add_names)
+        files = file_answer(*(kind for _, kind in FILES.values()))
         router.get("/api/export/{format}", response_class=Response, responses=files)(self.export)
         return router
 
     def progress(self) -> schemas.Progress:
         """How far the pictures are."""
-        images, done, relations = self.annotations.counts()
         statuses: dict[str, Any] = {key: state.status for key, state in list(self.annotations.states.items())}
-        total = len(self.library)
-        return schemas.Progress(total=total, images=images, done=done, relations=relations, statuses=statuses)
+        return schemas.Progress(total=len(self.library), statuses=statuses, **self.annotations.counts())
 
     def read(self, image: Image) -> schemas.AnnotationAnswer:
         """What is saved of an image, and the names that there are."""
-        key = self._key(image)
+        key, words = self.library.key(image), self.vocabulary
         state = self.annotations.states.get(key)
-        words = self.vocabulary
+        saved = {"graph": None, "revision": 0} if state is None else _fields(state) | {"change": state.change}
         names: dict[str, Any] = {"objects": list(words.objects), "predicates": list(words.predicates)}
-        if state is None:
-            return schemas.AnnotationAnswer(image=image, key=key, graph=None, revision=0, **names)
-        return schemas.AnnotationAnswer(image=image, key=key, change=state.change, **_fields(state), **names)
+        return schemas.AnnotationAnswer(image=image, key=key, **names, **saved)
 
     def save(self, image: Image, annotation: schemas.Annotation) -> schemas.Saved:
         """Keeps what a person says of an image: on the disk before the answer."""
-        key = self._key(image)
+        key = self.library.key(image)
         graph = in_words(read_graph(annotation.graph, self.boxes), self.vocabulary)
         known = self.library.graph(image)
         given = key if known is None or known.image_id is None else known.image_id
         graph = graph.replace(image_id=given, file=key if known is None else known.file)
+        said = {"by": annotation.by.strip(), "comment": annotation.comment.strip(), "change": annotation.change}
+        machine = [k for k in annotation.machine if k < len(graph)]
         try:
-            state = self.annotations.save(
-                key,
-                graph,
-                annotation.status,
-                annotation.based_on,
-                machine=[k for k in annotation.machine if k < len(graph)],
-                by=annotation.by.strip(),
-                comment=annotation.comment.strip(),
-                change=annotation.change,
-            )
+            state = self.annotations.save(key, graph, annotation.status, annotation.based_on, machine=machine, **said)
         except ConflictError:
             raise HTTPException(409, "this picture was changed elsewhere in the meantime; nothing was saved") from None
-        except NotWrittenError as error:
-            raise HTTPException(507, error.message) from None
-        images, done, relations = self.annotations.counts()
-        return schemas.Saved(revision=state.revision, images=images, done=done, relations=relations)
+        return schemas.Saved(revision=state.revision, **self.annotations.counts())
 
     def history(self, image: Image) -> schemas.History:
         """The last states of an image, newest first."""
-        states = self.annotations.history(self._key(image))
+        states = self.annotations.history(self.library.key(image))
         return schemas.History(versions=[schemas.Version(at=state.at, **_fields(state)) for state in states])
 
     def next(
@@ -150,11 +132,9 @@ class Annotating:
         predicates = [name.strip() for name in names.predicates if name.strip() not in before.predicate_index]
         try:
             Vocabulary(tuple(dict.fromkeys(objects)), tuple(dict.fromkeys(predicates)))
-            self.annotations.add_names(objects, predicates)
-        except NotWrittenError as error:
-            raise HTTPException(507, error.message) from None
         except ValueError as error:
             raise HTTPException(422, str(error)) from None
+        self.annotations.add_names(objects, predicates)
         words = self.vocabulary
         return schemas.Names(objects=list(words.objects), predicates=list(words.predicates))
 
@@ -173,10 +153,8 @@ class Annotating:
         words = self.vocabulary
         graphs = [in_words(graph, words) for graph in self.annotations.graphs(statuses)]
         if not graphs:
-            some = (
-                "is done yet" if status == "done" else "was reviewed yet" if status == "reviewed" else "was begun yet"
-            )
-            raise HTTPException(422, f"nothing to export: no picture {some}")
+            some = {"done": "is done", "reviewed": "was reviewed", "all": "was begun"}[status]
+            raise HTTPException(422, f"nothing to export: no picture {some} yet")
         name, kind = FILES[format]
         with tempfile.TemporaryDirectory(prefix="scenegpi-") as place:
             lines = Path(place) / "annotations.jsonl"
@@ -187,16 +165,8 @@ class Annotating:
                     convert(open_dataset(lines), target, format)
             except DataError as error:
                 raise HTTPException(422, error.message) from None
-            data = (
-                lines.read_bytes() if format == "jsonl" else _zipped(target) if target.is_dir() else target.read_bytes()
-            )
+            data = _zipped(target) if target.is_dir() else (lines if format == "jsonl" else target).read_bytes()
         return Response(data, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
-
-    def _key(self, image: int) -> str:
-        try:
-            return self.library.key(image)
-        except DataError:
-            raise HTTPException(404, f"no image {image}") from None
 
 
 def in_words(graph: SceneGraph, vocabulary: Vocabulary) -> SceneGraph:
@@ -207,18 +177,9 @@ def in_words(graph: SceneGraph, vocabulary: Vocabulary) -> SceneGraph:
     if unknown:
         some = ", ".join(f"{name!r:.60}" for name in sorted(unknown)[:5])
         raise HTTPException(422, f"not among the names that are annotated: {some}")
-    ends = graph.relations[:, :2].tolist()
-    return SceneGraph(
-        graph.boxes,
-        graph.names,
-        vocabulary,
-        [(s, o, word) for (s, o), word in zip(ends, words, strict=True)],
-        attributes=graph.attributes,
-        image_id=graph.image_id,
-        file=graph.file,
-        width=graph.width,
-        height=graph.height,
-    )
+    links = [(s, o, word) for (s, o, _), word in zip(graph.relations.tolist(), words, strict=True)]
+    about = {name: getattr(graph, name) for name in ("attributes", "image_id", "file", "width", "height")}
+    return SceneGraph(graph.boxes, graph.names, vocabulary, links, **about)
 
 
 def _fields(state: State) -> dict[str, Any]:

@@ -174,11 +174,11 @@ class Annotations:
         rows = deque((row for _, row in read_rows(self.path) if row.get("key") == key), KEPT)
         return [_state(row) for row in reversed(rows)]
 
-    def counts(self) -> tuple[int, int, int]:
+    def counts(self) -> dict[str, int]:
         """Images with a state, images done, and relations in all."""
         states = list(self.states.values())
         done = sum(state.status in CONFIRMED for state in states)
-        return len(states), done, sum(len(state.graph.relations) for state in states)
+        return {"images": len(states), "done": done, "relations": sum(len(each.graph.relations) for each in states)}
 
     def graphs(self, statuses: Iterable[str] = CONFIRMED) -> Iterator[SceneGraph]:
         """What people confirmed, by key."""

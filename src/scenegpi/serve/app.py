@@ -117,8 +117,8 @@ def create_app(studio: Studio) -> FastAPI:
         beside = [folder for folder in (studio.photos, studio.path) if folder is not None and folder.is_dir()]
         routers.append(LabelStudio(predicting, ImageFolders(beside)).router())
     if kept is not None:
-        routers.append(Annotating(kept, library, vocabulary, studio.bounds.annotated).router())
-        routers.append(Exchanging(kept, library, vocabulary, studio.bounds.annotated).router())
+        annotating = Annotating(kept, library, vocabulary, studio.bounds.annotated)
+        routers += [annotating.router(), Exchanging(annotating).router()]
     if runs:
         running = Running(library, studio.bounds, studio.model, studio.finder, studio.device)
         held.callback(running.close)
@@ -137,18 +137,18 @@ def _pages(app: FastAPI) -> None:
     static = files(__package__).joinpath("static")
     own = {entry.name for entry in static.iterdir() if Path(entry.name).suffix in KINDS}
 
-    @app.get("/health", response_model=schemas.Health, tags=["server"], responses=problems(421))
+    @app.get("/health", tags=["server"], responses=problems(421))
     def health() -> schemas.Health:
         """Whether the server answers."""
         return schemas.Health(version=__version__)
 
     @app.get("/", include_in_schema=False)
     def page() -> Response:
-        return Response(static.joinpath("index.html").read_bytes(), media_type="text/html")
+        return static_file("index.html")
 
     @app.get("/docs", include_in_schema=False)
     def docs() -> Response:
-        return Response(static.joinpath("docs.html").read_bytes(), media_type="text/html")
+        return static_file("docs.html")
 
     @app.get("/static/{name}", include_in_schema=False)
     def static_file(name: str) -> Response:

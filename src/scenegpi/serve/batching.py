@@ -7,7 +7,6 @@ read them: for a box that is moved, nothing of the photo is read again.
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 import time
@@ -15,12 +14,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
 from scenegpi.errors import DataError
-from scenegpi.prediction import Item, Prediction, Predictor
+from scenegpi.prediction import Item, Predictor
 from scenegpi.prediction.finding import FinderSpec
 from scenegpi.serve.settings import Bounds
 from scenegpi.vision.photos import EncodedPhoto
@@ -28,7 +28,6 @@ from scenegpi.vision.photos import EncodedPhoto
 KEPT_MODELS = 4
 KEPT_PHOTOS, KEPT_BYTES = 16, 128 * 2**20
 """Photos that are kept, and the bytes of their pixels."""
-log = logging.getLogger("scenegpi")
 
 
 class FullError(Exception):
@@ -56,7 +55,8 @@ class Predictions:
     def __init__(self, bounds: Bounds, device: str = "cpu", finder: FinderSpec | None = None) -> None:
         self.bounds, self.device, self.finder = bounds, device, finder
         self._waiting: queue.Queue[_Job | None] = queue.Queue(bounds.queue)
-        self._predictors: OrderedDict[str, Predictor] = OrderedDict()
+        # kept, for a client that moves a box asks again and again
+        self._predictor = lru_cache(KEPT_MODELS)(lambda model: Predictor(model, finder, device=device))
         self._thread = threading.Thread(target=self._run, name="predictions", daemon=True)
         self._photos = EncodedPhotos()
         self.batches = 0
@@ -127,29 +127,20 @@ class Predictions:
             if not job.future.done():
                 job.future.set_exception(error)
 
-    def _predictor(self, model: str) -> Predictor:
-        """Kept, for a client that moves a box asks again and again."""
-        if model not in self._predictors:
-            self._predictors[model] = Predictor(model, self.finder, device=self.device)
-        self._predictors.move_to_end(model)
-        while len(self._predictors) > KEPT_MODELS:
-            self._predictors.popitem(last=False)
-        return self._predictors[model]
-
 
 class EncodedPhotos:
     """The last photos, by content and name; for one thread."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], EncodedPhoto] = OrderedDict()
-        self._digests: OrderedDict[tuple[Any, ...], str] = OrderedDict()
 
     def of(self, photo: Any) -> Any:
         """The photo of a file, read before or now; as it is where it cannot be read, which is told later."""
         if not isinstance(photo, Path):
             return photo
         try:
-            key = self._digest(photo), photo.name
+            info = photo.stat()
+            key = _digest(photo, info.st_mtime_ns, info.st_size, info.st_ino), photo.name
             found = self._kept.pop(key, None) or EncodedPhoto.of(photo)
         except (OSError, DataError):
             return photo
@@ -163,16 +154,9 @@ class EncodedPhotos:
         """Of the pixels of all."""
         return sum(each.pixels.nbytes for each in self._kept.values())
 
-    def _digest(self, path: Path) -> str:
-        """Of the content; a file that has not changed is not read for it again."""
-        info = path.stat()
-        seen = path, info.st_mtime_ns, info.st_size, info.st_ino
-        if seen not in self._digests:
-            with path.open("rb") as file:
-                self._digests[seen] = file_digest(file, "sha256").hexdigest()
-            while len(self._digests) > 4 * KEPT_PHOTOS:
-                self._digests.popitem(last=False)
-        return self._digests[seen]
 
-
-__all__ = ["FullError", "Prediction", "Predictions"]
+@lru_cache(4 * KEPT_PHOTOS)
+def _digest(path: Path, *seen: int) -> str:
+    """Of the content; a file that has not changed, by its time, size and number, is not read for it again."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()

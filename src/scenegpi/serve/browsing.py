@@ -18,7 +18,7 @@ from scenegpi.serve import schemas
 from scenegpi.serve.annotations import State
 from scenegpi.serve.answers import drawn
 from scenegpi.serve.library import Library
-from scenegpi.serve.problems import problems
+from scenegpi.serve.problems import file_answer, problems
 from scenegpi.serve.searching import Searches
 from scenegpi.serve.settings import Bounds
 from scenegpi.store import Hit, Store
@@ -56,9 +56,8 @@ class Browsing:
         self._searches = Searches(bounds.searches)
         self._kept_tags: Tags | None = None
 
-    @property
-    def info(self) -> schemas.LibraryInfo:
-        """As it is now: photos are added, and become searchable."""
+    def about(self) -> schemas.LibraryInfo:
+        """What the server shows, as it is now: photos are added, and become searchable."""
         store = self.library.store
         known = {"total": len(self.library), "search": store is not None, "tags": self._tags is not None}
         return self._info.model_copy(update=known)
@@ -79,23 +78,17 @@ class Browsing:
 
     def router(self) -> APIRouter:
         """The routes."""
-        router = APIRouter(tags=["images"])
-        gone = problems(404)
-        picture: dict[int | str, dict[str, Any]] = {
-            200: {"description": "The photo.", "content": {"image/jpeg": {"schema": _BINARY}}},
-            304: {"description": "As the browser has it."},
-        }
-        router.get("/api/library", response_model=schemas.LibraryInfo)(lambda: self.info)
-        router.get("/api/images", response_model=schemas.Images)(self.images)
-        router.get("/api/images/{image}", response_model=schemas.ImageGraph, responses=gone)(self.image)
-        router.get("/api/images/{image}/similar", response_model=schemas.Similar, responses=problems(404, 429))(
-            self.similar
-        )
-        router.put("/api/images/{image}/tags", response_model=schemas.TagList, responses=problems(404, 507))(self.tag)
-        router.get("/api/facets", response_model=schemas.Facets)(self.facets)
+        router, gone, busy = APIRouter(tags=["images"]), problems(404), problems(404, 429)
+        picture = file_answer("image/jpeg") | {304: {"description": "As the browser has it."}}
+        router.get("/api/library")(self.about)
+        router.get("/api/images")(self.images)
+        router.get("/api/images/{image}", responses=gone)(self.image)
+        router.get("/api/images/{image}/similar", responses=busy)(self.similar)
+        router.put("/api/images/{image}/tags", responses=problems(404, 507))(self.tag)
+        router.get("/api/facets")(self.facets)
         router.get("/api/images/{image}/photo", response_class=Response, responses=gone | picture)(self.photo)
-        router.get("/api/search", response_model=schemas.SearchAnswer, responses=problems(404, 429))(self.search)
-        router.get("/api/suggest", response_model=schemas.Suggestions)(self.suggest)
+        router.get("/api/search", responses=busy)(self.search)
+        router.get("/api/suggest")(self.suggest)
         return router
 
     def images(
@@ -107,8 +100,7 @@ class Browsing:
         order: Literal["added", "uncertain"] = "added",
     ) -> schemas.Images:
         """Some images, in order; or those first of which the model is least sure."""
-        found, total = self.library.images(limit, offset, self._among(status, tag), order == "uncertain")
-        some = [schemas.ImageInfo(image=each.image, key=each.key, file=each.file, photo=each.photo) for each in found]
+        some, total = self.library.images(limit, offset, self._among(status, tag), order == "uncertain")
         return schemas.Images(images=some, total=total)
 
     def _among(self, status: str, tag: str) -> list[Among]:
@@ -142,10 +134,7 @@ class Browsing:
 
         def find(stop: Stop) -> schemas.Similar:
             with store.snapshot():
-                try:
-                    graph = self.library.graph(image)
-                except DataError:
-                    raise HTTPException(404, f"no image {image}") from None
+                graph = self.library.graph(image)
                 hits = [] if graph is None else store.similar(graph, limit + 1)
                 graphs = store.graphs(hit.image for hit in hits)
                 found = [self._hit(hit, graphs[hit.image]) for hit in hits if hit.score > 0]
@@ -158,10 +147,7 @@ class Browsing:
         kept = self._tags
         if kept is None:
             raise HTTPException(404, "tags are kept in a store: start the server with one, or predict the photos")
-        try:
-            key = self.library.key(image)
-        except DataError:
-            raise HTTPException(404, f"no image {image}") from None
+        key = self.library.key(image)
         try:
             return schemas.TagList(tags=list(kept.set(key, tags.tags)))
         except DataError as error:
@@ -169,10 +155,7 @@ class Browsing:
 
     def image(self, image: Image, drawing: bool = False) -> schemas.ImageGraph:
         """An image with its graph, if there is one."""
-        try:
-            graph, key = self.library.graph(image), self.library.key(image)
-        except DataError:
-            raise HTTPException(404, f"no image {image}") from None
+        graph, key = self.library.graph(image), self.library.key(image)
         photo = self.library.photo(image, graph)
         width, height = (None, None) if graph is None else (graph.width, graph.height)
         if photo is not None and (width is None or height is None):
@@ -201,16 +184,15 @@ class Browsing:
     def photo(self, image: Image, request: Request, size: Literal["thumb", "full"] = "full") -> Response:
         """The photo as a JPEG. Its tag changes with the file: a browser asks each time, and gets it once."""
         try:
-            tag = f'"{self.library.tag(image)}-{size}"'
-            headers = {"cache-control": "private, no-cache", "etag": tag}
-            if tag in request.headers.get("if-none-match", ""):
+            path = self.library.photo(image)
+            if path is None:
+                raise HTTPException(404, f"image {image} has no photo here")
+            headers = {"cache-control": "private, no-cache", "etag": f'"{self.library.tag(path)}-{size}"'}
+            if headers["etag"] in request.headers.get("if-none-match", ""):
                 return Response(status_code=304, headers=headers)
-            data = self.library.jpeg(image, size)
+            return Response(self.library.jpeg(path, size), media_type="image/jpeg", headers=headers)
         except DataError:
             raise HTTPException(404, f"no photo {image}") from None
-        if data is None:
-            raise HTTPException(404, f"image {image} has no photo here")
-        return Response(data, media_type="image/jpeg", headers=headers)
 
     async def search(
         self,
@@ -270,9 +252,6 @@ class Browsing:
             height=graph.height,
             matches=matches,
         )
-
-
-_BINARY = {"type": "string", "format": "binary"}
 
 
 def _most(counts: Mapping[str, int]) -> list[list[str | int]]:

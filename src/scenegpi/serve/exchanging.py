@@ -18,12 +18,9 @@ from scenegpi.data.open import open_dataset
 from scenegpi.errors import DataError
 from scenegpi.evaluation.changes import compared, same_objects
 from scenegpi.graph import SceneGraph
-from scenegpi.serve.annotating import in_words
-from scenegpi.serve.annotations import Annotations, NotWrittenError
-from scenegpi.serve.library import Library
-from scenegpi.serve.problems import problems
+from scenegpi.serve.annotating import Annotating, in_words
+from scenegpi.serve.problems import BODY, problems
 from scenegpi.serve.schemas import Strict
-from scenegpi.vocabulary import Vocabulary
 
 FileName = Annotated[str, Query(min_length=1, max_length=200, description="Of the file, with its suffix.")]
 
@@ -55,25 +52,16 @@ class Agreement(Strict):
 
 
 class Exchanging:
-    """The routes.
+    """The routes, beside those of `annotating`; names of a file are added to its vocabulary."""
 
-    Args:
-        annotations: what is saved here.
-        library: the images.
-        vocabulary: names that annotations are in; those of a file are added to them.
-        boxes: at most in one image.
-    """
-
-    def __init__(self, annotations: Annotations, library: Library, vocabulary: Vocabulary, boxes: int) -> None:
-        self.annotations, self.library, self.boxes, self._base = annotations, library, boxes, vocabulary
+    def __init__(self, annotating: Annotating) -> None:
+        self.annotating, self.annotations, self.library = annotating, annotating.annotations, annotating.library
 
     def router(self) -> APIRouter:
         """The routes."""
         router = APIRouter(tags=["annotate"])
-        content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-        body = {"requestBody": {"content": content, "required": True}}
-        router.post("/api/import", response_model=Imported, responses=problems(507), openapi_extra=body)(self.read)
-        router.post("/api/agreement", response_model=Agreement, openapi_extra=body)(self.agree)
+        router.post("/api/import", responses=problems(507), openapi_extra=BODY)(self.read)
+        router.post("/api/agreement", openapi_extra=BODY)(self.agree)
         return router
 
     async def read(self, request: Request, name: FileName) -> Imported:
@@ -85,7 +73,7 @@ class Exchanging:
         return await run_in_threadpool(self._agree, await request.body(), name)
 
     def _import(self, data: bytes, name: str) -> Imported:
-        before = self.annotations.vocabulary(self._base)
+        before = self.annotating.vocabulary
         new: dict[str, tuple[SceneGraph, list[int]]] = {}
         numbers: dict[int, str] = {}
         known = unknown = 0
@@ -102,16 +90,11 @@ class Exchanging:
         labels = [label for graph, _ in new.values() for label in graph.names]
         objects = [label for label in dict.fromkeys(labels) if label not in before.object_index]
         predicates = [word for word in dict.fromkeys(used) if word not in before.predicate_index]
-        try:
-            self.annotations.add_names(objects, predicates)
-            words = self.annotations.vocabulary(self._base)
-            about = {key: {"image_id": key, "file": key} for key in new} | self.library.about(numbers)
-            states = {
-                key: (in_words(graph, words).replace(**about[key]), unsure) for key, (graph, unsure) in new.items()
-            }
-            self.annotations.begin(states, f"imported from {Path(name).name}")
-        except NotWrittenError as error:
-            raise HTTPException(507, error.message) from None
+        self.annotations.add_names(objects, predicates)
+        words = self.annotating.vocabulary
+        about = {key: {"image_id": key, "file": key} for key in new} | self.library.about(numbers)
+        states = {key: (in_words(graph, words).replace(**about[key]), unsure) for key, (graph, unsure) in new.items()}
+        self.annotations.begin(states, f"imported from {Path(name).name}")
         return Imported(imported=len(new), kept=known, unknown=unknown, objects=objects, predicates=predicates)
 
     def _agree(self, data: bytes, name: str) -> Agreement:
@@ -153,8 +136,8 @@ class Exchanging:
             path.write_bytes(data)
             try:
                 for graph in open_dataset(path):
-                    if len(graph) > self.boxes:
-                        raise HTTPException(422, f"{len(graph)} boxes in one image, at most {self.boxes}")
+                    if len(graph) > (most := self.annotating.boxes):
+                        raise HTTPException(422, f"{len(graph)} boxes in one image, at most {most}")
                     names = (graph.file, graph.image_id, Path(graph.file or "").name, Path(graph.file or "").stem)
                     yield next((places[str(each)] for each in names if str(each) in places), None), graph
             except DataError as error:

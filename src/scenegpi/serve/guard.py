@@ -10,17 +10,14 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
-from typing import Any
-from urllib.parse import parse_qs
+
+from fastapi.responses import JSONResponse
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scenegpi.serve.settings import Access
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -49,7 +46,7 @@ class Guard:
         seconds: that the next piece of a body may take to arrive.
     """
 
-    def __init__(self, app: App, access: Access, body: int, seconds: float = 20.0) -> None:
+    def __init__(self, app: ASGIApp, access: Access, body: int, seconds: float = 20.0) -> None:
         self.app, self.access, self.body, self.seconds = app, access, body, seconds
         self.cookie = f"scenegpi-{access.port}"
 
@@ -62,96 +59,86 @@ class Guard:
             await receive()
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = self._refused(scope, headers)
+        request = HTTPConnection(scope)
+        refused = self._refused(request)
         if refused is not None:
-            await _answer(send, *refused)
+            await _answer(*refused)(scope, receive, send)
             return
-        left, full, late, whole = self.body, False, False, False
+        left, whole = self.body, False
         ends = time.monotonic() + 6 * self.seconds
 
-        async def bounded() -> MutableMapping[str, Any]:
-            nonlocal left, full, late, whole
+        async def bounded() -> Message:
+            nonlocal left, refused, whole
             if whole:  # what comes now is that the client leaves, which may take as long as it likes
                 return await receive()
             try:
                 message = await asyncio.wait_for(receive(), min(self.seconds, max(ends - time.monotonic(), 0)))
             except TimeoutError:
-                late = whole = True
+                refused, whole = (408, "the request did not arrive in time"), True
                 return {"type": "http.disconnect"}
             whole = not message.get("more_body", False)
             left -= len(message.get("body", b""))
             if left < 0:
-                full = True
+                refused = (413, f"a body may have {self.body:,} bytes")
                 return {"type": "http.request", "body": b"", "more_body": False}
             return message
 
-        started = False
+        replaced = False
 
-        async def dressed(message: MutableMapping[str, Any]) -> None:
-            nonlocal started
+        async def dressed(message: Message) -> None:
+            nonlocal replaced
             if message["type"] == "http.response.start":
-                if full or late:
-                    said = f"a body may have {self.body:,} bytes" if full else "the request did not arrive in time"
-                    await _answer(send, 413 if full else 408, said)
-                    started = True
+                if refused is not None:
+                    replaced = True
+                    await _answer(*refused)(scope, receive, send)
                     return
-                extra = dict(HEADERS)
-                if not scope["path"].startswith("/static/"):
-                    extra["cache-control"] = "no-store"
-                if self._given(scope) and self.access.token:
-                    safe = "; Secure" if (self.access.public or "").startswith("https:") else ""
-                    extra["set-cookie"] = f"{self.cookie}={self.access.token}; HttpOnly; SameSite=Strict; Path=/{safe}"
-                have = {name for name, _ in message["headers"]}
-                added = [(k.encode(), v.encode()) for k, v in extra.items() if k.encode() not in have]
-                message = {**message, "headers": [*message["headers"], *added]}
-            elif started:
-                return  # the body of an answer that was replaced
-            await send(message)
+                self._dress(MutableHeaders(scope=message), request)
+            if not replaced:
+                await send(message)
 
         await self.app(scope, bounded, dressed)
 
-    def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _dress(self, headers: MutableHeaders, request: HTTPConnection) -> None:
+        """What every answer carries, where it does not say otherwise itself."""
+        for name, value in HEADERS.items():
+            headers.setdefault(name, value)
+        if not request.scope["path"].startswith("/static/"):
+            headers.setdefault("cache-control", "no-store")
+        if self.access.token and self._given(request):
+            safe = "; Secure" if (self.access.public or "").startswith("https:") else ""
+            value = f"{self.cookie}={self.access.token}; HttpOnly; SameSite=Strict; Path=/{safe}"
+            headers.setdefault("set-cookie", value)
+
+    def _refused(self, request: HTTPConnection) -> tuple[int, str] | None:
         """Status and reason, or None."""
+        headers, path = request.headers, request.scope["path"]
         if not self.access.knows(headers.get("host", "")):
             return 421, "this name is not one of this server's"
         origin = headers.get("origin")
         if origin is not None and not self.access.owns(origin, headers["host"]):
             return 403, "requests from other sites are not answered"
         foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-        if foreign and (scope["method"] != "GET" or scope["path"] not in LINKED):
+        if foreign and (request.scope["method"] != "GET" or path not in LINKED):
             return 403, "requests from other sites are not answered"
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length[:18]) > self.body:
             return 413, f"a body may have {self.body:,} bytes"
-        if self.access.token and scope["path"] not in OPEN and not self._token(scope, headers):
+        if self.access.token and path not in OPEN and not self._token(request):
             return 401, "this server needs its token: Authorization: Bearer TOKEN, or the link that it printed"
         return None
 
-    def _token(self, scope: Scope, headers: dict[str, str]) -> bool:
-        scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        cookies: SimpleCookie = SimpleCookie()
-        try:
-            cookies.load(headers.get("cookie", ""))
-        except CookieError:
-            cookies.clear()
-        kept = cookies[self.cookie].value if self.cookie in cookies else ""
-        return (scheme.lower() == "bearer" and self._same(bearer.strip())) or self._same(kept) or self._given(scope)
+    def _token(self, request: HTTPConnection) -> bool:
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+        kept = request.cookies.get(self.cookie, "")
+        return (scheme.lower() == "bearer" and self._same(bearer.strip())) or self._same(kept) or self._given(request)
 
-    def _given(self, scope: Scope) -> bool:
+    def _given(self, request: HTTPConnection) -> bool:
         """Whether the link that was printed is followed."""
-        if scope["path"] != "/":
-            return False
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])
-        return self._same(given[0])
+        return request.scope["path"] == "/" and self._same(request.query_params.get("token", ""))
 
     def _same(self, token: str) -> bool:
         return bool(self.access.token) and hmac.compare_digest(token.encode(), (self.access.token or "").encode())
 
 
-async def _answer(send: Send, status: int, reason: str) -> None:
-    body = f'{{"detail": "{reason}"}}'.encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _answer(status: int, reason: str) -> JSONResponse:
+    return JSONResponse({"detail": reason}, status, HEADERS)

@@ -6,12 +6,11 @@ they were predicted (`serve.running`); their numbers are their places in the fol
 
 from __future__ import annotations
 
-import io
 import tempfile
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,23 +19,16 @@ from scenegpi.data import open_dataset
 from scenegpi.data.images import SUFFIXES
 from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
+from scenegpi.serve.schemas import ImageInfo
 from scenegpi.store import Hit, Store
 from scenegpi.store.folder import is_store
 from scenegpi.store.sql import Among
+from scenegpi.store.store import NoImageError
+from scenegpi.viz.canvas import jpeg
 from scenegpi.vocabulary import Vocabulary
 
 SIZES = {"thumb": 320, "full": 1600}
 KEPT_THUMBS = 400
-
-
-@dataclass(frozen=True)
-class Listed:
-    """An image in a list."""
-
-    image: int
-    key: str
-    file: str | None
-    photo: bool
 
 
 class Library:
@@ -50,11 +42,7 @@ class Library:
     """
 
     def __init__(
-        self,
-        path: Path | None = None,
-        photos: Path | None = None,
-        seconds: float | None = None,
-        work: Path | None = None,
+        self, path: Path | None, photos: Path | None = None, seconds: float | None = None, work: Path | None = None
     ) -> None:
         self.store: Store | None = None
         self._files: list[Path] = []
@@ -62,7 +50,7 @@ class Library:
         self.root: Path | None = None
         self.work = work
         self._own: tempfile.TemporaryDirectory[str] | None = None
-        self._thumbs: OrderedDict[tuple[int, str], bytes] = OrderedDict()
+        self._thumb = lru_cache(KEPT_THUMBS)(lambda path, _: small_jpeg(path, SIZES["thumb"]))
         self._lock = threading.Lock()
         folders = [photos] if photos else []
         self._seconds = seconds
@@ -89,7 +77,12 @@ class Library:
             self._own.cleanup()
 
     def __len__(self) -> int:
-        return len(self._files) if self.by_place or self.store is None else len(self.store)
+        return len(self._files) if self._stored is None else len(self._stored)
+
+    @property
+    def _stored(self) -> Store | None:
+        """The store, where images have their numbers from it."""
+        return None if self.by_place else self.store
 
     @property
     def by_place(self) -> bool:
@@ -143,65 +136,67 @@ class Library:
 
     def called(self) -> list[tuple[int, str, str | None]]:
         """Number, key and file of every image."""
-        if self.by_place:
+        if self._stored is None:
             return [(number, key, key) for key, number in self._places.items()]
-        return [(hit.image, hit.key, hit.file) for hit in self.store.images(2**53)] if self.store is not None else []
+        return [(hit.image, hit.key, hit.file) for hit in self._stored.images(2**53)]
 
     def about(self, numbers: dict[int, str]) -> dict[str, dict[str, Any]]:
         """Id and file of images that have some, by key; `numbers` are theirs, with their keys."""
-        graphs = {} if self.by_place or self.store is None else self.store.graphs(numbers)
+        graphs = {} if self._stored is None else self._stored.graphs(numbers)
         known = {numbers[image]: graph for image, graph in graphs.items() if graph.image_id is not None}
         return {key: {"image_id": graph.image_id, "file": graph.file} for key, graph in known.items()}
 
     @property
     def vocabulary(self) -> Vocabulary | None:
         """The labels and predicates of its graphs; None where it has none."""
-        return None if self.store is None or self.by_place else self.store.vocabulary
+        return None if self._stored is None else self._stored.vocabulary
 
     def images(
         self, limit: int, offset: int, among: Iterable[Among] = (), uncertain: bool = False
-    ) -> tuple[list[Listed], int]:
+    ) -> tuple[list[ImageInfo], int]:
         """Some images, in order or those first of which the model is least sure; and how many there are of these."""
-        some = tuple(among)
-        store = self.store
-        if store is not None and (uncertain or not self.by_place):
+        some, store = tuple(among), self.store if uncertain else self._stored
+        if store is None:
+            keys = [key for key in self._places if all((key in each.keys) == each.inside for each in some)]
+            chosen = [(self._places[key], key, key, True) for key in keys[offset : offset + limit]]
+            total = len(keys)
+        else:
             with store.snapshot():
-                found = [(self.number(hit), hit) for hit in store.images(limit, offset, some, uncertain)]
-                has = [self.by_place or store.photo(hit) is not None for _, hit in found]
+                found = store.images(limit, offset, some, uncertain)
+                chosen = [
+                    (number, hit.key, hit.file, self.by_place or store.photo(hit) is not None)
+                    for hit in found
+                    if (number := self.number(hit)) is not None
+                ]
                 total = store.count(some)
-            listed = [(n, hit, photo) for (n, hit), photo in zip(found, has, strict=True) if n is not None]
-            return [Listed(n, hit.key, hit.file, photo) for n, hit, photo in listed], total
-        keys = [key for key in self._places if all((key in each.keys) == each.inside for each in some)]
-        return [Listed(self._places[key], key, key, True) for key in keys[offset : offset + limit]], len(keys)
+        return [ImageInfo(image=n, key=key, file=file, photo=photo) for n, key, file, photo in chosen], total
 
     def graph(self, image: int) -> SceneGraph | None:
-        """What is known of an image; None for a photo of which nothing is. DataError where there is no such image."""
-        if not self.by_place and self.store is not None:
-            return self.store.graph(image)
-        number = None if self.store is None else self.store.number(self.file_key(self._file(image)))
-        return None if number is None or self.store is None else self.store.graph(number)
+        """What is known of an image; None for a photo of which nothing is. NoImageError where there is no such one."""
+        if self._stored is not None:
+            return self._stored.graph(image)
+        key = self.key(image)
+        number = None if self.store is None else self.store.number(key)
+        return None if self.store is None or number is None else self.store.graph(number)
 
     def key(self, image: int) -> str:
-        """What an image is called."""
-        if not self.by_place and self.store is not None:
-            return self.store.key(image)
-        return self.file_key(self._file(image))
+        """What an image is called; NoImageError where there is no such one."""
+        return self.file_key(self._file(image)) if self._stored is None else self._stored.key(image)
 
     def around(self, image: int) -> tuple[int, int | None, int | None]:
         """The place of an image in their order, and the numbers of the previous and the next one."""
-        if not self.by_place and self.store is not None:
-            return self.store.around(image)
+        if self._stored is not None:
+            return self._stored.around(image)
         return image, image - 1 if image else None, image + 1 if image + 1 < len(self._files) else None
 
     def photo(self, image: int, graph: SceneGraph | None = None) -> Path | None:
         """The photo of an image, or None; `graph` is what is known of it, where that was asked for already."""
-        if self.by_place or self.store is None:
+        if self._stored is None:
             return self._file(image)
-        return self.store.photo(self.store.graph(image) if graph is None else graph)
+        return self._stored.photo(self._stored.graph(image) if graph is None else graph)
 
-    def tag(self, image: int) -> str:
+    def tag(self, path: Path | None) -> str:
         """Of the file of a photo as it is now: another file has another one."""
-        path = self.photo(image)
         try:
             info = None if path is None else path.stat()
         except OSError:
@@ -209,40 +204,21 @@ class Library:
         said = f"{path}\0{'' if info is None else (info.st_mtime_ns, info.st_size, info.st_ino)}"
         return sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
-    def jpeg(self, image: int, size: str) -> bytes | None:
-        """The photo as a JPEG of one of SIZES; None where there is none. DataError where it can't be read."""
-        with self._lock:
-            if (image, size) in self._thumbs:
-                self._thumbs.move_to_end((image, size))
-                return self._thumbs[image, size]
-        path = self.photo(image)
-        if path is None:
-            return None
-        data = small_jpeg(path, SIZES[size])
-        if size == "thumb":
-            with self._lock:
-                self._thumbs[image, size] = data
-                while len(self._thumbs) > KEPT_THUMBS:
-                    self._thumbs.popitem(last=False)
-        return data
+    def jpeg(self, path: Path, size: str) -> bytes:
+        """A photo as a JPEG of one of SIZES. DataError where it can't be read."""
+        return self._thumb(path, self.tag(path)) if size == "thumb" else small_jpeg(path, SIZES[size])
 
     def _file(self, image: int) -> Path:
         if not 0 <= image < len(self._files):
-            raise DataError(self.name, f"no image with number {image}")
+            raise NoImageError(self.name, f"no image {image}")
         return self._files[image]
 
 
 def small_jpeg(path: Path, side: int) -> bytes:
     """A photo as a JPEG whose longer side is at most `side` pixels."""
-    from PIL import Image
-
     from scenegpi.vision.photos import as_photo
 
-    image = Image.fromarray(as_photo(path))
-    image.thumbnail((side, side))
-    out = io.BytesIO()
-    image.save(out, "JPEG", quality=85)
-    return out.getvalue()
+    return jpeg(as_photo(path), side)
 
 
 def _photo_files(path: Path) -> list[Path]:

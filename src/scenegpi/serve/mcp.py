@@ -6,13 +6,13 @@ within the studio's bounds.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 from mcp.server.mcpserver import Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from scenegpi import __version__
-from scenegpi.data.photo_files import photo_size
 from scenegpi.errors import DataError, SceneGPIError
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_text import Style
@@ -58,12 +58,8 @@ class Tools:
         answer = store.search(query, min(max(limit, 1), MOST_HITS))
         graphs = store.graphs([hit.image for hit in answer.hits])
         found = [
-            {
-                "picture": hit.image,
-                "name": hit.key,
-                "score": round(hit.score, 4),
-                "text": graphs[hit.image].to_text(limit=300),
-            }
+            {"picture": hit.image, "name": hit.key, "score": round(hit.score, 4)}
+            | {"text": graphs[hit.image].to_text(limit=300)}
             for hit in answer.hits
         ]
         return {"understood": str(answer.query), "pictures": answer.images, "found": found, "notes": list(answer.notes)}
@@ -73,7 +69,7 @@ class Tools:
         photo = self.library.photo(self._number(picture))
         if photo is None:
             raise DataError(picture, "the photo is not there")
-        self._check(photo)
+        self.bounds.check_photo(photo)
         return Image(data=small_jpeg(photo, SIZES["full"]), format="jpeg")
 
     def _number(self, picture: str) -> int:
@@ -94,15 +90,10 @@ class Tools:
             if known is None:
                 raise DataError(picture, "the photo is not there")
             return known
-        self._check(path)
+        self.bounds.check_photo(path)
         if self._predictor is None:
             self._predictor = Predictor(self.model)
         return self._predictor(path)
-
-    def _check(self, photo: Any) -> None:
-        width, height = photo_size(photo)
-        if width * height > self.bounds.pixels:
-            raise DataError(photo.name, f"{width:,} x {height:,} pixels, at most {self.bounds.pixels:,}")
 
 
 def _bounded(limit: int) -> int:
@@ -118,8 +109,6 @@ def create_server(tools: Tools) -> MCPServer:
 
 
 def _one_line(tool: Any) -> Any:
-    from functools import wraps
-
     @wraps(tool)
     def call(*args: Any, **named: Any) -> Any:
         try:

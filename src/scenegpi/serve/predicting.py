@@ -6,9 +6,9 @@ import asyncio
 import base64
 import binascii
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,16 @@ from fastapi import APIRouter, HTTPException, Response
 
 from scenegpi.data.detector_results import graph_of
 from scenegpi.data.export import EXPORTS
-from scenegpi.data.photo_files import photo_size
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
-from scenegpi.models.shipped import model_vocabulary, shipped_models
+from scenegpi.models.shipped import model_vocabulary, shipped_models, vision_settings
 from scenegpi.prediction import Item, Prediction, PredictOptions, Predictor, default_model
 from scenegpi.prediction.defaults import PHOTO
 from scenegpi.serve import schemas
 from scenegpi.serve.answers import predict_answer
 from scenegpi.serve.batching import FullError, Predictions
 from scenegpi.serve.library import Library
-from scenegpi.serve.problems import problems
+from scenegpi.serve.problems import file_answer, problems
 from scenegpi.serve.settings import Bounds
 
 UPLOAD = "photo"
@@ -52,31 +51,21 @@ class Predicting:
     def router(self) -> APIRouter:
         """The routes."""
         router = APIRouter(tags=["predict"])
-        router.post("/api/predict", response_model=schemas.PredictAnswer, responses=_PROBLEMS)(self.predict)
-        router.post("/api/attention", response_model=schemas.AttentionAnswer, responses=_PROBLEMS)(self.attention)
-        drawn: dict[int | str, dict[str, Any]] = {
-            200: {"description": "The file.", "content": {kind: {"schema": {}} for kind in KINDS.values()}}
-        }
+        router.post("/api/predict", responses=_PROBLEMS)(self.predict)
+        router.post("/api/attention", responses=_PROBLEMS)(self.attention)
+        drawn = file_answer(*KINDS.values())
         router.post("/api/draw", response_class=Response, responses=_PROBLEMS | drawn)(self.draw)
-        router.get("/api/models", response_model=schemas.Models)(self.models)
+        router.get("/api/models")(self.models)
         return router
 
     async def predict(self, request: Request) -> schemas.PredictAnswer:
         """The scene graph of a photo, of boxes, or of both."""
-        with self._photo(request.photo, request.image) as photo:
-            request = await self._named(request, photo)
-            item, given = self._item(request, photo)
-            model, why = self._model(request, item, given)
-            found: Prediction = await self._wait(model, item)
-            if found.graph is None:
-                raise HTTPException(422, _without_path(found.problem, photo))
-            return predict_answer(request, found, model, why)
+        async with self._asked(request) as (request, item, model, why):
+            return predict_answer(request, await self._graph(model, item), model, why)
 
     async def found(self, photo: Path) -> SceneGraph:
         """The graph of a photo on this machine; DataError where it can't be read."""
-        width, height = photo_size(photo)
-        if width * height > self.bounds.pixels:
-            raise DataError(photo, f"{width:,} x {height:,} pixels, at most {self.bounds.pixels:,}")
+        self.bounds.check_photo(photo)
         prediction: Prediction = await self._wait(self.model or PHOTO, Item(photo, None, UPLOAD, PredictOptions()))
         if prediction.graph is None:
             raise DataError(photo, _without_path(prediction.problem, photo))
@@ -90,14 +79,11 @@ class Predicting:
             graph, task = predictor.prepare(item)
             return attention(predictor, graph, options=PredictOptions.scoring(task))
 
-        with self._photo(request.photo, request.image) as photo:
-            request = await self._named(request, photo)
-            item, given = self._item(request, photo)
-            model, _ = self._model(request, item, given)
+        async with self._asked(request) as (request, item, model, _):
             try:
                 found = await self._wait(model, item, run)
             except GraphError as error:
-                raise HTTPException(422, _without_path(str(error), photo)) from None
+                raise HTTPException(422, _without_path(str(error), item.photo)) from None
         return schemas.AttentionAnswer(neighbours=found.neighbours.tolist(), nodes=found.nodes.tolist())
 
     def draw(self, request: schemas.DrawRequest) -> Response:
@@ -116,16 +102,26 @@ class Predicting:
 
     def models(self) -> schemas.Models:
         """The models that requests may name."""
-        names = list(dict.fromkeys([*([self.model] if self.model else []), *shipped_models()]))
         found = []
-        for name in names:
-            words = model_vocabulary(name)
-            found.append(
-                schemas.ModelInfo(
-                    name=name, photos=_uses_photos(name), objects=list(words.objects), predicates=list(words.predicates)
-                )
-            )
+        for name in dict.fromkeys([*([self.model] if self.model else []), *shipped_models()]):
+            words, photos = model_vocabulary(name), bool(vision_settings(name))
+            names = {"objects": list(words.objects), "predicates": list(words.predicates)}
+            found.append(schemas.ModelInfo(name=name, photos=photos, **names))
         return schemas.Models(models=found)
+
+    @asynccontextmanager
+    async def _asked(self, request: Request) -> AsyncIterator[tuple[Request, Item, str, str]]:
+        """A request whose boxes have names, what is predicted for it, the model, and why this one."""
+        with self._photo(request.photo, request.image) as photo:
+            request = await self._named(request, photo)
+            item = self._item(request, photo)
+            yield request, item, *self._model(request, item)
+
+    async def _graph(self, model: str, item: Item) -> Prediction:
+        found: Prediction = await self._wait(model, item)
+        if found.graph is None:
+            raise HTTPException(422, _without_path(found.problem, item.photo))
+        return found
 
     async def _named(self, request: Request, photo: Path | None) -> Request:
         """With names for boxes that have none while others do: those are found in the photo first."""
@@ -139,14 +135,12 @@ class Predicting:
         bare = request.model_copy(update={"labels": None, "scores": None})
         if all(label is None for label in labels):
             return bare
-        item, given = self._item(bare, photo)
+        item = self._item(bare, photo)
         named = request.model or self.model
-        if named is not None and named in shipped_models() and not _uses_photos(named):
+        if named is not None and named in shipped_models() and not vision_settings(named):
             bare = bare.model_copy(update={"model": PHOTO})  # a model of boxes and labels can't name them
-        model, _ = self._model(bare, item, given)
-        found: Prediction = await self._wait(model, item)
-        if found.graph is None:
-            raise HTTPException(422, _without_path(found.problem, photo))
+        found = await self._graph(self._model(bare, item)[0], item)
+        assert found.graph is not None
         names = [name or own for name, own in zip(labels, found.graph.names, strict=True)]
         return request.model_copy(update={"labels": names})
 
@@ -176,39 +170,38 @@ class Predicting:
             path = Path(folder) / UPLOAD
             path.write_bytes(content)
             try:
-                width, height = photo_size(path)
+                self.bounds.check_photo(path)
             except DataError as error:
                 raise HTTPException(422, f"photo: {error.message}") from None
-            if width * height > self.bounds.pixels:
-                raise HTTPException(422, f"photo: {width:,} x {height:,} pixels, at most {self.bounds.pixels:,}")
             yield path
 
-    def _item(self, request: Request, photo: Path | None) -> tuple[Item, SceneGraph | None]:
+    def _item(self, request: Request, photo: Path | None) -> Item:
+        base = PredictOptions(informative=request.informative, top=request.top, min_relation=request.min_relation)
+        options = replace(base, distributions=True)
         if request.boxes is None:
             if request.labels or request.scores:
                 raise HTTPException(422, "boxes: labels and scores need boxes")
             if photo is None:
                 raise HTTPException(422, "photo: give a photo, boxes, or both")
-            return Item(photo, None, UPLOAD, _options(request)), None
+            return Item(photo, None, UPLOAD, options)
         if not request.boxes:
             raise HTTPException(422, "boxes: none; leave them out to have them found")
         labels = None if request.labels is None else [str(label) for label in request.labels]
-        sized: dict[str, Any] = {"width": request.width, "height": request.height}
-        boxes = np.array(request.boxes, dtype=np.float64)
-        ordered = np.concatenate([np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])], 1)
-        given = graph_of(ordered, None, labels=labels, **sized)
+        corners = np.sort(np.array(request.boxes, dtype=np.float64).reshape(-1, 2, 2), axis=1).reshape(-1, 4)
+        given = graph_of(corners, None, labels=labels, width=request.width, height=request.height)
         if request.scores is not None:
             if labels is None:
                 raise HTTPException(422, "scores: without labels")
             given = given.replace(scores=np.array(request.scores))
-        return Item(photo, given, UPLOAD, _options(request)), given
+        return Item(photo, given, UPLOAD, options)
 
-    def _model(self, request: Request, item: Item, given: SceneGraph | None) -> tuple[str, str]:
+    def _model(self, request: Request, item: Item) -> tuple[str, str]:
         named = request.model or self.model
         if named is not None:
             if named not in shipped_models() and named != self.model:
                 raise HTTPException(422, f"model: no model {named!r:.60}; see /api/models")
             return named, ""
+        given = item.graph
         labels = None if given is None else given.vocabulary
         return default_model(item.photo is not None, labels, given is not None and given.scores is not None)
 
@@ -226,22 +219,9 @@ def read_graph(data: dict[str, Any], most: int) -> SceneGraph:
     return graph
 
 
-def _options(request: Request) -> PredictOptions:
-    base = PredictOptions(informative=request.informative, top=request.top, min_relation=request.min_relation)
-    return replace(base, distributions=True)
-
-
 def _without_path(problem: str, photo: Path | None) -> str:
     """A problem without where this server keeps things."""
     return problem.replace(str(photo), UPLOAD) if photo is not None else problem
-
-
-def _uses_photos(name: str) -> bool:
-    from scenegpi.files import read_object
-    from scenegpi.models.shipped import find_model
-
-    model = read_object(find_model(name) / "config.json").get("model")
-    return isinstance(model, dict) and bool(model.get("vision"))
 
 
 _PROBLEMS = problems(404, 429, 503)

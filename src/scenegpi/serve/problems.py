@@ -11,6 +11,8 @@ from starlette.routing import Match
 
 from scenegpi.errors import DataError
 from scenegpi.serve import schemas
+from scenegpi.serve.annotations import NotWrittenError
+from scenegpi.store.store import NoImageError
 
 SAID = {
     400: "The body is not JSON.",
@@ -32,6 +34,16 @@ SAID = {
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route declares that it may answer."""
     return {status: {"description": SAID[status], "model": schemas.Problem} for status in statuses}
+
+
+BINARY = {"schema": {"type": "string", "format": "binary"}}
+BODY = {"requestBody": {"content": {"application/octet-stream": BINARY}, "required": True}}
+"""A file as the body of a request."""
+
+
+def file_answer(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """A file as the body of an answer."""
+    return {200: {"description": "The file.", "content": dict.fromkeys(kinds, BINARY)}}
 
 
 EVERYWHERE = problems(400, 401, 403, 408, 413, 421, 422)
@@ -58,6 +70,11 @@ def not_allowed(request: Request, _: Any) -> JSONResponse:
 
 
 def unusable(_: Request, error: Any) -> JSONResponse:
-    """One line; where this server keeps its files is nobody's business."""
-    text = error.message if isinstance(error, DataError) else str(error)
-    return JSONResponse({"detail": text}, status_code=422)
+    """One line that does not leak server paths."""
+    status = 404 if isinstance(error, NoImageError) else 507 if isinstance(error, NotWrittenError) else 422
+    return JSONResponse({"detail": one_line(error)}, status_code=status)
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, without the path of its file."""
+    return error.message if isinstance(error, DataError) else str(error)

@@ -11,6 +11,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,7 +23,6 @@ from scenegpi.bulk.run_folder import PredictionLog
 from scenegpi.bulk.run_inputs import Inputs
 from scenegpi.bulk.workers import Setup
 from scenegpi.data.images import SUFFIXES
-from scenegpi.data.photo_files import photo_size
 from scenegpi.errors import DataError, SceneGPIError
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
@@ -30,7 +30,7 @@ from scenegpi.prediction import PredictOptions
 from scenegpi.prediction.defaults import PHOTO
 from scenegpi.prediction.finding import FinderSpec
 from scenegpi.serve.library import Library
-from scenegpi.serve.problems import problems
+from scenegpi.serve.problems import BODY, one_line, problems
 from scenegpi.serve.schemas import Strict
 from scenegpi.serve.settings import Bounds
 from scenegpi.store import Store
@@ -101,17 +101,11 @@ class Running:
     def router(self) -> APIRouter:
         """The routes."""
         router = APIRouter(tags=["run"])
-        router.get("/api/folders", response_model=FolderList)(self.folders)
-        router.get("/api/runs", response_model=RunAnswer)(lambda: self.answer)
-        router.post("/api/runs", response_model=RunAnswer, responses=problems(404, 409))(self.start)
-        router.delete("/api/runs", response_model=RunAnswer)(self.stop)
-        body = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
-        router.post(
-            "/api/dropped",
-            response_model=Dropped,
-            responses=problems(507),
-            openapi_extra={"requestBody": body | {"required": True}},
-        )(self.drop)
+        router.get("/api/folders")(self.folders)
+        router.get("/api/runs")(self.state)
+        router.post("/api/runs", responses=problems(404, 409))(self.start)
+        router.delete("/api/runs")(self.stop)
+        router.post("/api/dropped", responses=problems(507), openapi_extra=BODY)(self.drop)
         return router
 
     def close(self) -> None:
@@ -124,6 +118,10 @@ class Running:
         """Folders of photos, below the one that the server was started with."""
         found = self.library.folders()
         return FolderList(folders=dict(list(found.items())[:MOST_FOLDERS]), total=len(self.library))
+
+    def state(self) -> RunAnswer:
+        """How far the run is."""
+        return self.answer
 
     def start(self, request: RunRequest) -> RunAnswer:
         """Predicts and indexes photos; GET /api/runs tells how far it is."""
@@ -156,9 +154,7 @@ class Running:
         try:
             with whole_file(target) as part:
                 part.write_bytes(data)
-                width, height = photo_size(part)
-                if width * height > self.bounds.pixels:
-                    raise HTTPException(422, f"{width:,} x {height:,} pixels, at most {self.bounds.pixels:,}")
+                self.bounds.check_photo(part)
         except DataError as error:
             full = error.message.startswith("cannot be written")
             raise HTTPException(507 if full else 422, f"{plain}: {error.message}") from None
@@ -167,29 +163,29 @@ class Running:
     def _run(self, files: list[Path]) -> None:
         try:
             self._predict(files)
-            self.answer = self.answer.model_copy(update={"state": "done"})
+            self._tell(state="done")
         except _StoppedError:
-            self.answer = self.answer.model_copy(update={"state": "stopped"})
+            self._tell(state="stopped")
         except SceneGPIError as error:
-            said = error.message if isinstance(error, DataError) else str(error)
-            self.answer = self.answer.model_copy(update={"state": "failed", "problem": said})
+            self._tell(state="failed", problem=one_line(error))
         except Exception:
             log.exception("the run failed")
-            said = "internal error (please report it)"
-            self.answer = self.answer.model_copy(update={"state": "failed", "problem": said})
+            self._tell(state="failed", problem="internal error (please report it)")
+
+    def _tell(self, **news: Any) -> None:
+        self.answer = self.answer.model_copy(update=news)
 
     def _predict(self, files: list[Path]) -> None:
         inputs, engine = Inputs(files, None), Engine(batch=BATCH)
 
         def step(number: int) -> None:
-            self.answer = self.answer.model_copy(update={"done": self.answer.done + number})
+            self._tell(done=self.answer.done + number)
             if self._stop.is_set():
                 raise _StoppedError
 
         with open_log(self._setup, engine, files, inputs) as opened:
             summary, _ = run_images(inputs, self._setup, engine, opened, step)
-            counts = {"state": "indexing", "skipped": len(summary.skipped)}
-            self.answer = self.answer.model_copy(update=counts)
+            self._tell(state="indexing", skipped=len(summary.skipped))
             Store(self.work / "store").add(self._graphs(opened, files))
         self.library.reopen()
 
@@ -209,8 +205,8 @@ def _names(path: Path) -> Iterator[Path]:
 
 def work_folder(path: Path | None) -> Path:
     """Where the runs of a served folder go by default: no two folders share one."""
-    from hashlib import sha256
-
-    whole: Any = "" if path is None else str(path.resolve()).encode("utf-8", "surrogateescape")
-    digest = sha256(whole or b"").hexdigest()[:8]
-    return Path("out/studio") / (f"{path.resolve().name or 'images'}-{digest}" if path is not None else "dropped")
+    if path is None:
+        return Path("out/studio/dropped")
+    whole = path.resolve()
+    digest = sha256(str(whole).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return Path("out/studio") / f"{whole.name or 'images'}-{digest}"

@@ -246,32 +246,31 @@ class Annotation(Strict):
     comment: Comment = ""
 
 
-class AnnotationAnswer(Strict):
-    """What is saved of an image; `graph` is None where nothing is."""
+class Kept(Strict):
+    """A state of an image; `graph` is None where nothing is saved."""
 
-    image: int
-    key: str
     graph: dict[str, Any] | None
-    status: Status = "begun"
     revision: int
+    status: Status = "begun"
     machine: list[int] = []
     by: str = ""
     comment: str = ""
+
+
+class Version(Kept):
+    """A state of an image in its history."""
+
+    at: str
+
+
+class AnnotationAnswer(Kept):
+    """What is saved of an image, and the names that there are."""
+
+    image: int
+    key: str
     change: str = ""
     objects: list[str]
     predicates: list[str]
-
-
-class Version(Strict):
-    """A state of an image in its history."""
-
-    revision: int
-    status: Status
-    by: str
-    comment: str
-    at: str
-    machine: list[int]
-    graph: dict[str, Any]
 
 
 class History(Strict):

@@ -7,8 +7,10 @@ import re
 import secrets
 import socket
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from scenegpi.data.photo_files import photo_size
 from scenegpi.errors import DataError
 
 TOKEN = re.compile(r"[A-Za-z0-9._~-]{1,200}")
@@ -35,6 +37,12 @@ class Bounds:
     searches: int = 8
     search_seconds: float = 15.0
     arriving: float = 20.0
+
+    def check_photo(self, photo: Path) -> None:
+        """DataError where a photo can't be read or has too many pixels."""
+        width, height = photo_size(photo)
+        if width * height > self.pixels:
+            raise DataError(photo.name, f"{width:,} x {height:,} pixels, at most {self.pixels:,}")
 
 
 @dataclass(frozen=True)

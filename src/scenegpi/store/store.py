@@ -33,6 +33,10 @@ CHUNK = 1000
 """Images that are read at once."""
 
 
+class NoImageError(DataError):
+    """There is no image of this number."""
+
+
 @dataclass(frozen=True)
 class Match:
     """The objects of one match, in the order of the query's things (None: it has no object), and its score."""
@@ -138,7 +142,7 @@ class Store(Snapshots):
         """The graph of an image by its number, with boxes and scores in single precision."""
         found = self.graphs([image])
         if not found:
-            raise DataError(self.folder, f"no image with number {image}")
+            raise NoImageError(self.folder, f"no image {image}")
         return found[int(image)]
 
     def graphs(self, images: Iterable[int]) -> dict[int, SceneGraph]:
@@ -204,7 +208,7 @@ class Store(Snapshots):
         """What an image is called; DataError where there is none of this number."""
         rows = self._rows(f"SELECT key FROM images WHERE image = {int(image)}")
         if not rows:
-            raise DataError(self.folder, f"no image with number {image}")
+            raise NoImageError(self.folder, f"no image {image}")
         return str(rows[0][0])
 
     @property
