@@ -30,13 +30,15 @@ def models(
     if source is not None:
         from rich.markdown import Markdown
 
+        from scenegpi.files import read_text
         from scenegpi.models.shipped import find_model
 
         folder = find_model(source)
         if json:
             say_json(_metrics(folder))
-            return
-        make_console().print(Markdown("\n".join(map(printable, _card(folder).splitlines()))))
+        else:
+            card = read_text(folder / "README.md", MAX_CARD)
+            make_console().print(Markdown("\n".join(map(printable, card.splitlines()))))
         return
     found = {name: _metrics(folder) for name, folder in shipped_models().items()}
     if json:
@@ -73,9 +75,3 @@ def _metrics(folder: Path) -> dict[str, Any]:
     from scenegpi.files import read_figures
 
     return read_figures(folder / "metrics.json")
-
-
-def _card(folder: Path) -> str:
-    from scenegpi.files import read_text
-
-    return read_text(folder / "README.md", MAX_CARD)

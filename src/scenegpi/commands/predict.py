@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from scenegpi.data import Dataset
 
 EPILOG = "Exit codes: 0 all images predicted, 1 some were skipped (each is named), 2 input that can't be used."
-Backend, Labels = Literal["torch", "onnx"], Literal["auto", "believed", "found"]
-Kind, Form = Literal["local", "ray"], Literal["jsonl", "parquet"]
+Backend = Literal["torch", "onnx"]
+Labels = Literal["auto", "believed", "found"]
+Kind = Literal["local", "ray"]
+Form = Literal["jsonl", "parquet"]
 DETECTOR = "Find boxes with this detector: finder, yolov4-tiny, FILE.onnx, hf:FOLDER, finder+NAME."
 LABELS = "What to do with given labels: auto, believed (kept) or found (predicted again); see docs/predict.md."
 FORMATS = "Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. Of a video: png, mp4. Or none."

@@ -78,7 +78,9 @@ class Annotating:
         """What is saved of an image, and the names that there are."""
         key, words = self.library.key(image), self.vocabulary
         state = self.annotations.states.get(key)
-        saved = {"graph": None, "revision": 0} if state is None else _fields(state) | {"change": state.change}
+        saved: dict[str, Any] = (
+            {"graph": None, "revision": 0} if state is None else _fields(state) | {"change": state.change}
+        )
         names: dict[str, Any] = {"objects": list(words.objects), "predicates": list(words.predicates)}
         return schemas.AnnotationAnswer(image=image, key=key, **names, **saved)
 

@@ -65,21 +65,22 @@ class Guard:
             await _answer(*refused)(scope, receive, send)
             return
         left, whole = self.body, False
+        problem: tuple[int, str] | None = None
         ends = time.monotonic() + 6 * self.seconds
 
         async def bounded() -> Message:
-            nonlocal left, refused, whole
+            nonlocal left, problem, whole
             if whole:  # what comes now is that the client leaves, which may take as long as it likes
                 return await receive()
             try:
                 message = await asyncio.wait_for(receive(), min(self.seconds, max(ends - time.monotonic(), 0)))
             except TimeoutError:
-                refused, whole = (408, "the request did not arrive in time"), True
+                problem, whole = (408, "the request did not arrive in time"), True
                 return {"type": "http.disconnect"}
             whole = not message.get("more_body", False)
             left -= len(message.get("body", b""))
             if left < 0:
-                refused = (413, f"a body may have {self.body:,} bytes")
+                problem = (413, f"a body may have {self.body:,} bytes")
                 return {"type": "http.request", "body": b"", "more_body": False}
             return message
 
@@ -88,9 +89,9 @@ class Guard:
         async def dressed(message: Message) -> None:
             nonlocal replaced
             if message["type"] == "http.response.start":
-                if refused is not None:
+                if problem is not None:
                     replaced = True
-                    await _answer(*refused)(scope, receive, send)
+                    await _answer(*problem)(scope, receive, send)
                     return
                 self._dress(MutableHeaders(scope=message), request)
             if not replaced:

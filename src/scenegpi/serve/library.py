@@ -156,6 +156,7 @@ class Library:
     ) -> tuple[list[ImageInfo], int]:
         """Some images, in order or those first of which the model is least sure; and how many there are of these."""
         some, store = tuple(among), self.store if uncertain else self._stored
+        chosen: list[tuple[int, str, str | None, bool]]
         if store is None:
             keys = [key for key in self._places if all((key in each.keys) == each.inside for each in some)]
             chosen = [(self._places[key], key, key, True) for key in keys[offset : offset + limit]]

@@ -8,9 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from scenegpi.serve.settings import Bounds
 
-MOST_BOXES = Bounds.boxes
-MOST_ANNOTATED = Bounds.annotated
-MOST_BASE64 = Bounds.body
 Coordinate = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 Box = tuple[Coordinate, Coordinate, Coordinate, Coordinate]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -31,21 +28,22 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _each(description: str) -> Any:
+    return Field(description=description, max_length=Bounds.boxes)
+
+
+Photo = Annotated[str | None, Field(description="A picture file, base64.", max_length=Bounds.body)]
+GraphJson = Annotated[dict[str, Any], Field(description="In the JSON form of docs/formats.md.")]
+
+
 class PredictRequest(Strict):
     """A photo, boxes, or both."""
 
-    photo: Annotated[str | None, Field(description="A picture file, base64.", max_length=MOST_BASE64)] = None
+    photo: Photo = None
     image: Annotated[Number | None, Field(description="Or the number of an image of this server.")] = None
-    boxes: Annotated[
-        list[Box] | None, Field(description="x1, y1, x2, y2 in pixels; none: they are found.", max_length=MOST_BOXES)
-    ] = None
-    labels: Annotated[
-        list[Name | None] | None,
-        Field(description="A name for each box, or null: found in the photo.", max_length=MOST_BOXES),
-    ] = None
-    scores: Annotated[
-        list[Share] | None, Field(description="How sure each label is; it may change then.", max_length=MOST_BOXES)
-    ] = None
+    boxes: Annotated[list[Box] | None, _each("x1, y1, x2, y2 in pixels; none: they are found.")] = None
+    labels: Annotated[list[Name | None] | None, _each("A name for each box, or null: found in the photo.")] = None
+    scores: Annotated[list[Share] | None, _each("How sure each label is; it may change then.")] = None
     width: Annotated[Side | None, Field(description="Of the image that the boxes refer to.")] = None
     height: Side | None = None
     model: Annotated[Name | None, Field(description="One of /api/models; by default one that suits.")] = None
@@ -95,9 +93,9 @@ class AttentionAnswer(Strict):
 class DrawRequest(Strict):
     """A graph to be written as a file."""
 
-    graph: Annotated[dict[str, Any], Field(description="In the JSON form of docs/formats.md.")]
+    graph: GraphJson
     format: Literal["png", "svg", "graphml", "json"] = "png"
-    photo: Annotated[str | None, Field(description="A picture file, base64.", max_length=MOST_BASE64)] = None
+    photo: Photo = None
     image: Number | None = None
 
 
@@ -226,24 +224,22 @@ class LibraryInfo(Strict):
 
 
 Status = Literal["begun", "done", "reviewed", "rejected"]
-Person = Annotated[str, Field(max_length=100, description="Who made the change; free text.")]
-Comment = Annotated[str, Field(max_length=2000)]
 
 
 class Annotation(Strict):
     """What a person says of an image, as a change to the revision that it is based on (0: none is kept)."""
 
-    graph: Annotated[dict[str, Any], Field(description="In the JSON form of docs/formats.md.")]
+    graph: GraphJson
     status: Status = "begun"
     based_on: Annotated[Number, Field(description="The revision that was changed; 409 if it is not the newest.")] = 0
     change: Annotated[
         str, Field(max_length=64, description="A name for this change: one that is sent again is saved once.")
     ] = ""
     machine: Annotated[
-        list[Number], Field(max_length=MOST_ANNOTATED, description="Boxes that no person has touched.")
+        list[Number], Field(max_length=Bounds.annotated, description="Boxes that no person has touched.")
     ] = []
-    by: Person = ""
-    comment: Comment = ""
+    by: Annotated[str, Field(max_length=100, description="Who made the change; free text.")] = ""
+    comment: Annotated[str, Field(max_length=2000)] = ""
 
 
 class Kept(Strict):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from scenegpi.errors import DataError
 from scenegpi.files import tidy, writing
@@ -32,9 +32,6 @@ from scenegpi.store.folder import (
     sorting_path,
 )
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
 ROWS = 61_440
 """In a group of rows, which a query reads or skips as a whole."""
 ORDER = {"images": "image", "objects": "image, object", "relations": "predicate, subject_label, image, subject, object"}
@@ -45,18 +42,18 @@ and last."""
 
 def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] = ()) -> tuple[int, int]:
     """Adds graphs as a part, in place of images of the same key; numbers of images added, and replaced."""
-    connection = connect()
+    change = _Change(folder)
     literal(folder / MANIFEST)  # refuses a name that DuckDB cannot open, before anything is written
     with writing(folder), folder_lock(folder):
         tidy(folder, below=False)
         is_new = not is_store(folder)
         before = Manifest() if is_new else Manifest.read(folder)
-        _check(connection, folder, before)
+        change.check(before)
         numbers = _free_numbers(folder, before)
         begun = replace(before, unused=(*before.unused, *numbers), next_part=numbers[-1] + 1)
         begun.write(folder)
         try:
-            after, added, replaced = _write(connection, folder, begun, numbers, graphs)
+            after, added, replaced = change.write(begun, numbers, graphs)
             folders = dict.fromkeys((*before.photos, *(str(path.resolve()) for path in photos)))
             after = replace(after, photos=tuple(folders))
             after.write(folder)
@@ -71,92 +68,90 @@ def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] 
     return added, replaced
 
 
-def _check(connection: DuckDBPyConnection, folder: Path, manifest: Manifest) -> None:
-    """DataError where the parts are not those that the manifest describes."""
-    open_views(connection, folder, manifest)
-    last = int(run(connection, folder, "SELECT coalesce(max(image), -1) FROM images")[0][0])
-    if not last < manifest.next_image < MOST - 2**32:
-        raise DataError(folder / MANIFEST, f"next_image: {manifest.next_image}, but there is an image {last}")
-
-
 def _free_numbers(folder: Path, manifest: Manifest) -> list[int]:
     """A number for the new part, and one for each that may be written again; none has a file already."""
-    found: list[int] = []
-    for number in count(manifest.next_part):
-        if len(found) > len(manifest.parts):
-            return found
-        if not any(path.is_symlink() or path.exists() for path in part_files(folder, number)):
-            found.append(number)
-    raise AssertionError
-
-
-def _write(
-    connection: DuckDBPyConnection, folder: Path, begun: Manifest, numbers: list[int], graphs: Iterable[SceneGraph]
-) -> tuple[Manifest, int, int]:
-    """The new part, and again those that lose images; the manifest then, images added, images replaced."""
-    from scenegpi.store.tables import PartWriter
-
-    part, *again = numbers
-    paths = {table: part_path(folder, table, part) for table in TABLES}
-    paths["relations"] = sorting_path(folder, part)
-    with PartWriter(paths, begun.next_image) as writer:
-        writer.add(graphs)
-    if writer.next == begun.next_image:
-        raise DataError(folder, "there is no image to add")
-    new = parquet(paths["images"])
-    text = f"SELECT key FROM {new} GROUP BY key HAVING count(*) > 1 ORDER BY key LIMIT 1"
-    for (key,) in run(connection, folder, text):
-        raise DataError(folder, f"image {json.dumps(key)} is duplicated in what is added")
-    _copy(connection, folder, "relations", parquet(paths["relations"]), part)
-    paths["relations"].unlink()
-    _summarize(connection, folder, part)
-    kept, replaced = [], 0
-    for old, number in zip(begun.parts, again, strict=True):
-        images = parquet(part_path(folder, "images", old))
-        text = f"SELECT count(*), count(*) FILTER (key IN (SELECT key FROM {new})) FROM {images}"
-        ((every, gone),) = run(connection, folder, text)
-        replaced += gone
-        if not gone:
-            kept.append(old)
-        elif gone < every:
-            _without(connection, folder, old, number, new)
-            kept.append(number)
-    parts = (*kept, part)
-    after = replace(
-        begun,
-        parts=parts,
-        unused=tuple(number for number in (*begun.parts, *begun.unused) if number not in parts),
-        next_image=writer.next,
-        vocabularies=begun.vocabularies | {key: v.to_dict() for key, v in writer.vocabularies.items()},
+    free = (
+        number
+        for number in count(manifest.next_part)
+        if not any(path.is_symlink() or path.exists() for path in part_files(folder, number))
     )
-    return after, writer.next - begun.next_image, replaced
+    return list(islice(free, len(manifest.parts) + 1))
 
 
-def _copy(connection: DuckDBPyConnection, folder: Path, table: str, source: str, part: int) -> None:
-    target = str(part_path(folder, table, part)).replace("'", "''")
-    order = f" ORDER BY {ORDER[table]}" if table in ORDER else ""
-    options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS}"
-    run(connection, folder, f"COPY (SELECT * FROM {source}{order}) TO '{target}' ({options})")
+class _Change:
+    """Statements about one store."""
 
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.connection = folder, connect()
 
-def _summarize(connection: DuckDBPyConnection, folder: Path, part: int) -> None:
-    from scenegpi.store.tables import SUMMARIES
+    def check(self, manifest: Manifest) -> None:
+        """DataError where the parts are not those that the manifest describes."""
+        open_views(self.connection, self.folder, manifest)
+        last = int(self._run("SELECT coalesce(max(image), -1) FROM images")[0][0])
+        if not last < manifest.next_image < MOST - 2**32:
+            raise DataError(self.folder / MANIFEST, f"next_image: {manifest.next_image}, but there is an image {last}")
 
-    for name, (table, columns) in SUMMARIES.items():
-        source = part_path(folder, table, part)
-        if table in LATER and not source.exists():
-            continue
-        rows = f"SELECT {columns}, count(*) AS count FROM {parquet(source)} GROUP BY ALL"
-        _copy(connection, folder, name, f"({rows})", part)
+    def write(self, begun: Manifest, numbers: list[int], graphs: Iterable[SceneGraph]) -> tuple[Manifest, int, int]:
+        """The new part, and again those that lose images; the manifest then, images added, images replaced."""
+        from scenegpi.store.tables import write_part
 
+        part, *again = numbers
+        paths = {table: part_path(self.folder, table, part) for table in TABLES}
+        paths["relations"] = sorting_path(self.folder, part)
+        next_image, vocabularies = write_part(paths, graphs, begun.next_image)
+        if next_image == begun.next_image:
+            raise DataError(self.folder, "there is no image to add")
+        new = parquet(paths["images"])
+        for (key,) in self._run(f"SELECT key FROM {new} GROUP BY key HAVING count(*) > 1 ORDER BY key LIMIT 1"):
+            raise DataError(self.folder, f"image {json.dumps(key)} is duplicated in what is added")
+        self._copy("relations", parquet(paths["relations"]), part)
+        paths["relations"].unlink()
+        self._summarize(part)
+        kept, replaced = [], 0
+        for old, number in zip(begun.parts, again, strict=True):
+            images = parquet(part_path(self.folder, "images", old))
+            counts = f"SELECT count(*), count(*) FILTER (key IN (SELECT key FROM {new})) FROM {images}"
+            ((every, gone),) = self._run(counts)
+            replaced += gone
+            if not gone:
+                kept.append(old)
+            elif gone < every:
+                self._without(old, number, new)
+                kept.append(number)
+        parts = (*kept, part)
+        after = replace(
+            begun,
+            parts=parts,
+            unused=tuple(number for number in (*begun.parts, *begun.unused) if number not in parts),
+            next_image=next_image,
+            vocabularies=begun.vocabularies | {key: each.to_dict() for key, each in vocabularies.items()},
+        )
+        return after, next_image - begun.next_image, replaced
 
-def _without(connection: DuckDBPyConnection, folder: Path, old: int, new: int, added: str) -> None:
-    """Writes part `old` again as `new`, without the images whose keys are in `added`."""
-    images = parquet(part_path(folder, "images", old))
-    kept = f"SELECT image FROM {images} WHERE key NOT IN (SELECT key FROM {added})"
-    for table in ORDER:
-        source = part_path(folder, table, old)
-        if table in LATER and not source.exists():
-            continue
-        _copy(connection, folder, table, f"{parquet(source)} WHERE image IN ({kept})", new)
-    _summarize(connection, folder, new)
+    def _run(self, text: str) -> list[tuple[Any, ...]]:
+        return run(self.connection, self.folder, text)
+
+    def _copy(self, table: str, source: str, part: int) -> None:
+        target = str(part_path(self.folder, table, part)).replace("'", "''")
+        order = f" ORDER BY {ORDER[table]}" if table in ORDER else ""
+        options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS}"
+        self._run(f"COPY (SELECT * FROM {source}{order}) TO '{target}' ({options})")
+
+    def _summarize(self, part: int) -> None:
+        from scenegpi.store.tables import SUMMARIES
+
+        for name, (table, columns) in SUMMARIES.items():
+            source = part_path(self.folder, table, part)
+            if table not in LATER or source.exists():
+                rows = f"SELECT {columns}, count(*) AS count FROM {parquet(source)} GROUP BY ALL"
+                self._copy(name, f"({rows})", part)
+
+    def _without(self, old: int, new: int, added: str) -> None:
+        """Writes part `old` again as `new`, without the images whose keys are in `added`."""
+        images = parquet(part_path(self.folder, "images", old))
+        kept = f"SELECT image FROM {images} WHERE key NOT IN (SELECT key FROM {added})"
+        for table in ORDER:
+            source = part_path(self.folder, table, old)
+            if table not in LATER or source.exists():
+                self._copy(table, f"{parquet(source)} WHERE image IN ({kept})", new)
+        self._summarize(new)

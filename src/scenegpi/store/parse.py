@@ -19,6 +19,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import takewhile
 
 from scenegpi.store.query import Clause, Comparison, Count, Query, QueryError, Thing, Word
 from scenegpi.store.words import StoreWords
@@ -29,11 +31,10 @@ TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(\?\w*)|(\*)|([,;])|([^\s,;"?*]+)')
 FILLERS = frozenset(
     ["a", "an", "the", "some", "there", "is", "are", "was", "were", "be", "being", "who", "which", "that", "while"]
 )
-NUMBERS = {
-    word: n
-    for n, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
-}
-COMPARISONS: dict[tuple[str, str], tuple[Comparison, int]] = {
+NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+COMPARISONS: dict[tuple[str, ...], tuple[Comparison, int]] = {
+    (): (">=", 0),
+    ("exactly",): ("=", 0),
     ("at", "least"): (">=", 0),
     ("at", "most"): ("<=", 0),
     ("more", "than"): (">=", 1),
@@ -106,7 +107,7 @@ def _clauses(tokens: list[Token], words: StoreWords) -> list[tuple[bool, list[To
 
 def _open_predicate(tokens: list[Token], words: StoreWords) -> int:
     """Where the predicate begins that a clause ends with; its length where it ends with none."""
-    ends = (at for at in range(max(0, len(tokens) - LONGEST_NAME), len(tokens)))
+    ends = range(max(0, len(tokens) - LONGEST_NAME), len(tokens))
     plain = (at for at in ends if all(kind == "word" for kind, _ in tokens[at:]))
     return next((at for at in plain if words.relations(_word(tokens[at:]))), len(tokens))
 
@@ -116,6 +117,9 @@ class _Reader:
 
     def __init__(self, words: StoreWords) -> None:
         self.words = words
+        self._label_end, self._attribute_end, self._predicate_end = (
+            partial(_end, known=known) for known in (words.objects, words.attribute, words.relations)
+        )
         self.things: list[Thing] = []
         self.clauses: list[Clause] = []
         self.variables: dict[str, int] = {}
@@ -125,7 +129,7 @@ class _Reader:
     def clause(self, tokens: list[Token], negated: bool) -> None:
         count, tokens = _count(tokens)
         at, here = 0, []
-        begins = self._predicate_end(tokens, 0) or self._place_end(tokens)
+        begins = self._predicate_end(tokens, 0) or _place_end(tokens)
         if begins and not self._label_end(tokens, 0) and len(tokens) > 1 and not count:
             here = [self._new(Thing()) if self.subject is None else self.subject]
         else:
@@ -163,11 +167,9 @@ class _Reader:
                 name, at = text[1:], at + 1
             elif kind == "any" and word is None and name is None:
                 return at + 1, self._new(Thing())
-            elif (
-                word is None
-                and not attributes
-                and (name is None or self._label_end(tokens, at) or self._attribute_end(tokens, at))
-            ):
+            elif word is not None or attributes:
+                break
+            elif name is None or self._label_end(tokens, at) or self._attribute_end(tokens, at):
                 at, word, attributes = self._label(tokens, at)
             else:
                 break
@@ -178,13 +180,14 @@ class _Reader:
         start = at
         attributes: list[Word] = []
         while at < len(tokens) and tokens[at][0] in ("word", "exact"):
-            end, described = self._label_end(tokens, at), self._attribute_end(tokens, at)
-            if described and end <= described and (not end or self._label_end(tokens, described)):
-                attributes.append(_word(tokens[at:described]))  # "orange car": a label, but one follows it
-                at = described
+            end, adjective = self._label_end(tokens, at), self._attribute_end(tokens, at)
+            if adjective and end <= adjective and (not end or self._label_end(tokens, adjective)):
+                attributes.append(_word(tokens[at:adjective]))  # "orange car": a label, but one follows it
+                at = adjective
                 continue
             if end:
-                self._pass(tokens[start:at], attributes)
+                described = {part for word in attributes for part in word.text.split()}
+                self.passed += [text for kind, text in tokens[start:at] if kind == "word" and text not in described]
                 end, word = self._or(tokens, at, end, self._label_end)
                 return end, word, tuple(attributes)
             if tokens[at][1].isdigit():
@@ -201,11 +204,11 @@ class _Reader:
     def _predicate(self, tokens: list[Token], at: int) -> tuple[int, Word | None]:
         if tokens[at][0] == "any":
             return at + 1, None
-        end = self._predicate_end(tokens, at)
+        end, place = self._predicate_end(tokens, at), _place_end(tokens[at:])
         if self._turned(tokens, at):
             end = at + 1
-        if not end and self._place_end(tokens[at:]):
-            end = at + self._place_end(tokens[at:])
+        elif not end and place:
+            end = at + place
         if not end:  # unknown here: what stands before the next thing
             end = at
             while end < len(tokens) and tokens[end][0] in ("word", "exact") and not self._label_end(tokens, end):
@@ -225,39 +228,12 @@ class _Reader:
             words.append(_word(tokens[at:end]))
         return end, replace(words[0], others=tuple(words[1:]))
 
-    def _pass(self, tokens: list[Token], attributes: list[Word]) -> None:
-        described = {part for word in attributes for part in word.text.split()}
-        self.passed += [text for kind, text in tokens if kind == "word" and text not in described]
-
     def _turned(self, tokens: list[Token], at: int) -> bool:
         """Whether a participle and "by" stand here: what follows does it."""
         pair = [text if kind == "word" else "" for kind, text in tokens[at : at + 2]]
         if len(pair) < 2 or pair[1] != "by" or not (pair[0].endswith("ed") or pair[0] in PARTICIPLES):
             return False
         return self._predicate_end(tokens, at) <= at + 1 and bool(self.words.relations(Word(pair[0])))
-
-    def _place_end(self, tokens: list[Token]) -> int:
-        """Where a preposition at the beginning ends, known to the store or not; 0 if there is none."""
-        plain = [text if kind == "word" else "" for kind, text in tokens[:3]]
-        return next((n for n in range(len(plain), 0, -1) if " ".join(plain[:n]) in PREPOSITIONS), 0)
-
-    def _label_end(self, tokens: list[Token], at: int) -> int:
-        return self._end(tokens, at, self.words.objects)
-
-    def _attribute_end(self, tokens: list[Token], at: int) -> int:
-        return self._end(tokens, at, self.words.attribute)
-
-    def _predicate_end(self, tokens: list[Token], at: int) -> int:
-        return self._end(tokens, at, self.words.relations)
-
-    def _end(self, tokens: list[Token], at: int, known: Callable[[Word], tuple[str, ...]]) -> int:
-        """Where the longest known name from here on ends; 0 if there is none."""
-        if at < len(tokens) and tokens[at][0] == "exact":
-            return at + 1 if known(Word(tokens[at][1], True)) else 0
-        most = at
-        while most < len(tokens) and most - at < LONGEST_NAME and tokens[most][0] == "word":
-            most += 1
-        return next((end for end in range(most, at, -1) if known(_word(tokens[at:end]))), 0)
 
     def _attached(self, here: list[int], predicate: Word | None, thing: int) -> int:
         """Which earlier thing of its clause a relation is about: that with which it occurs most, else the nearest."""
@@ -266,13 +242,10 @@ class _Reader:
         predicates = self.words.relations(predicate)
 
         def often(number: int) -> int:
-            return self.words.often(self._labels(number), predicates, self._labels(thing))
+            subjects, objects = (self.words.any_of(self.things[end].word) for end in (number, thing))
+            return self.words.often(subjects, predicates, objects)
 
         return max(reversed(here), key=often)
-
-    def _labels(self, number: int) -> tuple[str, ...]:
-        word = self.things[number].word
-        return tuple(self.words.labels) if word is None else self.words.objects(word)
 
     def _named(self, name: str | None, word: Word | None, attributes: tuple[Word, ...] = ()) -> int:
         if not name:
@@ -281,10 +254,10 @@ class _Reader:
             self.variables[name] = self._new(Thing(word, name, attributes))
             return self.variables[name]
         number = self.variables[name]
-        before = self.things[number].word
-        if word is not None and before is not None and word != before:
-            raise QueryError(f"query: ?{name} is both {before} and {word}")
-        self.things[number] = Thing(before or word, name, (*self.things[number].attributes, *attributes))
+        before = self.things[number]
+        if word is not None and before.word is not None and word != before.word:
+            raise QueryError(f"query: ?{name} is both {before.word} and {word}")
+        self.things[number] = Thing(before.word or word, name, (*before.attributes, *attributes))
         return number
 
     def _new(self, thing: Thing) -> int:
@@ -292,21 +265,31 @@ class _Reader:
         return len(self.things) - 1
 
 
+def _place_end(tokens: list[Token]) -> int:
+    """Where a preposition at the beginning ends, known to the store or not; 0 if there is none."""
+    plain = [text if kind == "word" else "" for kind, text in tokens[:3]]
+    return next((n for n in range(len(plain), 0, -1) if " ".join(plain[:n]) in PREPOSITIONS), 0)
+
+
+def _end(tokens: list[Token], at: int, known: Callable[[Word], tuple[str, ...]]) -> int:
+    """Where the longest known name from here on ends; 0 if there is none."""
+    if at < len(tokens) and tokens[at][0] == "exact":
+        return at + 1 if known(Word(tokens[at][1], True)) else 0
+    plain = list(takewhile(lambda token: token[0] == "word", tokens[at : at + LONGEST_NAME]))
+    return next((at + n for n in range(len(plain), 0, -1) if known(_word(plain[:n]))), 0)
+
+
 def _count(tokens: list[Token]) -> tuple[Count | None, list[Token]]:
     """A number at the beginning, with or without "at least", "at most", "exactly"; and the rest."""
     plain = [text if kind == "word" else "" for kind, text in tokens]
-    comparison: Comparison = ">="
-    at = more = 0
-    if tuple(plain[:2]) in COMPARISONS:
-        (comparison, more), at = COMPARISONS[plain[0], plain[1]], 2
-    elif plain[:1] == ["exactly"]:
-        comparison, at = "=", 1
+    said = next(tuple(plain[:n]) for n in (2, 1, 0) if tuple(plain[:n]) in COMPARISONS)
+    (comparison, more), at = COMPARISONS[said], len(said)
     number = plain[at] if at < len(plain) else ""
     if not (number.isascii() and number.isdigit()) and number not in NUMBERS:
         if at:
             raise QueryError(f"query: {_said(tokens[:at])!r} how many?")
         return None, tokens
-    value = max(0, more + (NUMBERS[number] if number in NUMBERS else int(number[:9])))
+    value = max(0, more + (NUMBERS.index(number) if number in NUMBERS else int(number[:9])))
     if value > MOST_COUNT:
         raise QueryError(f"query: {number:.20}, at most {MOST_COUNT:,}")
     return Count(comparison, value), tokens[at + 1 :]

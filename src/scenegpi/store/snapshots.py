@@ -137,9 +137,9 @@ class Snapshots:
 
 
 def _words(connection: DuckDBPyConnection, folder: Path) -> StoreWords:
-    text = "SELECT subject_label, predicate, object_label, sum(count) FROM triplets GROUP BY ALL"
-    triplets = {(s, p, o): int(count) for s, p, o, count in run(connection, folder, text)}
-    text = "SELECT label, sum(count) FROM labels GROUP BY ALL"
-    labels = {label: int(count) for label, count in run(connection, folder, text)}
-    text = "SELECT attribute, sum(count) FROM attribute_names GROUP BY ALL"
-    return StoreWords(labels, triplets, {name: int(count) for name, count in run(connection, folder, text)})
+    def counts(table: str, columns: str) -> dict[Any, int]:
+        rows = run(connection, folder, f"SELECT {columns}, sum(count) FROM {table} GROUP BY ALL")
+        return {tuple(names) if len(names) > 1 else names[0]: int(count) for *names, count in rows}
+
+    triplets = counts("triplets", "subject_label, predicate, object_label")
+    return StoreWords(counts("labels", "label"), triplets, counts("attribute_names", "attribute"))

@@ -20,8 +20,6 @@ from scenegpi.store.change import add_part
 from scenegpi.store.folder import MANIFEST
 from scenegpi.store.parse import parse_query
 from scenegpi.store.query import Query, QueryError
-from scenegpi.store.size import MOST_MATCHES as MOST_EXPECTED
-from scenegpi.store.size import expected_matches
 from scenegpi.store.snapshots import Snapshots, Stop
 from scenegpi.store.sql import Among, chosen, listing, matches, ranking
 from scenegpi.store.words import StoreWords
@@ -29,6 +27,8 @@ from scenegpi.vocabulary import Vocabulary
 
 MOST_MATCHES = 20
 """Of one image that are given back."""
+MOST_EXPECTED = 20_000_000
+"""Matches beyond which a query takes longer than people wait."""
 CHUNK = 1000
 """Images that are read at once."""
 
@@ -118,7 +118,7 @@ class Store(Snapshots):
             words = self.words
             if isinstance(query, str):
                 query = parse_query(query, words)
-            if self.seconds is not None and (size := expected_matches(query, words, len(self))) > MOST_EXPECTED:
+            if self.seconds is not None and (size := words.expected_matches(query, len(self))) > MOST_EXPECTED:
                 said = f"about {size:.2g} matches are too many to rank; say more, or share variables (?a)"
                 raise QueryError(f"query: {said}")
             found = matches(query, words)

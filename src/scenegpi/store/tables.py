@@ -12,10 +12,10 @@ attribute_names  attribute, count                             a summary of attri
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,49 +60,22 @@ def key_of(graph: SceneGraph, number: int) -> str:
     return graph.file or f"image {number}"
 
 
-class PartWriter:
-    """Writes the tables of one part; a context manager.
-
-    Args:
-        paths: where each table goes.
-        first: number of the first image.
-    """
-
-    def __init__(self, paths: dict[str, Path], first: int) -> None:
-        self.paths, self.first, self.next = paths, first, first
-        self.vocabularies: dict[str, Vocabulary] = {}
-        self._waiting: list[SceneGraph] = []
-        self._files = ExitStack()
-        self._writers: dict[str, pq.ParquetWriter] = {}
-
-    def __enter__(self) -> PartWriter:
-        for name, schema in SCHEMAS.items():
-            writer = pq.ParquetWriter(self.paths[name], schema, compression="zstd")
-            self._writers[name] = self._files.enter_context(writer)
-        return self
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is None:
-            self._flush()
-        self._files.close()
-
-    def add(self, graphs: Iterable[SceneGraph]) -> None:
-        """Graphs are held until there are BATCH of them."""
-        for graph in graphs:
-            self._waiting.append(graph)
-            if len(self._waiting) >= BATCH:
-                self._flush()
-
-    def _flush(self) -> None:
-        graphs, self._waiting = self._waiting, []
-        if not graphs:
-            return
-        numbers = np.arange(self.next, self.next + len(graphs), dtype=np.int64)
-        self.next += len(graphs)
-        for graph in graphs:
-            self.vocabularies.setdefault(graph.vocabulary.reference, graph.vocabulary)
-        for name, table in zip(SCHEMAS, _tables(graphs, numbers), strict=True):
-            self._writers[name].write_table(table)
+def write_part(
+    paths: Mapping[str, Path], graphs: Iterable[SceneGraph], first: int
+) -> tuple[int, dict[str, Vocabulary]]:
+    """Writes the tables of one part, images numbered from `first`; the next free number, and the vocabularies."""
+    remaining, number = iter(graphs), first
+    vocabularies: dict[str, Vocabulary] = {}
+    with ExitStack() as files:
+        opened = [pq.ParquetWriter(paths[name], schema, compression="zstd") for name, schema in SCHEMAS.items()]
+        writers = [files.enter_context(writer) for writer in opened]
+        while some := list(islice(remaining, BATCH)):
+            numbers = np.arange(number, number + len(some), dtype=np.int64)
+            number += len(some)
+            vocabularies |= {graph.vocabulary.reference: graph.vocabulary for graph in some}
+            for writer, table in zip(writers, _tables(some, numbers), strict=True):
+                writer.write_table(table)
+    return number, vocabularies
 
 
 def _tables(graphs: list[SceneGraph], numbers: NDArray[np.int64]) -> tuple[pa.Table, ...]:

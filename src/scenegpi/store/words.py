@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from math import prod
 
 from scenegpi.store.query import Query, Word
 from scenegpi.words.covered import broader_labels, covered_labels, covered_predicates
@@ -55,6 +56,32 @@ class StoreWords:
         """How many relations are of these labels and predicates."""
         s, p, o = set(subjects), set(predicates), set(objects)
         return sum(n for (a, b, c), n in self.triplets.items() if b in p and a in s and c in o)
+
+    def expected_matches(self, query: Query, images: int) -> float:
+        """Matches of a query, estimated before it is run: if each image had as many objects and relations as the mean.
+
+        Each clause multiplies the matches of an image by its rows; each thing that it shares with clauses before it
+        divides them by the objects that the thing may be. Triples that share nothing multiply.
+        """
+        number = max(images, 1)
+        found: set[int] = set()
+        total = float(number)
+        for clause in (clause for clause in query.clauses if clause.matched):
+            ends = [end for end in (clause.subject, clause.object) if end is not None]
+            labels = [self.any_of(query.things[end].word) for end in ends]
+            often = [sum(self.labels[name] for name in names) for names in labels]
+            rows = often[0]
+            if clause.object is not None:
+                predicates = self.predicates if clause.predicate is None else self.relations(clause.predicate)
+                rows = self.often(labels[0], predicates, labels[1])
+            shared = [max(count / number, 1.0) for end, count in zip(ends, often, strict=True) if end in found]
+            total *= rows / number / prod(shared)
+            found |= set(ends)
+        return total
+
+    def any_of(self, word: Word | None) -> tuple[str, ...]:
+        """The labels that a word covers; all where it may be anything."""
+        return tuple(self.labels) if word is None else self.objects(word)
 
     def notes(self, query: Query) -> list[str]:
         """What of a query is not in this store, a line each, with the nearest names."""

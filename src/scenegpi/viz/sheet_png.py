@@ -6,6 +6,7 @@ Straight frames lie on whole pixels, so that their lines are sharp.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,11 +67,11 @@ class _Paper:
         radius = min(shape.radius, (x2 - x1) / 2, (y2 - y1) / 2) * self.dpi * SCALE
         look = shape.alpha, shape.clip
         if shape.fill:
-            self.ink(((x1, y1), (x2, y2)), 0.0, shape.fill, *look, lambda *given: _frame(*given, radius, filled=True))
+            self.ink(((x1, y1), (x2, y2)), 0.0, shape.fill, *look, partial(_frame, radius=radius, filled=True))
         if shape.stroke:
             half = shape.line * POINT * self.dpi / 2
-            draw = _dashes if shape.dashed else _frame
-            self.ink(((x1, y1), (x2, y2)), half, shape.stroke, *look, lambda *given: draw(*given, radius))
+            draw: Callable[..., None] = _dashes if shape.dashed else _frame
+            self.ink(((x1, y1), (x2, y2)), half, shape.stroke, *look, partial(draw, radius=radius))
 
     def words(self, shape: Words) -> None:
         """Letters are smooth by themselves."""

@@ -18,12 +18,17 @@ from scenegpi.files import whole_file
 from scenegpi.metrics.protocol import TASK_NAMES, Protocol
 from scenegpi.metrics.result import Result
 from scenegpi.viz.report.exhibit import Shown, middle
-from scenegpi.viz.report.gallery import scene
+from scenegpi.viz.report.gallery import SIGNS, scene
 from scenegpi.viz.report.markup import Html, data_block, h, join, source_hash
 from scenegpi.viz.report.sections import figures_section, predicate_section, published_section, training_section
 from scenegpi.viz.report.source import Source
 
 KEYS = "By keyboard: Tab goes from part to part, arrows within one, Enter chooses, Escape lets go."
+LEGEND = {
+    "right": "said, and in the ground truth (solid)",
+    "wrong": "said, not in the ground truth (dashed)",
+    "missed": "in the ground truth, missed (dotted)",
+}
 
 
 def write_report(target: Path, source: Source, result: Result | None, *more: Any, **named: Any) -> Path:
@@ -129,34 +134,24 @@ def _gallery(shown: Sequence[Shown], protocol: Protocol, data: list[Any]) -> Htm
         articles.append(article)
         thumbs.append(thumb)
         data.append(numbers)
+    strip, keys = h("div", *thumbs, class_="strip", role="tablist", aria_label="Images"), h("span", KEYS, class_="keys")
     if all(each.truth is None for each in shown):
-        how = (
-            "Point at a box, an object or a relation and its counterparts light up. "
-            "A score is P(subject) P(object) P(predicate)."
-        )
-        strip = h("div", *thumbs, class_="strip", role="tablist", aria_label="Images")
-        return join(h("p", how, " ", h("span", KEYS, class_="keys")), strip, *articles)
-    kinds = [why for why in ("worst", "typical", "best") if any(each.why == why for each in shown)]
-    k = middle(protocol)
+        how = "Point at a box, an object or a relation and its counterparts light up. "
+        score = "A score is P(subject) P(object) P(predicate)."
+        return join(h("p", how, score, " ", keys), strip, *articles)
     rule = (
-        f"The images with the lowest and the highest R@{k}, and some near the median; of equal ones those with more "
-        "relations. Point at a box, an object or a triplet and its counterparts light up."
+        f"The images with the lowest and the highest R@{middle(protocol)}, and some near the median; of equal ones "
+        "those with more relations. Point at a box, an object or a triplet and its counterparts light up."
     )
+    kinds = ["all", *(why for why in ("worst", "typical", "best") if any(each.why == why for each in shown))]
     choices = [
-        h("button", why, type="button", data_why=why, aria_pressed="true" if why == "all" else "false")
-        for why in ("all", *kinds)
+        h("button", why, type="button", data_why=why, aria_pressed="true" if why == "all" else "false") for why in kinds
     ]
-    legend = h(
-        "ul",
-        h("li", h("span", "✓", class_="sign right"), " said, and in the ground truth (solid)"),
-        h("li", h("span", "✗", class_="sign wrong"), " said, not in the ground truth (dashed)"),
-        h("li", h("span", "○", class_="sign missed"), " in the ground truth, missed (dotted)"),
-        class_="legend",
-    )
+    legend = [h("li", h("span", SIGNS[kind][0], class_=f"sign {kind}"), f" {said}") for kind, said in LEGEND.items()]
     return join(
-        h("p", rule, " ", h("span", KEYS, class_="keys")),
+        h("p", rule, " ", keys),
         h("div", choices, class_="choices", role="group", aria_label="Which images"),
-        h("div", *thumbs, class_="strip", role="tablist", aria_label="Images"),
-        legend,
+        strip,
+        h("ul", legend, class_="legend"),
         *articles,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite, nan
 from typing import Any
 
@@ -74,7 +75,7 @@ def _others(results: dict[str, Result], names: list[str]) -> Html:
     return h("div", heading, table(["scored on", "images", *names], rows), class_="others")
 
 
-def _cells(row: Any, names: list[str]) -> list[Html]:
+def _cells(row: Any, names: Sequence[str]) -> list[Html]:
     """Figures of a row with their intervals."""
     cells = []
     for name in names:

@@ -68,14 +68,11 @@ def read_source(run: str | Path) -> Source:
 
 
 def _run(path: Path) -> Source:
-    model = path / "model"
-    results = _card_results(model) if model.is_dir() else {}
-    config = read_figures(path / "config.json") if (path / "config.json").is_file() else {}
-    log = _log(path / "log.csv") if (path / "log.csv").is_file() else []
-    there = model.is_dir()
+    model, config, log = path / "model", path / "config.json", path / "log.csv"
     return Source(
-        path.resolve().name, "training run", path, results, log, config, str(model) if there else None,
-        predicates=_predicates(model) if there else frozenset(),
+        path.resolve().name, "training run", path, _card_results(model), _log(log) if log.is_file() else [],
+        read_figures(config) if config.is_file() else {}, str(model) if model.is_dir() else None,
+        predicates=_predicates(model),
     )  # fmt: skip
 
 
