@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
@@ -13,7 +13,7 @@ from scenegpi.commands.terminal import say
 from scenegpi.errors import counted
 
 if TYPE_CHECKING:
-    from scenegpi.viz.report.exhibit import Exhibit, Pair
+    from scenegpi.viz.report.exhibit import Pair
     from scenegpi.viz.report.source import Source
 
 Task = Literal["predcls", "sgcls"]
@@ -36,6 +36,7 @@ def report(
     from scenegpi.evaluation import trained_on_note
     from scenegpi.metrics.protocol import Protocol
     from scenegpi.viz.report.exhibit import choose
+    from scenegpi.viz.report.images import exhibit_of
     from scenegpi.viz.report.page import write_report
     from scenegpi.viz.report.source import read_source
 
@@ -46,7 +47,7 @@ def report(
         _gallery(out, source, photos, limit)
         return
     result, shown = None, []
-    found = _exhibit(source, data, split, photos, model, task, device)
+    found = exhibit_of(source, data, split, photos, model, task, device)
     if found is not None:
         exhibit, name = found
         try:
@@ -78,58 +79,6 @@ def _gallery(out: Path, source: Source, photos: Path | None, limit: int) -> None
     missing = sum(each.photo is None for each in shown)
     if missing:
         say(f"{counted(missing, 'photo')} not found; give their folder with --photos")
-
-
-def _exhibit(
-    source: Source,
-    data: Path | None,
-    split: str | None,
-    photos: Path | None,
-    model: str | None,
-    task: Task | None,
-    device: str,
-) -> tuple[Exhibit, str] | None:
-    """Predictions to score and show, and what the images are called; None where there are none."""
-    from scenegpi.data import DataError, open_dataset
-    from scenegpi.viz.report.images import of_dataset, of_npz, of_run
-
-    if data is None and source.data is not None and source.data.exists():
-        data, split = source.data, split or source.split
-    named = model or source.model
-    if named is None and source.predictions is not None and source.predictions.suffix.lower() == ".npz":
-        return (
-            (of_npz(source.predictions, source.task), source.predictions.name) if source.predictions.exists() else None
-        )
-    if data is None and not (source.kind == "training run" and named is not None and source.config):
-        return None
-    if named is not None:
-        from scenegpi.models import load_model
-
-        network = load_model(named, device)
-        if data is None:
-            return of_run(source, network)
-        name = f"{data}{f' ({split})' if split else ''}"
-        return of_dataset(network, open_dataset(data, split, images=photos), task or source.task), name
-    if source.predictions is None or data is None:
-        raise DataError(source.path, "has no model; give one with --model")
-    return _of_file(source, open_dataset(data, split, images=photos)), f"{data}{f' ({split})' if split else ''}"
-
-
-def _of_file(source: Source, truth: Any) -> Exhibit:
-    """Another tool's JSON lines beside the truth."""
-    from scenegpi.data import open_dataset
-    from scenegpi.evaluation.evaluate import matched
-    from scenegpi.viz.report.exhibit import Exhibit
-
-    def pairs(places: Sequence[int] | None) -> Iterator[Pair]:
-        found = open_dataset(source.predictions or "", vocabulary=truth.vocabulary, strict=True, trust=True)
-        every = matched(found, truth, allow_missing=True)
-        if places is None:
-            return every
-        kept = {k: pair for k, pair in enumerate(every) if k in set(places)}
-        return iter([kept[k] for k in places])
-
-    return Exhibit(truth.vocabulary, pairs, truth.photo_path, task=source.task)
 
 
 def _watched(pairs: Iterable[Pair]) -> Iterable[Pair]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from scenegpi.graph import SceneGraph
@@ -34,10 +36,14 @@ def predict_answer(request: schemas.PredictRequest, found: Prediction, model: st
     )
 
 
-def drawn(graph: SceneGraph, canvas: Canvas, colours: list[int]) -> str:
-    """The graph as the report draws it; triplet k is relation k."""
-    links = [(s, o, graph.vocabulary.predicates[p]) for s, o, p in graph.relations.tolist()]
-    return str(graph_drawing(graph, canvas, links, ["plain"] * len(links), colours)) if len(graph) else ""
+def drawn(graph: SceneGraph, canvas: Canvas, colours: list[int], among: Collection[int] | None = None) -> str:
+    """The graph as the report draws it, or only relations between these objects; triplet k is relation k."""
+    links = {
+        k: (s, o, graph.vocabulary.predicates[p])
+        for k, (s, o, p) in enumerate(graph.relations.tolist())
+        if among is None or {s, o} <= set(among)
+    }
+    return str(graph_drawing(graph, canvas, links, colours)) if len(graph) else ""
 
 
 def pairs_of(graph: SceneGraph, count: int) -> list[schemas.Pair]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -266,29 +265,10 @@ def _draw(answer: schemas.ImageGraph, graph: SceneGraph) -> None:
     many = len(graph) > MOST_DRAWN
     colours = [k % len(COLOURS) for k in range(len(graph))] if many else deal_colours(canvas.boxes)
     answer.colours = [COLOURS[k] for k in colours]
-    if not many:
-        answer.drawing = drawn(graph, canvas, colours)
-        return
-    rows: dict[int, None] = {}
-    for k in np.argsort(-graph.triplet_scores(), kind="stable").tolist():
-        ends = dict.fromkeys(graph.relations[k, :2].tolist())
-        if len(rows | ends) > PART:
+    shown: set[int] = set()
+    for s, o, _ in graph.relations[np.argsort(-graph.triplet_scores(), kind="stable")].tolist() if many else ():
+        if len(shown | {s, o}) > PART:
             break
-        rows |= ends
-    some = graph.subset(sorted(rows)) if rows else None
-    if some is not None:
-        text = drawn(some, Canvas.of(some), [colours[k] for k in sorted(rows)])
-        place = {"box": sorted(rows), "link": _kept_links(graph, some, sorted(rows))}
-        answer.drawing = re.sub(
-            r'data-(box|link)="([\d ]+)"',
-            lambda found: f'data-{found[1]}="{" ".join(str(place[found[1]][int(k)]) for k in found[2].split())}"',
-            text,
-        )
-
-
-def _kept_links(graph: SceneGraph, some: SceneGraph, rows: list[int]) -> list[int]:
-    """Of each relation of a part of a graph, its place among those of the whole."""
-    places: dict[tuple[int, ...], list[int]] = {}
-    for k, row in enumerate(graph.relations.tolist()):
-        places.setdefault(tuple(row), []).append(k)
-    return [places[rows[s], rows[o], p].pop(0) for s, o, p in some.relations.tolist()]
+        shown |= {s, o}
+    if shown or not many:
+        answer.drawing = drawn(graph, canvas, colours, shown if many else None)

@@ -5,12 +5,13 @@ Everything that belongs to box i carries `data-box="i"`, everything of triplet k
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from scenegpi.graph import SceneGraph
-from scenegpi.viz.arrange import Arrangement, arrange
+from scenegpi.viz.arrange import CROWD, Arrangement, arrange
 from scenegpi.viz.canvas import Canvas, data_uri
 from scenegpi.viz.palette import COLOURS, text_on
 from scenegpi.viz.report.markup import Html, h
@@ -20,6 +21,8 @@ from scenegpi.viz.text import numbered, text_sizes
 SIDE, UNIT = 600.0, 100.0
 """Width of a drawing in its own units, and how many of them make an inch."""
 LONGEST_SIDE, QUALITY = 720, 78
+Link = tuple[int, int, str]
+"""Subject, object and predicate."""
 KINDS = {"right": ", in the ground truth", "plain": "", "wrong": ", not in the ground truth", "missed": ", missed"}
 """What a triplet is to the ground truth, where there is one, and what a screen reader adds."""
 
@@ -65,28 +68,35 @@ def photo_drawing(canvas: Canvas, names: list[str], colours: list[int], title: s
 
 
 def graph_drawing(
-    graph: SceneGraph, canvas: Canvas, links: list[tuple[int, int, str]], kinds: list[str], colours: list[int]
+    graph: SceneGraph, canvas: Canvas, links: Mapping[int, Link], colours: Sequence[int], kinds: Sequence[str] = ()
 ) -> Html:
-    """The graph as SVG: entities, and a pill for each pair of `links`; `kinds` has a key of KINDS for each link."""
+    """The graph as SVG: entities, and a pill for each pair of `links` (by number); `kinds` has a key of KINDS for each.
+
+    In a crowd only the entities of `links` are shown.
+    """
     words: dict[tuple[int, int], list[str]] = {}
     members: dict[tuple[int, int], list[int]] = {}
-    for k, (s, o, predicate) in enumerate(links):
+    for k, (s, o, predicate) in links.items():
         if predicate not in words.setdefault((s, o), []):
             words[s, o].append(predicate)
         members.setdefault((s, o), []).append(k)
+    looks = {  # the best that can be said of the triplets of a pair
+        pair: (min((kinds[k] for k in some), key=list(KINDS).index) if kinds else "plain", " ".join(map(str, some)))
+        for pair, some in members.items()
+    }
     centres = (canvas.boxes[:, :2] + canvas.boxes[:, 2:]) / 2 / np.array([canvas.width, canvas.height])
-    count = len(graph) + len(words)
+    count = len(words) + (len(graph) if len(graph) <= CROWD else len({end for pair in words for end in pair}))
     panel = (SIDE / UNIT, float(np.clip(0.17 * count + 1.6, 3.6, 8.0)))
     nodes = arrange(numbered(graph.names), centres, words, panel, points=9.4 if count <= 30 else 8.0)
-    parts = [_link(nodes, k, members[pair], kinds) for k, pair in enumerate(nodes.links)]
+    parts = [_link(nodes, k, *looks[pair]) for k, pair in enumerate(nodes.links)]
     for k, i in enumerate(nodes.shown):
         colour, lone = COLOURS[colours[i]], i not in nodes.linked
         fill, ink = (None, None) if lone else (colour, text_on(colour))
         look = {"class_": "node lone" if lone else "node", "data_box": i, "aria_label": f"object {nodes.texts[k]}"}
         parts.append(_node(nodes, k, 1.36, {"fill": fill, "stroke": colour, "rx": 6}, ink, look))
     for k, pair in enumerate(nodes.links, len(nodes.shown)):
-        kind = _kind(members[pair], kinds)
-        look = {"class_": f"pill {kind}", "data_link": " ".join(map(str, members[pair]))}
+        kind, numbers = looks[pair]
+        look = {"class_": f"pill {kind}", "data_link": numbers}
         look["aria_label"] = f"relation {nodes.texts[k]}{KINDS[kind]}"
         parts.append(_node(nodes, k, 1.3, {"rx": float(nodes.sizes[k, 1]) * UNIT / 2}, None, look))
     note = h("figcaption", f"{nodes.left_out} boxes without a relation shown are left out") if nodes.left_out else None
@@ -94,12 +104,7 @@ def graph_drawing(
     return h("figure", svg, note, class_="graph")
 
 
-def _kind(members: list[int], kinds: list[str]) -> str:
-    """The best that can be said of the triplets of one pair."""
-    return min((kinds[k] for k in members), key=list(KINDS).index)
-
-
-def _link(nodes: Arrangement, k: int, members: list[int], kinds: list[str]) -> Html:
+def _link(nodes: Arrangement, k: int, kind: str, numbers: str) -> Html:
     tail, in_, out, tip = (point * UNIT for point in nodes.arrow(k))
     way = tip - out
     length = max(float(np.hypot(*way)), 1e-6)
@@ -109,7 +114,7 @@ def _link(nodes: Arrangement, k: int, members: list[int], kinds: list[str]) -> H
     arrow = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in (tip, *wings)) + "Z"
     path = "".join(f"{step}{x:.1f} {y:.1f}" for step, (x, y) in zip("MLML", (tail, in_, out, head), strict=True))
     lines = h("path", d=path), h("path", class_="tip", d=arrow)
-    return h("g", *lines, class_=f"edge {_kind(members, kinds)}", data_link=" ".join(map(str, members)))
+    return h("g", *lines, class_=f"edge {kind}", data_link=numbers)
 
 
 def _node(

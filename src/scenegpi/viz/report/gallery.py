@@ -17,15 +17,13 @@ from scenegpi.metrics.explain import explain
 from scenegpi.metrics.protocol import Protocol
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import COLOURS, deal_colours
-from scenegpi.viz.report.drawing import graph_drawing, photo_drawing
+from scenegpi.viz.report.drawing import Link, graph_drawing, photo_drawing
 from scenegpi.viz.report.exhibit import Shown, middle
 from scenegpi.viz.report.markup import Html, h
 from scenegpi.viz.text import numbered
 
 LEAST, MOST = 8, 20
 SIGNS = {"right": ("✓", "in the ground truth"), "wrong": ("✗", "not in the ground truth"), "missed": ("○", "missed")}
-Link = tuple[int, int, str]
-"""Subject, object and predicate."""
 
 
 def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, dict[str, Any]]:
@@ -95,7 +93,8 @@ def _article(
     graph, (links, kinds) = shown.prediction, drawn
     canvas = Canvas.of(graph, shown.photo)
     colours = deal_colours(canvas.boxes)
-    pictures = photo_drawing(canvas, graph.names, colours, name), graph_drawing(graph, canvas, links, kinds, colours)
+    photo = photo_drawing(canvas, graph.names, colours, name)
+    pictures = photo, graph_drawing(graph, canvas, dict(enumerate(links)), colours, kinds)
     article = h(
         "article",
         h("header", h("h3", name), h("p", *facts, class_="facts")),

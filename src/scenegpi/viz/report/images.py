@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,22 +11,59 @@ from scenegpi.data.images import photo_size
 from scenegpi.data.open import open_dataset
 from scenegpi.errors import DataError, OptionError
 from scenegpi.graph import SceneGraph
-from scenegpi.viz.report.exhibit import Exhibit, Shown
+from scenegpi.viz.report.exhibit import Exhibit, Pair, Shown
 from scenegpi.viz.report.source import Source
 
 if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel
 
 
-def of_dataset(model: SceneModel, dataset: Dataset, task: Any) -> Exhibit:
-    """A model on a data set, whose names it must know."""
+def exhibit_of(
+    source: Source, data: Path | None, split: str | None, photos: Path | None, model: str | None, task: Any, device: str
+) -> tuple[Exhibit, str] | None:
+    """Predictions to score and show, and what the images are called; None where there are none."""
+    if data is None and source.data is not None and source.data.exists():
+        data, split = source.data, split or source.split
+    named, file = model or source.model, source.predictions
+    if named is None and file is not None and file.suffix.lower() == ".npz":
+        return (_of_npz(file, source.task), file.name) if file.exists() else None
+    if data is None and not (source.kind == "training run" and named is not None and source.config):
+        return None
+    network = None
+    if named is not None:
+        from scenegpi.models import load_model
+
+        network = load_model(named, device)
+        if data is None:
+            return _of_run(source, network)
+    elif file is None or data is None:
+        raise DataError(source.path, "has no model; give one with --model")
+    dataset, name = open_dataset(data or "", split, images=photos), f"{data}{f' ({split})' if split else ''}"
+    if network is None:
+        return _of_file(source, dataset), name
     from scenegpi.prediction import aligned
 
-    model = model.labels_only()
-    return Exhibit.of_model(model, list(aligned(dataset, model.vocabulary)), dataset.photo_path, task)
+    network = network.labels_only()
+    graphs = list(aligned(dataset, network.vocabulary))  # whose names the model must know
+    return Exhibit.of_model(network, graphs, dataset.photo_path, task or source.task), name
 
 
-def of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
+def _of_file(source: Source, truth: Dataset) -> Exhibit:
+    """Another tool's JSON lines beside the truth."""
+    from scenegpi.evaluation.evaluate import matched
+
+    def pairs(places: Sequence[int] | None) -> Iterator[Pair]:
+        found = open_dataset(source.predictions or "", vocabulary=truth.vocabulary, strict=True, trust=True)
+        every = matched(found, truth, allow_missing=True)
+        if places is None:
+            return every
+        kept = {k: pair for k, pair in enumerate(every) if k in set(places)}
+        return iter([kept[k] for k in places])
+
+    return Exhibit(truth.vocabulary, pairs, truth.photo_path, task=source.task)
+
+
+def _of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
     """A run's model on the images that it was validated on, and what they are called; None if they are not there."""
     from scenegpi.options import override
     from scenegpi.training.config import TrainConfig
@@ -75,7 +113,7 @@ def _recorded(lines: Any, i: int) -> Path | None:
     return Path(place)
 
 
-def of_npz(path: Path, task: Any) -> Exhibit:
+def _of_npz(path: Path, task: Any) -> Exhibit:
     """Another system's predictions with their ground truth in one file."""
     from scenegpi.data.evaluation_npz import EvaluationNpz
 
