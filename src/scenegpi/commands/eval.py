@@ -50,12 +50,10 @@ def difference_table(differences: Mapping[str, Difference], ks: tuple[int, ...])
 def _family_table(cells: Mapping[str, str], ks: tuple[int, ...], title: str) -> Table:
     from rich import box
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column(title, no_wrap=True)
-    for k in ks:
-        table.add_column(f"@{k}", justify="right")
+    columns = (Column(f"@{k}", justify="right") for k in ks)
+    table = Table(Column(title, no_wrap=True), *columns, box=box.SIMPLE_HEAD)
     lines: dict[str, dict[int, str]] = {}
     for name, cell in cells.items():
         family, _, rest = name.partition("@")

@@ -89,15 +89,13 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str,
 
 
 def _print_models(plan: Plan, console: Console) -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from scenegpi.paper.labelling.models import build, count_parameters, describe
 
     task = plan.task
-    table = Table(title=f"networks for n = {task.nodes}, K = {task.sets}", title_justify="left")
-    table.add_column("network")
-    table.add_column("parameters", justify="right")
-    table.add_column("sizes")
+    columns = "network", Column("parameters", justify="right"), "sizes"
+    table = Table(*columns, title=f"networks for n = {task.nodes}, K = {task.sets}", title_justify="left")
     for model in dict.fromkeys(cell.model for cell in plan.cells):
         table.add_row(model, f"{count_parameters(build(model, task)):,}", describe(model, task))
     console.print(table)
@@ -143,7 +141,7 @@ def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
 
 
 def _show(results: dict[str, Any], out: Path) -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from scenegpi.paper.figures.curves import draw_labelling
     from scenegpi.paper.labelling.report import curve, summary_rows
@@ -151,10 +149,9 @@ def _show(results: dict[str, Any], out: Path) -> None:
     console, cells = make_console(), results["cells"]
     for nodes in sorted({cell["nodes"] for cell in cells}):
         models = [m for m in results["models"] if curve(cells, m, nodes)]
-        table = Table(title=f"accuracy, n = {nodes}: mean over seeds (lowest to highest)", title_justify="left")
-        table.add_column("training graphs", justify="right")
-        for model in models:
-            table.add_column(model, justify="right")
+        columns = [Column(name, justify="right") for name in ("training graphs", *models)]
+        title = f"accuracy, n = {nodes}: mean over seeds (lowest to highest)"
+        table = Table(*columns, title=title, title_justify="left")
         for row in summary_rows(cells, nodes, _spread, models):
             table.add_row(*row)
         longest = [curve(cells, model, nodes, "cpu_seconds") for model in models]

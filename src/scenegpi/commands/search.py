@@ -154,7 +154,7 @@ def _as_json(graphs: dict[int, SceneGraph], answer: Answer) -> dict[str, Any]:
 
 
 def _print(graphs: dict[int, SceneGraph], answer: Answer, ranked: bool) -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
     from scenegpi.errors import printable
@@ -168,9 +168,7 @@ def _print(graphs: dict[int, SceneGraph], answer: Answer, ranked: bool) -> None:
         say(f"{answer.query}: {counted(answer.images, 'image')}")
     if not answer.hits:
         return
-    table = Table()
-    for name, side in (("image", "left"), ("score", "right"), ("matches", "right"), ("best match", "left")):
-        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    table = Table("image", *(Column(name, justify="right") for name in ("score", "matches")), "best match")
     for hit in answer.hits:
         names = numbered(graphs[hit.image].names)  # the numbers of the pictures
         objects = hit.matches[0].objects if hit.matches else ()

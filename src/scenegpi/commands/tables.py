@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from scenegpi.commands.terminal import make_console
@@ -22,9 +22,8 @@ def print_statistics(dataset: Dataset, figures: Statistics, rows: int) -> None:
     """What `data stats` prints."""
     console = make_console()
     title = Text(printable(f"{dataset.path} ({dataset.format})"))
-    head = Table(title=title, show_header=False, title_justify="left")
-    head.add_column(style="bold")
-    head.add_column(justify="right")
+    columns = Column(style="bold"), Column(justify="right")
+    head = Table(*columns, title=title, show_header=False, title_justify="left")
     splits = ", ".join(f"{count:,} {name}" for name, count in figures.splits.items() if name != "unsplit")
     head.add_row("images", f"{figures.images:,}" + (f" ({splits})" if splits else ""))
     head.add_row("  with a box and a relation", f"{figures.images_with_relations:,}")
@@ -50,7 +49,7 @@ def print_statistics(dataset: Dataset, figures: Statistics, rows: int) -> None:
             said = ", ".join(f"{name} {share:.1%}" for name, share in list(row.items())[:8])
             table.add_row(Text(printable(label)), Text(printable(said)))
         console.print(table)
-    _histogram(console, "boxes per image", _bins(figures.boxes_per_image), 0, share=False)
+    _histogram(console, "boxes per image", dict(_ranges(figures.boxes_per_image)), 0, share=False)
 
 
 def _histogram(console: Console, title: str, counts: dict[str, int], rows: int, share: bool = True) -> None:
@@ -64,14 +63,9 @@ def _histogram(console: Console, title: str, counts: dict[str, int], rows: int, 
     console.print(table)
 
 
-def _bins(values: np.ndarray) -> dict[str, int]:
+def _ranges(values: np.ndarray) -> Iterator[tuple[str, int]]:
     """Boxes per image in a few ranges."""
-    edges = [0, 1, 2, 5, 10, 15, 20, 30, 50, 100, np.inf]
-    return dict(_ranges(values, edges))
-
-
-def _ranges(values: np.ndarray, edges: list[float]) -> Iterable[tuple[str, int]]:
-    for low, high in itertools.pairwise(edges):
+    for low, high in itertools.pairwise([0, 1, 2, 5, 10, 15, 20, 30, 50, 100, np.inf]):
         count = int(((values >= low) & (values < high)).sum())
         last = "" if high == low + 1 else f"-{high - 1:g}" if np.isfinite(high) else " or more"
         if count:

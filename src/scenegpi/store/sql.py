@@ -177,7 +177,8 @@ def _restrict(build: _Builder, clause: Clause) -> None:
     if clause.count is None:
         build.conditions.append(f"NOT EXISTS (SELECT 1 FROM {_table(clause)} x WHERE {where})")
     else:
-        number = f"(SELECT count(DISTINCT x.{_subject(clause)}) FROM {_table(clause)} x WHERE {where})"
+        subject = _ends(clause)[clause.subject]
+        number = f"(SELECT count(DISTINCT x.{subject}) FROM {_table(clause)} x WHERE {where})"
         right = f"{number} {clause.count.comparison} {int(clause.count.number)}"
         build.conditions.append(f"NOT ({right})" if clause.without else right)
     build.values += values
@@ -185,10 +186,6 @@ def _restrict(build: _Builder, clause: Clause) -> None:
 
 def _table(clause: Clause) -> str:
     return "objects" if clause.object is None else "relations"
-
-
-def _subject(clause: Clause) -> str:
-    return "object" if clause.object is None else "subject"
 
 
 def _ends(clause: Clause) -> dict[int, str]:

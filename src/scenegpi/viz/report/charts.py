@@ -40,7 +40,7 @@ def curves(
     for tick in ticks:
         parts.append(h("line", class_="grid", x1=LEFT, x2=WIDE - RIGHT, y1=y(tick), y2=y(tick)))
         parts.append(h("text", f"{tick:g}", class_="tick", x=LEFT - 8, y=y(tick) + 4, text_anchor="end"))
-    for at in _epochs(xs):
+    for at in xs[:: max(1, ceil(len(xs) / 9))]:
         parts.append(h("text", f"{at:g}", class_="tick", x=x[at], y=TALL - FOOT + 18, text_anchor="middle"))
     parts.append(h("text", "epoch", class_="tick", x=WIDE - RIGHT, y=TALL - 3, text_anchor="end"))
     if best is not None and best in x:
@@ -157,11 +157,6 @@ def known_series(log: Sequence[Mapping[str, float]], names: Sequence[str]) -> li
         Series(name, [row.get(name, float("nan")) for row in log], k)
         for k, name in enumerate(name for name in names if any(name in row for row in log))
     ]
-
-
-def _epochs(xs: Sequence[float]) -> list[float]:
-    every = max(1, ceil(len(xs) / 9))
-    return [at for k, at in enumerate(xs) if k % every == 0]
 
 
 def _apart(ys: Sequence[float], line: float = 15.0) -> list[float]:
