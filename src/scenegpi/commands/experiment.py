@@ -29,9 +29,9 @@ def labelling(
         Option("--quick", help="Two sample counts, one seed, short training: one to two minutes of CPU time."),
     ] = False,
     out: Annotated[Path, Option(help="Folder for numbers, figure and finished cells.")] = Path("out/labelling"),
-    seeds: Annotated[int | None, Option(help="Runs of each cell; 3 in full, 1 with --quick.", min=1)] = None,
+    seeds: Annotated[int | None, Option(help="Number of runs per cell; default: 3, or 1 with --quick.", min=1)] = None,
     threads: Annotated[int, Option(help="CPU threads; more hardly help networks this small.", min=1)] = 1,
-    draw: Annotated[Path | None, Option(help="Train nothing: print and draw this results file.")] = None,
+    draw: Annotated[Path | None, Option(help="Only print and draw this results file.")] = None,
 ) -> None:
     """Section 5.1 of the paper: accuracy of graph labelling against the number of training samples.
 

@@ -30,7 +30,7 @@ LABELS = "What to do with given labels: auto, believed (kept) or found (predicte
 FORMATS = "Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. Of a video: png, mp4. Or none."
 SIMILARITY = "Least cosine to match unknown labels by word vectors; 2: never."
 FLOOR = "Leave out relations that score less; by default 0.1, between found boxes 0.05."
-TIDY = "Leave out mirrored and implausible relations; 'person' where man or woman is unsure."
+TIDY = "Leave out mirrored and implausible relations; label uncertain men and women 'person'."
 ENGINE = "local, or ray: shards on all cores or a cluster; see docs/scale.md."
 
 
@@ -55,10 +55,10 @@ def predict(
     every: Annotated[int | None, _in("Take every n-th frame of a video or folder.", min=1)] = None,
     limit: Annotated[int, _in("Only this many images; 0 for all.", min=0)] = 0,
     model: Annotated[Text, _by("A shipped model, a folder, or an ONNX file.")] = None,
-    backend: Annotated[Backend | None, _by("torch, or onnx: no torch, faster start; see docs/onnx.md.")] = None,
+    backend: Annotated[Backend | None, _by("onnx runs without torch and starts faster; see docs/onnx.md.")] = None,
     labels: Annotated[Labels, _by(LABELS)] = "auto",
     min_score: Annotated[float, _by("Leave out boxes that score less.", min=0, max=1)] = 0.0,
-    nms: Annotated[float, _by("Drop boxes that overlap a better one by more (IoU).", min=0, max=1)] = 1.0,
+    nms: Annotated[float, _by("Drop boxes whose IoU with a better-scoring box is higher.", min=0, max=1)] = 1.0,
     max_boxes: Annotated[int, _by("Keep at most this many boxes per image.", min=1, max=4096)] = 64,
     similarity: Annotated[float, _by(SIMILARITY, min=-1, max=2)] = 0.8,
     device: Annotated[str, _by("Where the model runs: cpu, cuda, ...")] = "cpu",

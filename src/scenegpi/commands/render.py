@@ -20,7 +20,7 @@ def render(
     scenes: Annotated[int, Option(help="Number of scenes.", min=1)] = 1000,
     seed: Annotated[int, Option(help="Random seed.", min=0)] = 0,
     lookalike: Annotated[float, Option(help="Share of objects drawn to look like others of their family.")] = 0.85,
-    damage: Annotated[float, Option(help="Blur, noise and light, from 0 to 1.")] = 0.3,
+    damage: Annotated[float, Option(help="Strength of blur, noise and lighting changes, from 0 to 1.")] = 0.3,
     validation: Annotated[float, Option(help="Share of the scenes used as val.")] = 0.1,
     test: Annotated[float, Option(help="Share of the scenes used as test.")] = 0.2,
     jobs: Annotated[int, Option(help="Worker processes; 0 for one per core.", min=0)] = 0,

@@ -26,12 +26,12 @@ DATA = "A folder of `scenegpi predict`, or a data set of any known format."
 @quiet()
 def index(
     data: Annotated[Path, Argument(help=DATA, readable=False)],
-    out: Annotated[Path, Option(help="The store: made, or added to.")],
+    out: Annotated[Path, Option(help="The store to create or to add to.")],
     photos: Photos = None,
     format: Format = None,
     split: Split = None,
 ) -> None:
-    """Put graphs into a store to search. Images of the same id (or file) are replaced; all or nothing is changed."""
+    """Put graphs into a store to search. Images of the same id (or file) are replaced. Adds all images or none."""
     from scenegpi.bulk.run_folder import LINES, RUN
     from scenegpi.data import open_dataset
     from scenegpi.progress import watched
@@ -88,7 +88,7 @@ def search(
     store: Annotated[Path, Argument(help="A store made by `scenegpi index`.")],
     query: Annotated[Text, Argument(help='For example "person riding horse and without hat".')] = None,
     graph: Annotated[File, Option(help="Rank images by a whole graph: the first of a JSON lines file.")] = None,
-    duplicates: Annotated[bool, Option(help="Instead: list images that are the same picture.")] = False,
+    duplicates: Annotated[bool, Option(help="List duplicate images instead of searching.")] = False,
     limit: Annotated[int, Option(help="Show at most this many images.", min=1, max=10_000)] = 20,
     out: Annotated[File, Option(help="Also write a contact sheet (.png, .svg) or .json.")] = None,
     photos: Photos = None,

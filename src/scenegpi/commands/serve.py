@@ -13,7 +13,7 @@ from scenegpi.commands.options import Device, File, Model, Photos, Text
 from scenegpi.commands.terminal import quiet, say
 
 NAMES = 'Labels and predicates to annotate with: JSON {"objects", "predicates"}.'
-LABEL_STUDIO = "Answer Label Studio, too: /setup and /predict as an ML backend."
+LABEL_STUDIO = "Also act as an ML backend of Label Studio (/setup and /predict)."
 
 
 @quiet()
@@ -26,9 +26,9 @@ def serve(
     names: Annotated[File, Option(help=NAMES)] = None,
     host: Annotated[str, Option(help="Address to listen on; any but loopback needs a token.")] = "127.0.0.1",
     port: Annotated[int, Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8000,
-    token: Annotated[Text, Option(help="Token that requests must carry; made where one is needed.")] = None,
-    public: Annotated[Text, Option(help="Address of a proxy in front, such as https://studio.example.")] = None,
-    moved: Annotated[bool, Option("--moved", help="The annotated data was moved to where it is now.")] = False,
+    token: Annotated[Text, Option(help="Token that requests must carry; generated if one is needed.")] = None,
+    public: Annotated[Text, Option(help="Public address of a reverse proxy, such as https://studio.example.")] = None,
+    moved: Annotated[bool, Option("--moved", help="The annotated data has moved to PATH.")] = False,
     open_page: Annotated[bool, Option("--open/--no-open", help="Open the page in a browser.")] = True,
     device: Device = "cpu",
     label_studio: Annotated[bool, Option("--label-studio", help=LABEL_STUDIO)] = False,
