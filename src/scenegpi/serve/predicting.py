@@ -158,7 +158,11 @@ class Predicting:
     def _photo(self, data: str | None, image: int | None) -> Iterator[Path | None]:
         """A file with the photo of a request, gone afterwards; or that of an image of the library."""
         if data is None:
-            yield None if image is None else self.library.photo(image)
+            try:
+                known = None if image is None else self.library.photo(image)
+            except DataError as error:
+                raise HTTPException(422, f"image: {error.message}") from None
+            yield known
             return
         if image is not None:
             raise HTTPException(422, "photo: give either a photo or the number of an image")
