@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from fastapi import Depends, FastAPI, HTTPException, Response
 from fastapi.exceptions import RequestValidationError
@@ -95,16 +96,9 @@ def create_app(studio: Studio) -> FastAPI:
     annotate = studio.annotations is not None and len(library) > 0
     runs = studio.work is not None and library.by_place
     source = "" if studio.path is None else str(studio.path.resolve())
-    info = schemas.LibraryInfo(
-        kind=library.kind,  # type: ignore[arg-type]
-        name=library.name,
-        total=len(library),
-        search=library.store is not None,
-        annotate=annotate,
-        predict=runs,
-        model=studio.model,
-        id=sha256(source.encode("utf-8", "surrogateescape")).hexdigest()[:16],
-    )
+    known: Any = {"kind": library.kind, "name": library.name, "model": studio.model}
+    known["id"] = sha256(source.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    info = schemas.LibraryInfo(total=0, search=False, annotate=annotate, predict=runs, **known)  # counted when asked
     # The guard asks for the token; the routes only declare it.
     token = [Depends(HTTPBearer(auto_error=False))] if studio.access.token else []
     kept = None

@@ -62,22 +62,17 @@ def render(
         }
     first = result or next(iter(results.values()), None)
     data: dict[str, Any] = {"charts": {}, "scenes": []}
-    sections: list[tuple[str, str, Html]] = []
+    sections: dict[str, Html | None] = {}
     if first is not None:
-        sections.append(("figures", "Figures", figures_section(first, results)))
-        if (beside := published_section(source, first)) is not None:
-            sections.append(("published", "Published", beside))
+        sections = {"figures": figures_section(first, results), "published": published_section(source, first)}
     if source.log:
-        sections.append(("training", "Training", training_section(source, data["charts"])))
+        sections["training"] = training_section(source, data["charts"])
     if first is not None and first.per_predicate:
-        sections.append(("predicates", "Predicates", predicate_section(first)))
+        sections["predicates"] = predicate_section(first)
     if shown:
-        protocol = first.protocol if first is not None else Protocol()
-        sections.append(("gallery", "Gallery", _gallery(shown, protocol, data["scenes"])))
-    body = [
-        h("section", h("h2", title), content, id=name, aria_label=title) if content else None
-        for name, title, content in sections
-    ]
+        sections["gallery"] = _gallery(shown, Protocol() if first is None else first.protocol, data["scenes"])
+    titles = {name: name.title() for name, content in sections.items() if content}
+    body = [h("section", h("h2", title), sections[name], id=name, aria_label=title) for name, title in titles.items()]
     style, script = asset("base.css") + asset("report.css"), asset("gallery.js") + asset("report.js")
     template = Template(asset("report.html"))
     policy = (
@@ -89,7 +84,7 @@ def render(
         title=join(f"{source.name}: scenegpi report"),
         style=style,
         script=script,
-        nav=join([h("a", title, href=f"#{name}") for name, title, _ in sections]),
+        nav=join([h("a", title, href=f"#{name}") for name, title in titles.items()]),
         kind=join(source.kind),
         name=join(source.name),
         facts=_facts(source, first, shown),
