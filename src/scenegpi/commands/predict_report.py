@@ -36,23 +36,26 @@ def print_summary(
     """Prints the end of a run: a few graphs, what happened to labels and boxes, the files."""
     for key, _, graph in summary.shown:
         head = f"{key}: {counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
-        console.print(Text(printable(head), style="bold"), soft_wrap=True)
+        _line(console, head, "bold")
         console.print(triplets(graph))
     more = summary.predicted + summary.resumed - len(summary.shown)
     if more > 0 and not (setup.folder / SHARDS).exists():
-        hint = f"{counted(more, 'more image')}: `scenegpi report {setup.folder}` shows them"
-        console.print(Text(printable(hint), style="dim"), soft_wrap=True)
+        _line(console, f"{counted(more, 'more image')}: `scenegpi report {setup.folder}` shows them", "dim")
     for line in label_lines(summary, setup):
-        console.print(Text(line), soft_wrap=True)
+        _line(console, line)
     for reason, count in summary.left_out.items():
         if count and not reason.startswith(UNMATCHED):
-            console.print(Text(printable(f"{counted(count, 'box')} left out: {reason}")), soft_wrap=True)
+            _line(console, f"{counted(count, 'box')} left out: {reason}")
     for reason, count in summary.photos_unread.items():
         photos = "the photo is" if count == 1 else f"{count:,} photos are"
-        console.print(Text(f"{reason}: {photos} only drawn on", style="dim"), soft_wrap=True)
+        _line(console, f"{reason}: {photos} only drawn on", "dim")
     if left_out:
-        console.print(Text(printable(left_out_line(left_out)), style="dim"), soft_wrap=True)
+        _line(console, left_out_line(left_out), "dim")
     _written(console, summary, setup, whole)
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(printable(text), style=style), soft_wrap=True)
 
 
 def print_problems(problems: Sequence[str], folder: Path) -> None:
@@ -75,9 +78,9 @@ def print_video(console: Console, summary: VideoSummary, lines: Path) -> None:
         table.add_row("", Text(f"... and {len(summary.relations) - TRIPLETS} more", style="dim"))
     console.print(table)
     counts = f"{counted(summary.frames, 'frame')}, {counted(summary.things, 'thing')}"
-    console.print(Text(printable(f"wrote {lines}: {counts}")), soft_wrap=True)
+    _line(console, f"wrote {lines}: {counts}")
     for path in summary.written:
-        console.print(Text(printable(f"      {path}")), soft_wrap=True)
+        _line(console, f"      {path}")
     print_problems(summary.skipped, lines.parent)
 
 
@@ -135,9 +138,9 @@ def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]
     counts = ", ".join(counted(*part) for part in parts) + (f"; {again}" if summary.resumed else "")
     lines = folder / (LINES if not (folder / SHARDS).exists() else SHARDS)
     if summary.predicted or not summary.resumed:
-        console.print(Text(printable(f"wrote {lines}: {counts}")), soft_wrap=True)
+        _line(console, f"wrote {lines}: {counts}")
     else:
-        console.print(Text(printable(f"kept {lines}: {again}, from the same input")), soft_wrap=True)
+        _line(console, f"kept {lines}: {again}, from the same input")
     each = [kind for kind in setup.formats if kind not in WHOLE]
     files = [Path("*" + suffix(kind)) for kind in each]
     if summary.predicted + summary.resumed == 1 and summary.shown:
@@ -145,4 +148,4 @@ def _written(console: Console, summary: Summary, setup: Setup, whole: list[Path]
     if lines.name == SHARDS:
         folder, files = lines, [Path("*") / file for file in files]
     for path in [*(folder / file for file in files if summary.predicted or summary.resumed), *whole]:
-        console.print(Text(printable(f"      {path}")), soft_wrap=True)
+        _line(console, f"      {path}")
