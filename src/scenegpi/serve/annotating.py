@@ -20,7 +20,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
 from scenegpi.serve import schemas
 from scenegpi.serve.annotations import CONFIRMED, Annotations, ConflictError, State
-from scenegpi.serve.browsing import Image
+from scenegpi.serve.browsing import Image, Order
 from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import read_graph
 from scenegpi.serve.problems import file_answer, problems
@@ -104,9 +104,7 @@ class Annotating:
         states = self.annotations.history(self.library.key(image))
         return schemas.History(versions=[schemas.Version(at=state.at, **_fields(state)) for state in states])
 
-    def next(
-        self, after: Annotated[int, Query(ge=-1, le=2**53)] = -1, order: Literal["added", "uncertain"] = "added"
-    ) -> schemas.Next:
+    def next(self, after: Annotated[int, Query(ge=-1, le=2**53)] = -1, order: Order = "added") -> schemas.Next:
         """The first image after this one that is neither done nor rejected, from the start again after the last.
 
         Or, in the order `uncertain`, the one of which the model is least sure, where there are predictions.

@@ -32,6 +32,7 @@ Offset = Annotated[int, Query(ge=0, le=10**9)]
 Image = Annotated[int, Path(ge=0, le=2**53)]
 States = Literal["any", "none", "begun", "done", "reviewed", "rejected"]
 Chosen = Annotated[States, Query(description="State of its annotation; none: not begun.")]
+Order = Literal["added", "uncertain"]
 Tag = Annotated[str, Query(max_length=100)]
 MOST_DRAWN, PART, MOST_LISTED = 60, 30, 300
 """Objects of a graph that is drawn whole, and of a larger one; labels and predicates that are counted for the page."""
@@ -91,12 +92,7 @@ class Browsing:
         return router
 
     def images(
-        self,
-        limit: Limit = 60,
-        offset: Offset = 0,
-        status: Chosen = "any",
-        tag: Tag = "",
-        order: Literal["added", "uncertain"] = "added",
+        self, limit: Limit = 60, offset: Offset = 0, status: Chosen = "any", tag: Tag = "", order: Order = "added"
     ) -> schemas.Images:
         """Some images, in order; or those first of which the model is least sure."""
         some, total = self.library.images(limit, offset, self._among(status, tag), order == "uncertain")
