@@ -156,3 +156,12 @@ def test_coco_folder_with_rel_json(tmp_path):
     for row, message in (([0, 2, 1], "out of range"), ([0, 1, 0], "out of range"), ([0, 1], "expected [subject")):
         dump(tmp_path / "rel.json", {**rel, "train": {"5": [row]}})
         assert message in str(validate(tmp_path).defects[0])
+
+
+def test_splits_share_their_categories_even_where_one_is_empty(tmp_path):
+    plain = {key: value for key, value in coco().items() if not key.startswith("rel_")}
+    dump(tmp_path / "train.json", {**plain, "images": [], "annotations": []})
+    dump(tmp_path / "test.json", {**plain, "categories": [{"id": 3, "name": "bus"}, {"id": 18, "name": "dog"}]})
+    dump(tmp_path / "rel.json", {"rel_categories": ["near"]})
+    with pytest.raises(DataError, match=r"test\.json: categories or rel_categories: differ"):
+        open_dataset(tmp_path)
