@@ -135,33 +135,21 @@ def read_distributions(path: str | Path) -> Distributions:
 
 def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: DTypeLike = np.float32) -> int:
     """Writes what the graphs carry, all of them label_dist, or pairs with pair_dist, or both; returns how many."""
-    keys: list[str] = []
-    parts: dict[str, list[NDArray[Any]]] = {"label_dist": [], "pairs": [], "pair_dist": []}
-    boxes, edges = [0], [0]
-    vocabulary: Vocabulary | None = None
-    path = Path(path)
-    for graph in graphs:
-        vocabulary = vocabulary or graph.vocabulary
-        key = image_key(graph)
-        if key is None:
-            raise DataError(path, f"the image at place {len(keys)} has neither an id nor a file name")
-        keys.append(key)
-        boxes.append(boxes[-1] + len(graph))
-        if graph.label_dist is not None:
-            parts["label_dist"].append(graph.label_dist.astype(dtype))
-        if graph.pairs is not None and graph.pair_dist is not None:
-            parts["pairs"].append(graph.pairs)
-            parts["pair_dist"].append(graph.pair_dist.astype(dtype))
-        edges.append(edges[-1] + (0 if graph.pairs is None else len(graph.pairs)))
-    if vocabulary is None:
+    path, found = Path(path), list(graphs)
+    if not found:
         raise DataError(path, "no graph to write")
-    arrays: dict[str, Any] = {"format": np.int64(1), "image_ids": np.array(keys), "box_ptr": np.array(boxes)}
-    arrays |= {"objects": np.array(vocabulary.objects), "predicates": np.array(vocabulary.predicates, dtype=np.str_)}
-    if parts["label_dist"]:
-        arrays["label_dist"] = np.concatenate(parts["label_dist"])
-    if parts["pairs"]:
-        arrays |= {name: np.concatenate(parts[name]) for name in ("pairs", "pair_dist")}
-        arrays["pair_ptr"] = np.array(edges)
+    keys, words = [image_key(graph) for graph in found], found[0].vocabulary
+    if None in keys:
+        raise DataError(path, f"the image at place {keys.index(None)} has neither an id nor a file name")
+    arrays: dict[str, Any] = {"format": np.int64(1), "image_ids": np.array(keys)}
+    arrays |= {"objects": np.array(words.objects), "predicates": np.array(words.predicates, dtype=np.str_)}
+    arrays["box_ptr"] = np.cumsum([0, *map(len, found)])
+    for name, kind in (("label_dist", dtype), ("pairs", np.int32), ("pair_dist", dtype)):
+        rows = [getattr(graph, name).astype(kind) for graph in found if getattr(graph, name) is not None]
+        if rows:
+            arrays[name] = np.concatenate(rows)
+    if "pairs" in arrays:
+        arrays["pair_ptr"] = np.cumsum([0, *(0 if graph.pairs is None else len(graph.pairs) for graph in found)])
     try:
         _check(path, arrays)
     except (GraphError, ValueError) as error:
