@@ -41,8 +41,7 @@ def truth():
 def test_what_is_corrected_and_spoiled():
     found = compare_image(truth(), said([0, 1, 0], 0, 0, 0), said([0, 0, 2], 1, 1, 0))
     assert found.pairs.tolist() == [[0, 1], [1, 0]]  # a box and itself are no pair
-    assert found.right_first.tolist() == [True, False]
-    assert found.right_second.tolist() == [True, True]  # either of two annotated predicates will do
+    assert found.right.tolist() == [[True, False], [True, True]]  # either of two annotated predicates will do
     assert (found.corrected, found.spoiled) == (2, 1)  # a predicate and box 2's label; box 1's label
     back = compare_image(truth(), said([0, 0, 2], 1, 1, 0), said([0, 1, 0], 0, 0, 0))
     assert (back.corrected, back.spoiled) == (1, 2)

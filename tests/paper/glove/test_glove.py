@@ -131,7 +131,7 @@ def test_the_seed_decides_and_words_of_like_company_are_near(tmp_path):
     assert row["dog"] @ row["cat"] > row["dog"] @ row["table"] + 0.3
 
 
-@pytest.mark.parametrize("bad", [{"dim": 0}, {"epochs": 0}, {"x_max": float("nan")}, {"zeros": -1}])
+@pytest.mark.parametrize("bad", [{"dim": 0}, {"epochs": 0}, {"learning_rate": float("nan")}, {"zeros": -1}])
 def test_options_that_make_no_sense(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         GloveOptions(**bad)

@@ -12,7 +12,7 @@ import pytest
 
 from scenegpi.data import DataError
 from scenegpi.paper.labelling import experiment
-from scenegpi.paper.labelling.cells import Cell, CellStore, run_cell, same_degree, write_rows
+from scenegpi.paper.labelling.cells import Cell, finished_cell, run_cell, same_degree, write_rows
 from scenegpi.paper.labelling.graphs import Task
 from scenegpi.paper.labelling.training import Recipe
 
@@ -65,8 +65,7 @@ def test_an_exception_keeps_the_cells_before_it(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(experiment, "run_cell", fails_at_fc)
     with pytest.raises(KeyboardInterrupt):
         experiment.run(CELLS, tmp_path)
-    store = CellStore(tmp_path)
-    assert [store.load(cell) is not None for cell in CELLS] == [True, True, False]
+    assert [finished_cell(tmp_path / f"{cell.key}.json") is not None for cell in CELLS] == [True, True, False]
 
 
 KILLED = """
@@ -106,11 +105,11 @@ def test_kill_9_loses_only_the_current_cell(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", '{"accuracy": 0.', "[]", "{}"])
 def test_damaged_files_are_run_again(tmp_path: Path, content: str) -> None:
-    store = CellStore(tmp_path)
-    (tmp_path / f"{CELLS[2].key}.json").write_text(content)
-    assert store.load(CELLS[2]) is None
+    file = tmp_path / f"{CELLS[2].key}.json"
+    file.write_text(content)
+    assert finished_cell(file) is None
     experiment.run(CELLS[2:], tmp_path)
-    assert store.load(CELLS[2]) is not None
+    assert finished_cell(file) is not None
 
 
 def test_a_change_of_any_setting_is_another_cell() -> None:

@@ -41,8 +41,8 @@ def test_sizes_are_those_of_the_paper() -> None:
 def test_gpi_networks_do_not_depend_on_the_order(seed: int, nodes: int, form: str) -> None:
     torch.manual_seed(seed)
     model = GPI(3, nodes, hidden=24, strict=form == "strict", edges_only=form == "edges_only")
-    found = order_dependence(model, Task(nodes=nodes, sets=3).sample(4, seed), trials=3, seed=seed)
-    assert found.gap < 1e-5
+    gap, _ = order_dependence(model, Task(nodes=nodes, sets=3).sample(4, seed), trials=3, seed=seed)
+    assert gap < 1e-5
 
 
 @pytest.mark.parametrize("name", ["lstm", "fc"])
@@ -50,16 +50,16 @@ def test_the_others_do(name: ModelName) -> None:
     torch.manual_seed(0)
     task = Task(nodes=6, sets=3)
     model = LSTMs(3, 6, 16, (16,)) if name == "lstm" else FullyConnected(3, 6, 6, (16,))
-    found = order_dependence(model, task.sample(8, 0))
-    assert found.gap > 1e-4
+    gap, _ = order_dependence(model, task.sample(8, 0))
+    assert gap > 1e-4
 
 
 def test_order_dependence_counts_changed_labels_and_leaves_the_model_alone() -> None:
     torch.manual_seed(0)
     model = FullyConnected(3, 6, 6, (16,))
     state = torch.random.get_rng_state()
-    found = order_dependence(model, Task(nodes=6, sets=3).sample(30, 0))
-    assert 0 < found.changed <= 1
+    _, changed = order_dependence(model, Task(nodes=6, sets=3).sample(30, 0))
+    assert 0 < changed <= 1
     assert torch.equal(state, torch.random.get_rng_state())
     assert next(model.parameters()).dtype == torch.float32
 

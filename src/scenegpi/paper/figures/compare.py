@@ -31,30 +31,26 @@ LARGEST, MOST_PAIRS = 12, 12
 class Compared:
     """One image: the truth, and what two models say of its L annotated `pairs` (L, 2) and N boxes.
 
-    `first` and `second` hold their predicates (L,); `right_first`, `right_second` whether they are right (L,);
-    `label_first`, `label_second` whether their labels are (N,).
+    `graphs` are their predictions; `said` (2, L) their predicates, and `right` (2, L) whether these are right;
+    `labels_right` (2, N) whether their labels are.
     """
 
     truth: SceneGraph
-    first_graph: SceneGraph
-    second_graph: SceneGraph
+    graphs: tuple[SceneGraph, SceneGraph]
     pairs: NDArray[np.int64]
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    right_first: Flags
-    right_second: Flags
-    label_first: Flags
-    label_second: Flags
+    said: NDArray[np.int64]
+    right: Flags
+    labels_right: Flags
 
     @property
     def corrected(self) -> int:
         """Labels and predicates that the second model puts right."""
-        return int((~self.right_first & self.right_second).sum() + (~self.label_first & self.label_second).sum())
+        return int(sum((~first & second).sum() for first, second in (self.right, self.labels_right)))
 
     @property
     def spoiled(self) -> int:
         """Labels and predicates that it gets wrong where the first was right."""
-        return int((self.right_first & ~self.right_second).sum() + (self.label_first & ~self.label_second).sum())
+        return int(sum((first & ~second).sum() for first, second in (self.right, self.labels_right)))
 
 
 def compare_image(truth: SceneGraph, first: SceneGraph, second: SceneGraph) -> Compared:
@@ -64,12 +60,12 @@ def compare_image(truth: SceneGraph, first: SceneGraph, second: SceneGraph) -> C
         if s != o:
             said.setdefault((s, o), set()).add(p)
     pairs = np.array(list(said), dtype=np.int64).reshape(-1, 2)
-    best = [_best(graph, pairs) for graph in (first, second)]
-    right = [np.array([p in said[s, o] for (s, o), p in zip(said, row.tolist(), strict=True)], bool) for row in best]
-    labels = [graph.labels == truth.labels for graph in (first, second)]
-    return Compared(
-        truth, first, second, pairs, best[0], best[1], right[0], right[1], np.asarray(labels[0]), np.asarray(labels[1])
+    graphs = first, second
+    best = np.stack([_best(graph, pairs) for graph in graphs])
+    right = np.array(
+        [[p in said[pair] for pair, p in zip(said, row, strict=True)] for row in best.tolist()], dtype=bool
     )
+    return Compared(truth, graphs, pairs, best, right, np.stack([graph.labels == truth.labels for graph in graphs]))
 
 
 def first_stage(model: SceneModel) -> SceneModel:

@@ -68,7 +68,7 @@ def _draw_row(sheet: Sheet, top: float, row: Compared, photo: Any) -> None:
     shown = fitted(canvas.width, canvas.height, (PANEL[0], PANEL[1] - 0.3))
     panel = sheet.panel(_EDGE, top + 0.02, *shown, size=(canvas.width, canvas.height))
     draw_canvas(panel, canvas)
-    given = bool(row.label_first.all() and row.label_second.all())
+    given = bool(row.labels_right.all())
     draw_boxes(panel, canvas, _names(truth, given) if given else [str(i + 1) for i in range(len(truth))], colours, 8.0)
     title = shortened(str(truth.file or truth.image_id or ""), 40)
     change = f"{row.corrected} corrected, {row.spoiled} spoiled"
@@ -81,9 +81,9 @@ def _draw_row(sheet: Sheet, top: float, row: Compared, photo: Any) -> None:
         (s, o): [
             max((" / ".join(said[s, o]), f"{TICK} " + names.predicates[a], f"{TICK} " + names.predicates[b]), key=len)
         ]
-        for (s, o), a, b in zip(map(tuple, row.pairs.tolist()), row.first.tolist(), row.second.tolist(), strict=True)
+        for (s, o), a, b in zip(map(tuple, row.pairs.tolist()), *row.said.tolist(), strict=True)
     }
-    columns = [_names(graph, given) for graph in (truth, row.first_graph, row.second_graph)]
+    columns = [_names(graph, given) for graph in (truth, *row.graphs)]
     longest = [max(trio, key=len) for trio in zip(*columns, strict=True)]
     longest = longest if given else [f"{CROSS} {name}" for name in longest]
     centres = (canvas.boxes[:, :2] + canvas.boxes[:, 2:]) / 2 / np.array([canvas.width, canvas.height])
@@ -112,19 +112,16 @@ def _truth_looks(nodes: Arrangement, colours: list[str], said: list[str], names:
 
 def _said_looks(nodes: Arrangement, colours: list[str], row: Compared, which: int, names: list[str]) -> list[NodeLook]:
     """The nodes as the first (0) or second (1) model labels them."""
-    graph = (row.first_graph, row.second_graph)[which]
-    label_right, right = ((row.label_first, row.right_first), (row.label_second, row.right_second))[which]
     looks = []
     for i in nodes.shown:
-        text = names[i]
-        if label_right[i] and row.label_first[i]:
-            looks.append(_entity(text, colours[i], i not in nodes.linked))
+        before, right = row.labels_right[0, i], row.labels_right[which, i]
+        if right and before:
+            looks.append(_entity(names[i], colours[i], i not in nodes.linked))
         else:
-            looks.append(_judged(text, bool(label_right[i]), bool(which and row.label_first[i] != label_right[i])))
-    said = (row.first, row.second)[which]
-    for k, predicate in enumerate(said.tolist()):
-        changed = bool(which and row.right_first[k] != row.right_second[k])
-        looks.append(_judged(graph.vocabulary.predicates[predicate], bool(right[k]), changed))
+            looks.append(_judged(names[i], bool(right), bool(before != right)))
+    words = row.graphs[which].vocabulary.predicates
+    for predicate, before, right in zip(row.said[which].tolist(), row.right[0], row.right[which], strict=True):
+        looks.append(_judged(words[predicate], bool(right), bool(before != right)))
     return looks
 
 

@@ -27,6 +27,11 @@ from torch import Tensor
 
 from scenegpi.paper.glove.cooccurrence import Cooccurrences
 
+X_MAX, POWER = 3.0, 0.75
+"""Counts from x_max on weigh 1, and below it the share of it to this power."""
+ZERO_COUNT, ZERO_WEIGHT = 0.01, 0.3
+"""x_0 and f_0: what a pair that never meets is fitted to, and how strongly."""
+
 
 @dataclass(frozen=True)
 class GloveOptions:
@@ -35,10 +40,7 @@ class GloveOptions:
     Args:
         dim: width d of the vectors.
         epochs: passes over the counted pairs.
-        x_max: counts from here on weigh 1.
-        power: exponent of the weight below `x_max`.
         zeros: pairs that never meet, sampled for each counted pair.
-        zero_count, zero_weight: x_0 and f_0, what such a pair is fitted to, and how strongly.
         vectors: "word" gives w, "sum" w + w~.
         learning_rate, batch: of AdaGrad.
         seed: of everything random.
@@ -46,22 +48,18 @@ class GloveOptions:
 
     dim: int = 300
     epochs: int = 30
-    x_max: float = 3.0
-    power: float = 0.75
     zeros: float = 1.0
-    zero_count: float = 0.01
-    zero_weight: float = 0.3
     vectors: Literal["word", "sum"] = "word"
     learning_rate: float = 0.05
     batch: int = 1 << 14
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("dim", "epochs", "batch", "x_max", "power", "zero_count", "learning_rate"):
+        for name in ("dim", "epochs", "batch", "learning_rate"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}: {getattr(self, name)}, expected more than 0")
-        if self.zeros < 0 or self.zero_weight < 0:
-            raise ValueError("zeros, zero_weight: expected 0 or more")
+        if self.zeros < 0:
+            raise ValueError("zeros: expected 0 or more")
 
 
 def train_glove(
@@ -117,7 +115,7 @@ class _Pairs:
         self.rows, self.columns = (torch.from_numpy(x).long() for x in (counts.rows, counts.columns))
         count = torch.from_numpy(counts.counts)
         self.target = count.log()
-        self.weight = (count / options.x_max).clamp(max=1) ** options.power
+        self.weight = (count / X_MAX).clamp(max=1) ** POWER
         self.size, self.options, self.random = len(counts.words), options, random
         self.keys = self.rows * self.size + self.columns  # ascending: rows, then columns
         draw = torch.from_numpy(counts.frequency).double() ** 0.75
@@ -137,8 +135,8 @@ class _Pairs:
         place = torch.searchsorted(self.keys, key).clamp(max=len(self.keys) - 1)
         never = self.keys[place] != key
         a, b = a[never], b[never]
-        target = torch.full((len(a),), float(np.log(self.options.zero_count)))
-        weight = torch.full((len(a),), self.options.zero_weight)
+        target = torch.full((len(a),), float(np.log(ZERO_COUNT)))
+        weight = torch.full((len(a),), ZERO_WEIGHT)
         drawn = (a, b, target, weight)
         return tuple(torch.cat(parts) for parts in zip(found, drawn, strict=True))  # type: ignore[return-value]
 

@@ -20,8 +20,6 @@ from scenegpi.paper.labelling.invariance import order_dependence
 from scenegpi.paper.labelling.models import ModelName, build, count_parameters
 from scenegpi.paper.labelling.training import Check, Recipe, evaluate, train
 
-__all__ = ["FORMAT", "Cell", "CellStore", "run_cell", "same_degree", "write_rows"]
-
 # Rises when a change of the code changes what a cell computes or holds.
 FORMAT = 1
 
@@ -63,7 +61,7 @@ def run_cell(cell: Cell, on_check: Callable[[Check], None] | None = None) -> dic
         torch.manual_seed(stream_seed("test orders", cell.seed))
         test = _test_set(cell.task, cell.test)
         accuracy, loss = evaluate(model, test)
-        order = order_dependence(model, test[slice(_INVARIANCE_GRAPHS)])
+        gap, changed = order_dependence(model, test[slice(_INVARIANCE_GRAPHS)])
         other_sizes = [
             {
                 "nodes": nodes,
@@ -86,8 +84,8 @@ def run_cell(cell: Cell, on_check: Callable[[Check], None] | None = None) -> dic
         "stopped": training.reason,
         "wall_seconds": round(last.wall_seconds, 2),
         "cpu_seconds": round(last.cpu_seconds, 2),
-        "order_gap": order.gap,
-        "order_changed_labels": order.changed,
+        "order_gap": gap,
+        "order_changed_labels": changed,
         "other_sizes": other_sizes,
         "checks": [
             [c.step, round(c.wall_seconds, 2), round(c.cpu_seconds, 2), round(c.accuracy, 5), round(c.loss, 6)]
@@ -100,25 +98,13 @@ def _test_set(task: Task, count: int) -> Graphs:
     return task.sample(count, stream_seed("test graphs", 0))
 
 
-@dataclass(frozen=True)
-class CellStore:
-    """Finished cells, a JSON file each, in one folder."""
-
-    folder: Path
-
-    def load(self, cell: Cell) -> dict[str, Any] | None:
-        """The result of a finished cell; None if it is not there or can't be read."""
-        try:
-            result = json.loads(self._path(cell).read_text())
-        except (FileNotFoundError, ValueError):
-            return None
-        return result if isinstance(result, dict) and "accuracy" in result else None
-
-    def save(self, cell: Cell, result: dict[str, Any]) -> None:
-        write_rows(self._path(cell), result)
-
-    def _path(self, cell: Cell) -> Path:
-        return self.folder / f"{cell.key}.json"
+def finished_cell(file: Path) -> dict[str, Any] | None:
+    """The result of a finished cell; None if it is not there or can't be read."""
+    try:
+        result = json.loads(file.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    return result if isinstance(result, dict) and "accuracy" in result else None
 
 
 def write_rows(path: Path, value: dict[str, Any]) -> None:

@@ -9,12 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scenegpi.paper.labelling.cells import Cell, CellStore, run_cell
+from scenegpi.paper.labelling.cells import Cell, finished_cell, run_cell, write_rows
 from scenegpi.paper.labelling.graphs import Task
 from scenegpi.paper.labelling.models import COMPARED, ModelName
 from scenegpi.paper.labelling.training import Check, Recipe
-
-__all__ = ["Plan", "full_plan", "quick_plan", "run"]
 
 # The fully-connected network is some twenty times cheaper a graph: it gets more steps and bigger batches.
 _RECIPE = Recipe()
@@ -84,15 +82,15 @@ def run(
     on_done: Callable[[Cell, dict[str, Any]], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Results of all cells, in their order; those already in the folder are read, the others run and written there."""
-    store = CellStore(folder)
     results = []
     for cell in cells:
-        result = store.load(cell)
+        file = folder / f"{cell.key}.json"
+        result = finished_cell(file)
         if result is None:
             if on_start:
                 on_start(cell)
             result = run_cell(cell, partial(on_check, cell) if on_check else None)
-            store.save(cell, result)
+            write_rows(file, result)
         if on_done:
             on_done(cell, result)
         results.append(result)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Graphs", "Task", "best_order_blind_accuracy", "stream_seed"]
-
 
 @dataclass(frozen=True)
 class Graphs:

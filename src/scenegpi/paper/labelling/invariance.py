@@ -5,7 +5,6 @@ rounding; and the fraction of labels that change.
 """
 
 import copy
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -13,19 +12,11 @@ from torch import Tensor, nn
 from scenegpi.gpi import FlatGraph, complete_edges, permutation_gap
 from scenegpi.paper.labelling.graphs import Graphs
 
-__all__ = ["OrderDependence", "order_dependence"]
 
+def order_dependence(model: nn.Module, graphs: Graphs, trials: int = 5, seed: int = 0) -> tuple[float, float]:
+    """The largest change of any label's probability, and the mean fraction of labels that change.
 
-@dataclass(frozen=True)
-class OrderDependence:
-    """``gap``: the largest change of any label's probability; ``changed``: the mean fraction of labels that change."""
-
-    gap: float
-    changed: float
-
-
-def order_dependence(model: nn.Module, graphs: Graphs, trials: int = 5, seed: int = 0) -> OrderDependence:
-    """Compares the outputs under ``trials`` random relabellings with those under the order given.
+    Compares the outputs under ``trials`` random relabellings with those under the order given.
 
     A network that draws random orders itself draws the same ones each time: only the listing of the nodes differs.
     """
@@ -56,4 +47,4 @@ def order_dependence(model: nn.Module, graphs: Graphs, trials: int = 5, seed: in
             order = torch.randperm(n, generator=generator)
             moved = probabilities(graphs.relabel(order)).argmax(2)
             changed += float((moved != labels[:, order]).double().mean()) / trials
-    return OrderDependence(gap, changed)
+    return gap, changed

@@ -24,8 +24,6 @@ from torch import Tensor, nn
 from scenegpi.gpi import MLP, GPILayer, complete_edges
 from scenegpi.paper.labelling.graphs import Graphs, Task
 
-__all__ = ["COMPARED", "GPI", "FullyConnected", "LSTMs", "ModelName", "build", "count_parameters", "describe"]
-
 ModelName = Literal["gpi", "gpi-strict", "lstm", "fc", "gpi-edges"]
 # The four of the paper's comparison, in the order of tables and legends.
 COMPARED: tuple[ModelName, ...] = ("gpi", "gpi-strict", "lstm", "fc")

@@ -16,8 +16,6 @@ from scenegpi.paper.labelling.experiment import Plan
 from scenegpi.paper.labelling.graphs import best_order_blind_accuracy, stream_seed
 from scenegpi.paper.labelling.models import COMPARED, build, count_parameters, describe
 
-__all__ = ["Point", "at_sizes", "curve", "read_results", "results_file", "summary_rows"]
-
 Result = dict[str, Any]
 
 # What tables and figure need of a cell.

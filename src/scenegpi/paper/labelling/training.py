@@ -7,15 +7,13 @@ weights of the best check (highest validation accuracy, then lowest loss) are ke
 import copy
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from scenegpi.paper.labelling.graphs import Graphs
-
-__all__ = ["Check", "Recipe", "Training", "accuracy", "evaluate", "train"]
 
 # Graphs scored at a time.
 _EVALUATION_BATCH = 50
@@ -98,7 +96,7 @@ def train(
         model.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, recipe.rate)
-    batches = _Batches(len(training), recipe.batch)
+    batches = _batches(len(training), recipe.batch)
     checks: list[Check] = []
     best, weights, reason = -1, model.state_dict(), "steps used up"
     wall = cpu = 0.0
@@ -106,7 +104,7 @@ def train(
         count = min(recipe.check_every, recipe.steps - step)
         wall_start, cpu_start = time.perf_counter(), time.process_time()
         for _ in range(count):
-            _step(model, training[batches.next()], optimiser, recipe.clip)
+            _step(model, training[next(batches)], optimiser, recipe.clip)
             schedule.step()
         wall, cpu = wall + time.perf_counter() - wall_start, cpu + time.process_time() - cpu_start
         right, loss = evaluate(model, validation)
@@ -135,15 +133,11 @@ def _step(model: nn.Module, graphs: Graphs, optimiser: torch.optim.Optimizer, cl
     optimiser.step()
 
 
-class _Batches:
+def _batches(count: int, size: int) -> Iterator[Tensor]:
     """Endless batches of ``size`` numbers below ``count``, every number once before any comes again."""
-
-    def __init__(self, count: int, size: int) -> None:
-        self.count, self.size = count, size
-        self.queue = torch.empty(0, dtype=torch.long)
-
-    def next(self) -> Tensor:
-        while len(self.queue) < self.size:
-            self.queue = torch.cat([self.queue, torch.randperm(self.count)])
-        batch, self.queue = self.queue[: self.size], self.queue[self.size :]
-        return batch
+    queue = torch.empty(0, dtype=torch.long)
+    while True:
+        while len(queue) < size:
+            queue = torch.cat([queue, torch.randperm(count)])
+        yield queue[:size]
+        queue = queue[size:]
