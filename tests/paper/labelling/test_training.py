@@ -8,22 +8,22 @@ from torch import Tensor, nn
 
 from scenegpi.paper.labelling.graphs import Graphs, Task
 from scenegpi.paper.labelling.models import GPI
-from scenegpi.paper.labelling.training import Check, Recipe, _Batches, accuracy, evaluate, train
+from scenegpi.paper.labelling.training import Check, Recipe, _batches, accuracy, evaluate, train
 
 SMALL = Task(nodes=5, sets=2)
 
 
 def test_batches_use_every_sample_once_an_epoch() -> None:
     torch.manual_seed(0)
-    batches = _Batches(10, 4)
-    drawn = torch.cat([batches.next() for _ in range(5)])
+    batches = _batches(10, 4)
+    drawn = torch.cat([next(batches) for _ in range(5)])
     assert sorted(drawn[:10].tolist()) == list(range(10))
     assert sorted(drawn[10:].tolist()) == list(range(10))
 
 
 def test_batches_may_be_larger_than_the_sample() -> None:
     torch.manual_seed(0)
-    assert torch.bincount(_Batches(3, 9).next()).tolist() == [3, 3, 3]
+    assert torch.bincount(next(_batches(3, 9))).tolist() == [3, 3, 3]
 
 
 def test_rate_warms_up_and_falls_to_zero() -> None:
