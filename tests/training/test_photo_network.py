@@ -81,7 +81,9 @@ def settings_of(folder):
 @pytest.fixture(scope="module")
 def run(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "photo"
-    train(settings(data), folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(photo_fit, "PART", 4)  # several parts in a pass
+        train(settings(data), folder)
     return folder
 
 
@@ -203,9 +205,7 @@ def test_a_killed_run_ends_where_an_undisturbed_one_does(run, data, tmp_path, mo
         pass
 
     real = photo_fit._KeepState.on_train_epoch_end
-    monkeypatch.setattr(photo_fit, "PART", 4)  # several parts in a pass: the kill comes in the middle of it
-    undisturbed = tmp_path / "undisturbed"
-    train(settings(data), undisturbed)
+    monkeypatch.setattr(photo_fit, "PART", 4)  # as in `run`: the kill comes in the middle of a pass
 
     def stop(self, trainer, module):
         real(self, trainer, module)
@@ -218,7 +218,7 @@ def test_a_killed_run_ends_where_an_undisturbed_one_does(run, data, tmp_path, mo
         train(settings(data), folder)
     monkeypatch.setattr(photo_fit._KeepState, "on_train_epoch_end", real)
     resume(folder)
-    first, second = (load_model(each / "model").state_dict() for each in (undisturbed, folder))
+    first, second = (load_model(each / "model").state_dict() for each in (run, folder))
     for name, value in first.items():
         if not name.startswith("vision."):
             continue  # what is trained on its answers differs by what a last bit of them makes of the first steps
@@ -289,9 +289,3 @@ def test_a_photo_that_cannot_be_read_is_left_out(data, tmp_path, caplog):
     assert batch.photos.shape == (1, 3, 64, 64)
     assert len(batch.boxes) == len(batch.rows) == 0
     assert "left out" in caplog.text
-
-
-def test_without_another_annotation_it_learns_from_its_own(data, tmp_path):
-    config = settings(data)
-    config = replace(config, photo=replace(config.photo, other=replace(config.photo.other, path="")))
-    assert load_model(train(config, tmp_path / "run")).vision is not None
