@@ -39,7 +39,7 @@ def finding_model() -> SceneModel:
     """The shipped photo network, which finds boxes, and a small layout model."""
     torch.manual_seed(0)
     shipped = load_model("vg150-photo").labels_only()  # what is exported speaks the labels alone
-    config = replace(small(PRESETS["baseline"]), vision=shipped.config.vision)
+    config = replace(small(PRESETS["gpi-feature-attention"]), vision=shipped.config.vision)
     made = build_model(config, shipped.labels)
     made.vision = shipped.vision
     counts = torch.zeros(made.prior.counts.shape, dtype=torch.long)  # each pair of labels has one predicate of its own

@@ -82,7 +82,7 @@ def onnx_program(
             node.output[0] = name
             del node.attribute[:]
             graph.value_info.append(info(name, about["type"].i, shapes[name]))
-        if node.input[:] == node.output[:]:  # a wire that is an output as well
+        elif node.output[0] in wires.values():  # of a wire that is an output as well, torch gives a copy
             graph.node.remove(node)
     for value in graph.output:
         value.CopyFrom(info(value.name, value.type.tensor_type.elem_type, shapes[value.name]))
