@@ -13,6 +13,7 @@ from PIL import Image
 
 from scenegpi.data import open_dataset
 from scenegpi.serve.exchanging import kappa
+from scenegpi.serve.library import Library
 from scenegpi.store import Store
 from serve.serve_cases import call, running
 
@@ -181,3 +182,16 @@ def test_files_of_others_begin_pictures_and_agree(data, tmp_path):
             assert send(f"{url}/api/import?name=x.json", b"{")[0] == 422
     assert kappa([("on", "on"), ("on", "in"), ("in", "in"), ("in", "in")]) == pytest.approx(0.5)
     assert kappa([("on", "on")]) is None
+
+
+def test_a_thumbnail_follows_its_photo(tmp_path):
+    """A browser asks again when the file has changed, so what it gets must be of the new file."""
+    path = tmp_path / "a.jpg"
+    library = None
+    shown = []
+    for colour in ("red", "blue"):
+        Image.new("RGB", (400, 300), colour).save(path)
+        library = library or Library(tmp_path)
+        shown.append((library.tag(path), library.jpeg(path, "thumb")))
+    assert shown[0][0] != shown[1][0]
+    assert shown[0][1] != shown[1][1]
