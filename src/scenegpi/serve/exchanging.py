@@ -114,15 +114,10 @@ class Exchanging:
             predicates += [(word, theirs[pair]) for pair, word in ends.items() if pair in theirs]
         if not pictures:
             raise HTTPException(422, f"{Path(name).name:.100}: no picture that is annotated here, too")
-        equal = sum(a == b for a, b in predicates) / len(predicates) if predicates else None
-        return Agreement(
-            pictures=pictures,
-            objects=matched / objects if objects else None,
-            relations=same / relations if relations else None,
-            predicates=equal,
-            kappa=kappa(predicates),
-            pairs=len(predicates),
-        )
+        equal = sum(a == b for a, b in predicates)
+        shares = {"objects": (matched, objects), "relations": (same, relations), "predicates": (equal, len(predicates))}
+        found = {name: part / whole if whole else None for name, (part, whole) in shares.items()}
+        return Agreement(pictures=pictures, kappa=kappa(predicates), pairs=len(predicates), **found)
 
     def _graphs(self, data: bytes, name: str) -> Iterator[tuple[tuple[int, str] | None, SceneGraph]]:
         """Number and key of an image here, or None, and what the file says of it; 422 where it can't be read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -74,37 +75,24 @@ class FrameSheet:
             sheet.save(part, "PNG")
 
 
-class Clip:
-    """A video file that is being written, picture by picture."""
-
-    def __init__(self, container: Any, rate: float) -> None:
-        self._container, self._rate = container, rate
-        self._stream: Any = None
-
-    def add(self, picture: Pixels) -> None:
-        if self._stream is None:
-            from fractions import Fraction
-
-            self._stream = self._container.add_stream("libx264", rate=Fraction(self._rate).limit_denominator(1000))
-            self._stream.height, self._stream.width = (side - side % 2 for side in picture.shape[:2])
-            self._stream.pix_fmt = "yuv420p"
-        cut = np.ascontiguousarray(picture[: self._stream.height, : self._stream.width])
-        frame = import_av().VideoFrame.from_ndarray(cut, format="rgb24")
-        self._container.mux(self._stream.encode(frame))
-
-    def finish(self) -> None:
-        if self._stream is not None:
-            self._container.mux(self._stream.encode())
-
-
 @contextmanager
-def open_clip(target: Path, rate: float) -> Iterator[Clip]:
-    """An MP4 file, whole or not at all."""
-    av = import_av()
+def open_clip(target: Path, rate: float) -> Iterator[Callable[[Pixels], None]]:
+    """An MP4 file, whole or not at all; gives what adds a picture to it."""
+    av, stream = import_av(), None  # type: Any, Any
     with whole_file(target) as part, av.open(str(part), "w", format="mp4") as container:
-        clip = Clip(container, rate)
-        yield clip
-        clip.finish()
+
+        def add(picture: Pixels) -> None:
+            nonlocal stream
+            if stream is None:
+                stream = container.add_stream("libx264", rate=Fraction(rate).limit_denominator(1000))
+                stream.height, stream.width = (side - side % 2 for side in picture.shape[:2])
+                stream.pix_fmt = "yuv420p"
+            cut = np.ascontiguousarray(picture[: stream.height, : stream.width])
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(cut, format="rgb24")))
+
+        yield add
+        if stream is not None:
+            container.mux(stream.encode())
 
 
 @contextmanager
@@ -117,7 +105,7 @@ def film(sheet: Path | None, clip: Path | None, rate: float) -> Iterator[Callabl
             picture = frame_picture(photo, graph, numbers, seconds)
             pages.add(picture)
             if video is not None:
-                video.add(picture)
+                video(picture)
 
         yield add
     if sheet is not None:

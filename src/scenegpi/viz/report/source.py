@@ -68,11 +68,10 @@ def read_source(run: str | Path) -> Source:
 
 
 def _run(path: Path) -> Source:
-    model, config, log = path / "model", path / "config.json", path / "log.csv"
+    model, log = path / "model", path / "log.csv"
     return Source(
         path.resolve().name, "training run", path, _card_results(model), _log(log) if log.is_file() else [],
-        read_figures(config) if config.is_file() else {}, str(model) if model.is_dir() else None,
-        predicates=_predicates(model),
+        _json(path / "config.json"), str(model) if model.is_dir() else None, predicates=_predicates(model),
     )  # fmt: skip
 
 
@@ -117,22 +116,22 @@ def _float(text: Any) -> float:
         return float("nan")
 
 
+def _json(path: Path) -> dict[str, Any]:
+    return read_figures(path) if path.is_file() else {}
+
+
 def _predicates(folder: Path) -> frozenset[str]:
-    if not (folder / "vocabulary.json").is_file():
-        return frozenset()
-    names = read_figures(folder / "vocabulary.json").get("predicates")
+    names = _json(folder / "vocabulary.json").get("predicates")
     return frozenset(map(str, names)) if isinstance(names, list) else frozenset()
 
 
 def _card_results(folder: Path) -> dict[str, Result]:
     """The figures that a model carries, in the form of results."""
-    if not (folder / "metrics.json").is_file():
-        return {}
-    found: dict[str, Result] = {}
-    for name, entry in read_figures(folder / "metrics.json").items():
-        if isinstance(entry, Mapping) and isinstance(entry.get("figures"), Mapping):
-            found[str(name)] = _card_result(str(name), entry)
-    return found
+    return {
+        str(name): _card_result(str(name), entry)
+        for name, entry in _json(folder / "metrics.json").items()
+        if isinstance(entry, Mapping) and isinstance(entry.get("figures"), Mapping)
+    }
 
 
 def _card_result(name: str, entry: Mapping[str, Any]) -> Result:
