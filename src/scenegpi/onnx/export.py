@@ -107,7 +107,7 @@ def _example(model: SceneModel, form: Form) -> dict[str, Tensor]:
     if form != "layout":
         if model.vision is not None:  # weights of another package or model are read before it is traced
             model.vision.backbone.features(torch.zeros(1, 3, 32, 32), ("early",))
-        image = torch.randint(256, (50, 60, 3), dtype=torch.uint8)
+        image = torch.randint(256, (50, 60, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
         return {"image": image, "boxes": boxes} if form == "photo" else {"image": image}
     given = {
         "boxes": boxes,

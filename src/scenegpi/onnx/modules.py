@@ -23,6 +23,8 @@ from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 
+_ROWS = 5
+"""Boxes that what follows a finder is traced with."""
 _FIELDS = ("related", "offset", "predicates", "labels")
 
 
@@ -69,7 +71,7 @@ def photo(model: SceneModel, image: Tensor, boxes: Tensor) -> tuple[Tensor, ...]
     """image (H, W, 3) bytes, boxes (N, 4) in its pixels -> as `layout`."""
     vision = _vision(model)
     maps, size, scale = _seen(vision, image)
-    return _related(model, boxes, _named(vision, maps, boxes, size, scale), size)
+    return _related(model, boxes, wire(_named(vision, maps, boxes, size, scale), "label_dist"), size)
 
 
 def find(model: SceneModel, image: Tensor) -> tuple[Tensor, ...]:
@@ -77,8 +79,8 @@ def find(model: SceneModel, image: Tensor) -> tuple[Tensor, ...]:
     finder = _Finder(_vision(model))
     maps, size, scale = _seen(finder.vision, image)
     boxes, sure, dist = finder.found(maps, size, scale)
-    boxes = wire(boxes, "boxes")
-    return boxes, sure, *_related(model, boxes, dist, size)
+    boxes = wire(boxes, "boxes", _ROWS)
+    return boxes, sure, *_related(model, boxes, wire(dist, "label_dist", _ROWS), size)
 
 
 class _Finder(Finder):
@@ -112,17 +114,17 @@ def _seen(vision: VisionModel, image: Tensor) -> tuple[Sequence[FeatureMap], Ten
 
 def _named(vision: VisionModel, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:
     """What the pixels say about the label of each box: (N, C)."""
-    boxes = wire(boxes, "seen")
-    features = vision.extractor.roi_features(maps, clipped(boxes, size) * scale.repeat(2))
-    return wire(vision.distribution(features, boxes, size), "named")
+    seen = wire(boxes, "seen", _ROWS)
+    features = vision.extractor.roi_features(maps, clipped(seen, size) * scale.repeat(2))
+    return wire(vision.distribution(features, seen, size), "named", len(boxes))
 
 
 def _related(model: SceneModel, boxes: Tensor, dist: Tensor, size: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """`layout` of the boxes of one photo, labels to be corrected."""
     counts = torch._shape_as_tensor(boxes)[:1]
     never = size[0] < 0  # not a constant, which would not keep its name
-    values = {"sizes": size[None], "label_dist": dist, "counts": counts, "labels_given": never}
-    return layout(model, boxes, **{name: wire(value, name) for name, value in values.items()})
+    values = {"sizes": size[None], "counts": counts, "labels_given": never}
+    return layout(model, boxes, label_dist=dist, **{name: wire(value, name) for name, value in values.items()})
 
 
 def layer(owner: GPILayer | Recurrent, counts: Tensor, **given: Tensor) -> list[Tensor]:

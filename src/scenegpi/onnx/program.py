@@ -90,9 +90,12 @@ def onnx_program(
 
 
 @torch.library.custom_op("scenegpi::wire", mutates_args=())
-def wire(value: Tensor, name: str) -> Tensor:
-    """The same values; in the program they have this name, by which a part of it can be taken out."""
-    return value.clone()
+def wire(value: Tensor, name: str, rows: int = -1) -> Tensor:
+    """The same values; in the program they have this name, by which a part of it can be taken out.
+
+    With `rows` it is traced with so many: of no box, or of one, torch would write down what holds for that number.
+    """
+    return value.clone() if rows < 0 else torch.rand(rows, *value.shape[1:]).to(value.dtype)
 
 
 @torch.library.custom_op("scenegpi::suppress", mutates_args=())
@@ -101,7 +104,7 @@ def suppress(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
     return apart(boxes, score, overlap, most).clone()
 
 
-def _wire(g: Any, value: Any, name: Any) -> Any:
+def _wire(g: Any, value: Any, name: Any, *_: Any) -> Any:
     kind: Any = torch.onnx.JitScalarType.from_value(value).onnx_type()
     return g.op("Identity", value, wire_s=_number(name, "s"), type_i=int(kind)).setType(value.type())
 
