@@ -69,20 +69,17 @@ def folder(tmp_path_factory):
 def test_two_processes_are_one_also_when_one_of_them_is_killed(folder):
     one, done = run(folder, "one", "train", 1, 4)
     assert len(one) == 4, done.stderr[-2000:]
-    two, done = run(folder, "two", "train", 2, 2)
-    assert two == pytest.approx(one, rel=1e-4), done.stderr[-2000:]  # Adam blows up the last bits of a gradient
-    assert two[0] == pytest.approx(one[0], rel=1e-5)
     first, done = run(folder, "killed", "die", 2, 2)
     assert done.returncode != 0
     assert len(first) == 1
     assert (folder / "killed" / "last.ckpt").is_file()
     rest, done = run(folder, "killed", "resume", 2, 2)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert [*first, *rest] == pytest.approx(two, rel=1e-5)
+    assert [*first, *rest] == pytest.approx(one, rel=1e-4)  # Adam blows up the last bits of a gradient
+    assert first[0] == pytest.approx(one[0], rel=1e-5)
     assert not (folder / "killed" / "last.ckpt").exists()
-    weights = [load(folder / name / "vision.safetensors") for name in ("one", "two", "killed")]
+    weights = [load(folder / name / "vision.safetensors") for name in ("one", "killed")]
     for name, value in weights[1].items():
-        torch.testing.assert_close(weights[2][name], value, rtol=1e-4, atol=1e-5, msg=name)
         torch.testing.assert_close(weights[0][name], value, rtol=1e-2, atol=1e-3, msg=name)
 
 
