@@ -23,6 +23,7 @@ from scenegpi.data import open_dataset
 from scenegpi.files import read_object, write_json
 from scenegpi.models import load_model
 from scenegpi.prediction import PredictOptions, Predictor
+from scenegpi.prediction.finding import default_finder
 from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.find import Finder
 from scenegpi.vision.photos import open_photo
@@ -68,7 +69,7 @@ def draw(options: argparse.Namespace) -> None:
         sheet(path, graph, lines, number).save(options.out / f"{number:02d}.png")
     about = {
         "model": options.model,
-        "finder": options.finder or "finder",
+        "finder": options.finder or default_finder(),
         "seed": options.seed,
         "data": options.data.name,
     }

@@ -100,7 +100,7 @@ def test_options_that_make_no_sense(tmp_path):
         ([], "--data is required"),
         (["--epochs", 1], "options: epochs: baseline and context need one each, so at least 2"),
         (["--config", tmp_path / "c.toml", "--seed", 2**40], "options: seed"),
-        (["--recipe", "cake"], "cake: no such recipe (there are vg150-eyes, vg150-layout"),
+        (["--recipe", "cake"], "cake: no such recipe (there are vg150-actions, vg150-eyes, vg150-layout"),
         (["--recipe", "vrd-layout", "--config", tmp_path / "c.toml"], "give one of them"),
     ):
         found = call(train, "--out", tmp_path / "run", *arguments)
@@ -123,6 +123,7 @@ def test_a_model_that_finds_no_boxes_says_so(tmp_path, monkeypatch, model, said)
 def test_recipes_are_listed_with_what_they_make():
     shown = call(train, "--recipes").output.splitlines()
     assert [line.split(": ")[0] for line in shown] == [
+        "vg150-actions",
         "vg150-eyes",
         "vg150-layout",
         "vg150-photo-large",

@@ -15,6 +15,7 @@ Number = int | None
 Task = Literal["predcls", "sgcls", "both"]
 SYSTEMS = "The model: a GPI preset, baseline, or a system it is compared with (motifs, imp, ...); see docs."
 OTHER = "Another annotation, complete for its own labels (COCO), that a photo network learns from as well."
+RELATIONS = "Another annotation of relations in words of --data (actions of V-COCO), which is counted as well."
 AGAINST = "A model: say at the end how much better the new one is on the test images of --data."
 
 
@@ -30,6 +31,7 @@ def train(
     other: Annotated[Text, Option(help=OTHER)] = None,
     other_photos: Annotated[Text, Option(help="Folder of the photos of --other.")] = None,
     other_ids: Annotated[Text, Option(help="JSON file: image id -> image id in --other, for photos in both.")] = None,
+    relations: Annotated[Text, Option(help=RELATIONS)] = None,
     task: Annotated[Task | None, Option(help="Labels are given, predicted too, or both in turn.")] = None,
     limit: Annotated[Number, Option(help="Train on at most this many images.", min=1)] = None,
     validation: Annotated[Number, Option(help="Number of training images to set aside for validation.", min=0)] = None,
@@ -70,6 +72,7 @@ def train(
         preset=preset, task=task, seed=seed, start=start, device=device, devices=devices, nodes=num_nodes,
         precision=precision, strategy=strategy, epochs=epochs, simulate={} if simulate else None,
         data=_given(path=path, photos=photos, validation=validation, limit=limit, words=words,
+                    more={"path": relations} if relations else None,
                     distributions=distributions) or None,
         model={"vision": vision} if use_photos or photos is not None or backbone else None,
         photo={"other": learned} if learned else None,

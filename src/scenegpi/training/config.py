@@ -34,6 +34,21 @@ _DEFAULT_PRESET = "gpi-feature-attention"
 
 
 @dataclass(frozen=True)
+class MoreRelations:
+    """Another annotation of relations, which is counted as well (`scenegpi.training.more_relations`).
+
+    Args:
+        path: as `open_dataset` takes it; an empty one leaves it out.
+        weight: what one of its relations counts.
+        only: nothing is trained: the relations are added to what the model that the run starts from has counted.
+    """
+
+    path: str = ""
+    weight: float = bounded(1.0, 0.0, 1000.0)
+    only: bool = False
+
+
+@dataclass(frozen=True)
 class DataConfig:
     """Which images.
 
@@ -46,6 +61,7 @@ class DataConfig:
         limit: train on at most this many images, spread evenly over all; 0 for all.
         distributions: npz file of another system's label and pair distributions.
         words: file of word vectors, for models that read them; by default the small table in the package.
+        more: relations of another annotation, added to what is counted.
     """
 
     path: str = ""
@@ -56,6 +72,7 @@ class DataConfig:
     limit: int = bounded(0, 0, 10**9)
     distributions: str | None = None
     words: str | None = None
+    more: MoreRelations = MoreRelations()
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from scenegpi.errors import DataError, OptionError, SceneGPIError
 from scenegpi.files import read_object, tidy, write_json
 from scenegpi.locks import LOCK, folder_lock
+from scenegpi.models.checkpoint import load_model, save_model
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
@@ -18,6 +19,7 @@ from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images, open_images, open_words
 from scenegpi.training.folder import BASELINE, CONFIG, FINISHED, MODEL, check_empty
 from scenegpi.training.label_resampling import LabelResampler
+from scenegpi.training.more_relations import count_more
 from scenegpi.training.processes import is_first_process
 from scenegpi.training.simulate import label_shares, simulated
 from scenegpi.training.stage import Stage, train_stage
@@ -92,6 +94,8 @@ class Run(NamedTuple):
 
 def stages(config: TrainConfig) -> list[Callable[[Run], Run]]:
     """What is done, in this order. A stage that has its result in the folder takes it from there."""
+    if config.data.more.only:
+        return [more_relations]
     if config.photo.only:
         return [new_eyes]
     found: list[Callable[[Run], Run]] = [] if config.model.vision is None else [label_predictor]
@@ -118,6 +122,23 @@ def with_architecture(model: ModelConfig) -> ModelConfig:
     features = model.vision.features
     features = replace(features, architecture=read_architecture(features.backbone.removeprefix(HF)))
     return replace(model, vision=replace(model.vision, features=features))
+
+
+def more_relations(run: Run) -> Run:
+    """Nothing is trained: relations of another annotation are added to what another model has counted."""
+    config = run.config
+    if config.start is None:
+        raise OptionError("data.more.only: needs a model to start from (--start)")
+    model = load_model(config.start)
+    if model.labels != run.images.vocabulary:
+        raise DataError(config.start, "is not a model of this data set's labels")
+    added = count_more(model, config.data.more)
+    if is_first_process():
+        made = read_object(find_model(config.start) / CONFIG).get("training", {})
+        record = made | {"more relations": {"counted": added, "weight": config.data.more.weight}}
+        save_model(model, run.folder / MODEL, {}, record, overwrite=True, half=config.half)
+        write_json(run.folder / FINISHED, {"relations": added})
+    return run
 
 
 def new_eyes(run: Run) -> Run:

@@ -32,6 +32,7 @@ from scenegpi.training.folder import FINISHED, MODEL, STATE, RunFolder
 from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.losses import predicate_balance
 from scenegpi.training.module import MONITOR, SceneModule, recall_figures, recall_plan, scored
+from scenegpi.training.more_relations import count_more
 from scenegpi.training.simulate import label_shares
 from scenegpi.training.trainer import fit, make_trainer
 from scenegpi.vision.model import VisionModel
@@ -109,6 +110,7 @@ def make_module(stage: Stage, images: Images) -> SceneModule:
     model = build_model(stage.model, images.vocabulary, words)
     if stage.start is None or stage.model.system is not None:  # the counts and scales of a baseline come with it
         prepare_model(model, images.train)
+        count_more(model, config.data.more)
     model.trained_on = Fingerprint.of(images.train)
     if stage.vision is not None and model.vision is not None:
         model.vision.load_state_dict(stage.vision.state_dict())

@@ -1,0 +1,78 @@
+r"""Relations of another annotation, added to the counts that a model's prior reads (`scenegpi.models.prior`).
+
+Visual Genome says of a person and a surfboard mostly that the one is "on" the other; V-COCO says whether it is ridden,
+held or carried. A row of the other annotation speaks of sets of labels, its "person" of person, man, woman, ...; it is
+shared out among the pairs (a, b) of the two sets as the relations n_ab that were counted are:
+
+.. math:: n'_{abr} = n_{abr} + w \, m_r \, (n_{ab} + 1) / \sum_{a'b'} (n_{a'b'} + 1)
+
+with m_r the rows of predicate r for these two sets, and a weight w. Pairs without a relation are not counted: the other
+annotation lists some actions, and says nothing of all else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scenegpi.data.open import open_dataset
+from scenegpi.errors import DataError
+from scenegpi.graph import SceneGraph
+from scenegpi.models.build import SceneModel
+from scenegpi.models.prior import CountPrior
+from scenegpi.training.config import MoreRelations
+from scenegpi.vocabulary import Vocabulary
+from scenegpi.words.everyday import STANDS_FOR, may_be
+
+Row = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Labels that subject and object may have, and the predicate."""
+
+
+def count_more(model: SceneModel, config: MoreRelations) -> int:
+    """Adds the relations of another annotation to a model's counts (in place); gives how many were added."""
+    if not config.path:
+        return 0
+    prior = model.prior
+    if not isinstance(prior, CountPrior):
+        raise DataError(config.path, "this model reads no counts that relations could be added to")
+    dataset = open_dataset(config.path)
+    rows = known_rows(dataset, dataset.vocabulary, model.labels)
+    if not rows:
+        raise DataError(config.path, "no relation has a predicate and labels of the model")
+    counts = with_rows(prior.counts, rows, config.weight)
+    prior.set_counts(counts)
+    return sum(rows.values())
+
+
+def known_rows(graphs: Iterable[SceneGraph], theirs: Vocabulary, ours: Vocabulary) -> Counter[Row]:
+    """How often each predicate joins two sets of our labels; rows with words that we don't have are left out."""
+    sets = [labels_of(name, ours.objects) for name in theirs.objects]
+    predicate = [ours.predicate_index.get(name) for name in theirs.predicates]
+    found: Counter[Row] = Counter()
+    for graph in graphs:
+        for i, j, r in np.unique(graph.relations, axis=0).tolist():
+            subject, object_, number = sets[graph.labels[i]], sets[graph.labels[j]], predicate[r]
+            if subject and object_ and number is not None:
+                found[subject, object_, number] += 1
+    return found
+
+
+def labels_of(name: str, labels: Sequence[str]) -> tuple[int, ...]:
+    """Places of the labels that a thing may have which another annotation calls `name`; none if nothing fits."""
+    words = may_be(name, labels) or tuple({STANDS_FOR.get(name)} & set(labels))
+    return tuple(labels.index(word) for word in words)
+
+
+def with_rows(counts: Tensor, rows: Counter[Row], weight: float) -> Tensor:
+    """counts ``(C, C, 1 + P)`` with the rows added, whole numbers again."""
+    whole = counts.double()
+    related = whole[:, :, 1:].sum(2) + 1
+    for (subjects, objects, predicate), number in rows.items():
+        at = torch.tensor(subjects)[:, None], torch.tensor(objects)
+        share = related[at] / related[at].sum()
+        whole[(*at, 1 + predicate)] += weight * number * share
+    return whole.round().to(counts.dtype)
