@@ -81,7 +81,7 @@ def main() -> None:
         return ours[dist.argmax(1)] if len(dist) else np.empty(0, dtype=str)
 
     table: dict[str, list[Any]] = {"finder": [], options.detector: [], UNION + options.detector: []}
-    for things, ((mine, theirs, sets), _, truth, names) in zip(found, examples, strict=True):
+    for things, ((mine, theirs, sets, _), _, truth, names) in zip(found, examples, strict=True):
         chance = combine.chances(things, both.weights)
         kept = suppress(things.boxes, chance, np.zeros(len(chance), dtype=np.int64), combine.APART)
         told = np.where(sets.any(1, keepdims=True), sets, 0)

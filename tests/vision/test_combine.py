@@ -33,25 +33,26 @@ NONE = candidates(boxes_of(), [])
 MINE = candidates(boxes_of([10, 10, 50, 50], [60, 60, 90, 90]), [0.6, 0.3])
 THEIRS = candidates(boxes_of([12, 10, 50, 52], [5, 60, 40, 95]), [0.8, 0.5])
 SETS = np.stack([PERSON, NOTHING])
+KNOWS = PERSON
 
 
 def test_boxes_that_agree_are_one_thing_with_the_others_box():
-    found = things(MINE, THEIRS, SETS, SIZE, 0.05)
+    found = things(MINE, THEIRS, SETS, KNOWS, SIZE, 0.05)
     assert found.seen.tolist() == [0, 2, 1]
     assert found.boxes.tolist() == [[12, 10, 50, 52], [5, 60, 40, 95], [60, 60, 90, 90]]
 
 
 def test_what_both_see_is_surer_than_what_we_see_and_no_less_sure_than_what_the_other_sees():
-    together = chances(things(MINE, THEIRS, SETS, SIZE, 0.05), WEIGHTS)[0]
-    mine = chances(things(MINE, NONE, SETS[:0], SIZE, 0.05), WEIGHTS)[0]
-    theirs = chances(things(NONE, THEIRS, SETS, SIZE, 0.05), WEIGHTS)[0]
+    together = chances(things(MINE, THEIRS, SETS, KNOWS, SIZE, 0.05), WEIGHTS)[0]
+    mine = chances(things(MINE, NONE, SETS[:0], KNOWS, SIZE, 0.05), WEIGHTS)[0]
+    theirs = chances(things(NONE, THEIRS, SETS, KNOWS, SIZE, 0.05), WEIGHTS)[0]
     assert together > mine
     assert together > theirs - 0.05
 
 
 @pytest.mark.parametrize(("ours", "theirs", "count"), [(MINE, NONE, 2), (NONE, THEIRS, 2), (NONE, NONE, 0)])
 def test_one_alone_or_none(ours, theirs, count):
-    found = things(ours, theirs, SETS[: len(theirs.boxes)], SIZE, 0.05)
+    found = things(ours, theirs, SETS[: len(theirs.boxes)], KNOWS, SIZE, 0.05)
     chance = chances(found, WEIGHTS)
     assert len(found.boxes) == len(chance) == count
     assert np.allclose(found.dist.sum(1), 1)
@@ -66,7 +67,7 @@ def test_a_surer_detector_makes_a_surer_thing():
 def test_labels_are_multiplied_by_what_the_other_says_of_a_set():
     dist = np.array([[0.3, 0.2, 0.4, 0.1]] * 2, dtype=np.float32)
     theirs = candidates(THEIRS.boxes, [0.8, 0.5], dist)
-    found = things(NONE, theirs, SETS, SIZE, 0.05).dist
+    found = things(NONE, theirs, SETS, KNOWS, SIZE, 0.05).dist
     wanted = dist[0] * [0.8, 0.8, 0.01, 0.01]
     assert np.allclose(found[0], wanted / wanted.sum(), atol=1e-6)
     assert np.allclose(found[1], dist[1], atol=1e-6)  # it has no word of ours for it, and says nothing
@@ -81,7 +82,7 @@ def test_the_order_of_candidates_does_not_matter():
 
     def answer(mine, other):
         found = things(
-            Candidates(boxes[mine], score[mine], dist[mine]), Candidates(boxes[other], score[other], dist[other]), sets[other], SIZE, 0.05
+            Candidates(boxes[mine], score[mine], dist[mine]), Candidates(boxes[other], score[other], dist[other]), sets[other], KNOWS, SIZE, 0.05
         )  # fmt: skip
         rows = np.concatenate([found.boxes, chances(found, WEIGHTS)[:, None], found.dist], 1)
         return rows[np.lexsort(rows.T)]

@@ -58,11 +58,20 @@ class Things(NamedTuple):
     dist: NDArray[np.float64]
 
 
-def things(ours: Candidates, theirs: Candidates, sets: NDArray[np.bool_], size: tuple[int, int], leak: float) -> Things:
-    """Boxes that agree are merged: where both see a thing, the other's box and label evidence count.
+def things(
+    ours: Candidates,
+    theirs: Candidates,
+    sets: NDArray[np.bool_],
+    knows: NDArray[np.bool_],
+    size: tuple[int, int],
+    leak: float,
+) -> Things:
+    """Boxes that agree are merged: where both see a thing, the other's box and label evidence count. That the other
+    does not see what we see tells something only of labels that it knows: of a shirt nothing, of a dog a lot.
 
     Args:
         sets: (M, C), the labels that each of their boxes may have; none of them where no label fits.
+        knows: (C,), the labels that the other has a name for.
         leak: how likely another label is, beside 1 - score.
     """
     alone = suppress(theirs.boxes, theirs.scores, np.zeros(len(theirs.boxes), dtype=np.int64), TWICE)
@@ -76,15 +85,16 @@ def things(ours: Candidates, theirs: Candidates, sets: NDArray[np.bool_], size: 
     )
     score = np.concatenate([theirs.scores, np.full(len(mine), 0.5)])
     agreed = np.concatenate([(theirs.dist * sets).sum(1), ours.dist[mine].max(1, initial=0)])
-    known = np.concatenate([sets.any(1), np.ones(len(mine), dtype=bool)])
+    known = np.concatenate([sets.any(1), ours.dist[mine] @ knows])
+    agree = np.concatenate([sets.any(1), np.ones(len(mine))])
     share = (boxes[:, 2:] - boxes[:, :2]).prod(1) / (size[0] * size[1])
     features = [
         np.ones(len(boxes)),
         _logit(chance),
         _logit(score),
         np.log(np.clip(share, 1e-4, 1)),
-        np.log(np.clip(agreed, 1e-3, 1)) * known,
-        known.astype(np.float64),
+        np.log(np.clip(agreed, 1e-3, 1)) * agree,
+        known,
         np.concatenate([overlap, np.zeros(len(mine))]),
     ]
     told = np.where(sets, theirs.scores[:, None], (1 - theirs.scores[:, None]) * leak)
@@ -139,8 +149,8 @@ class Combined:
         score = sure * dist[np.arange(len(dist)), label]
         return Detections(boxes[kept], label[kept], score[kept], self.names, (width, height), dist[kept], sure[kept])
 
-    def candidates(self, encoded: EncodedPhoto) -> tuple[Candidates, Candidates, NDArray[np.bool_]]:
-        """Ours, theirs, and the labels that each of theirs may have."""
+    def candidates(self, encoded: EncodedPhoto) -> tuple[Candidates, Candidates, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Ours, theirs, the labels that each of theirs may have, and those that it knows at all."""
         mine = self.finder.detect_encoded(encoded)
         assert mine.sure is not None
         assert mine.label_dist is not None
@@ -152,7 +162,8 @@ class Combined:
         width, height = more.size
         graph = SceneGraph(boxes, np.zeros(len(boxes), np.int64), self.vocabulary, width=width, height=height)
         dist = self.vision.label_dist(encoded, graph) if len(boxes) else np.zeros((0, len(self.names)), np.float32)
-        return ours, Candidates(boxes, more.scores[:CONSIDERED], dist), sets
+        knows = np.any([self._set(name) for name in more.names], axis=0)
+        return ours, Candidates(boxes, more.scores[:CONSIDERED], dist), sets, knows
 
     def _set(self, name: str) -> NDArray[np.bool_]:
         if name not in self._sets:
