@@ -63,8 +63,8 @@ def known_rows(graphs: Iterable[SceneGraph], theirs: Vocabulary, ours: Vocabular
 
 def labels_of(name: str, labels: Sequence[str]) -> tuple[int, ...]:
     """Places of the labels that a thing may have which another annotation calls `name`; none if nothing fits."""
-    words = may_be(name, labels) or tuple({STANDS_FOR.get(name)} & set(labels))
-    return tuple(labels.index(word) for word in words)
+    words = may_be(name, labels) or (STANDS_FOR.get(name, ""),)
+    return tuple(labels.index(word) for word in words if word in labels)
 
 
 def with_rows(counts: Tensor, rows: Counter[Row], weight: float) -> Tensor:
