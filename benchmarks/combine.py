@@ -4,7 +4,8 @@
     python benchmarks/combine.py --data VRD --split test --step 3 [--first 1] [--detector NAME]
 
 Recall of annotated boxes at 5, 10 and 20 boxes per photo: with any label at overlap 0.5 and 0.7, with the right label
-at 0.5. `--write` fits the weights on these photos and writes them into the package (vision/combine.json).
+at 0.5. `--write` fits the weights on these photos and writes them into the package (vision/combine.json): those of a detector
+that comes in a package under its name, others as those for any detector.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import numpy as np
 
 from scenegpi.boxes import box_iou, suppress
 from scenegpi.data import open_dataset
-from scenegpi.files import write_json
+from scenegpi.files import read_object, write_json
 from scenegpi.models import load_model
 from scenegpi.prediction.finding import UNION, load_finder
 from scenegpi.progress import watched
 from scenegpi.training.combining import fit_combination
 from scenegpi.vision import combine
+from scenegpi.vision.detect import DETECTORS
 from scenegpi.vision.photos import EncodedPhoto, open_photo, photo_boxes
 from scenegpi.words.label_map import LabelMap
 
@@ -71,7 +73,8 @@ def main() -> None:
     found = [combine.things(*given, size, LEAK) for given, size, _, _ in examples]
     if options.write:
         weights = fit_combination(list(zip(found, (truth for _, _, truth, _ in examples), strict=True)))
-        write_json(WEIGHTS, {**weights, "leak": [LEAK]})
+        name = options.detector if options.detector in DETECTORS else combine.ANY
+        write_json(WEIGHTS, read_object(WEIGHTS) | {name: {**weights, "leak": [LEAK]}})
         both.weights = {**weights, "leak": [LEAK]}
         print(both.weights)
     words = LabelMap.between(model.vocabulary, dataset.vocabulary, threshold=2)

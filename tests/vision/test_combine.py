@@ -17,7 +17,7 @@ from vision.vision_cases import TINY_EYES, VOCABULARY
 SIZE = (100, 100)
 PERSON = np.array([True, True, False, False])  # of the labels man, woman, dog, hat
 NOTHING = np.zeros(4, dtype=bool)
-WEIGHTS = shipped_weights()
+WEIGHTS = shipped_weights("yolov4-tiny")
 
 
 def boxes_of(*rows):

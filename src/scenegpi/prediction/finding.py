@@ -97,7 +97,7 @@ def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cp
         raise DataError(PHOTO, "has no photo network")
     if finder is None and model.backend == "torch" and default_finder() != OWN and _speaks_everyday(found):
         detector = load_detector(SECOND)
-    return found if detector is None else _with(found, detector)
+    return found if detector is None else _with(found, detector, spec.other or SECOND)
 
 
 def default_finder() -> str:
@@ -135,14 +135,14 @@ def _other(spec: FinderSpec, model: Model, device: Any) -> Detector:
     return load_detector(name)
 
 
-def _with(finder: Detector, other: Detector) -> Detector:
+def _with(finder: Detector, other: Detector, name: str) -> Detector:
     """A finder that combines its evidence with that of another detector."""
     from scenegpi.vision.combine import Combined
     from scenegpi.vision.find import Finder
 
     if not isinstance(finder, Finder):
         raise DataError(f"{UNION}NAME", "needs the backend torch")
-    return Combined(finder, other)
+    return Combined(finder, other, name)
 
 
 def check_finder(finder: FinderSpec | str | None) -> None:

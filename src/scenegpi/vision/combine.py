@@ -37,6 +37,8 @@ Seen = Literal["both", "ours", "theirs"]
 SEEN: tuple[Seen, ...] = ("both", "ours", "theirs")
 SAME, APART, TWICE = 0.5, 0.6, 0.7
 """Overlap from which two boxes are one thing; above which the worse of two things goes; and of the other's boxes."""
+ANY = "any"
+"""Weights for a detector that has none of its own."""
 LOWEST, CONSIDERED = 0.02, 100
 """Least score of a candidate, and how many of each."""
 
@@ -116,9 +118,10 @@ class Combined:
     Args:
         finder: ours; its configuration says what is reported.
         other: any detector. Where it has a `floor`, that is lowered: the chance decides.
+        name: of the detector, which may have weights of its own.
     """
 
-    def __init__(self, finder: Finder, other: Detector) -> None:
+    def __init__(self, finder: Finder, other: Detector, name: str = ANY) -> None:
         self.config, self.other, self.vision = finder.config, other, finder.vision
         low = replace(finder.config, floor=LOWEST, named_floor=0.0, same_label=1.0, most=CONSIDERED)
         self.finder = Finder(finder.vision, low)
@@ -126,7 +129,7 @@ class Combined:
             other.floor = LOWEST  # type: ignore[attr-defined]
         self.vocabulary = finder.vision.vocabulary
         self.names: Sequence[str] = self.vocabulary.objects
-        self.weights = shipped_weights()
+        self.weights = shipped_weights(name)
         self._sets: dict[str, NDArray[np.bool_]] = {}
 
     def detect(self, photo: Photo) -> Detections:
@@ -173,10 +176,10 @@ class Combined:
 
 
 @cache
-def shipped_weights() -> Mapping[str, Sequence[float]]:
-    """The fitted weights in the package: of each of SEEN, and `leak`."""
-    data: Mapping[str, Sequence[float]] = json.loads((files("scenegpi.vision") / "combine.json").read_text("utf-8"))
-    return data
+def shipped_weights(detector: str = ANY) -> Mapping[str, Sequence[float]]:
+    """The fitted weights in the package, of each of SEEN, and `leak`: those of a detector, or those for any other."""
+    data: dict[str, Mapping[str, Sequence[float]]] = json.loads((files("scenegpi.vision") / "combine.json").read_text())
+    return data.get(detector, data[ANY])
 
 
 def _partners(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
