@@ -4,8 +4,8 @@
     python benchmarks/combine.py --data VRD --split test --step 3 [--first 1] [--detector NAME]
 
 Recall of annotated boxes at 5, 10 and 20 boxes per photo: with any label at overlap 0.5 and 0.7, with the right label
-at 0.5. `--write` fits the weights on these photos and writes them into the package (vision/combine.json): those of a detector
-that comes in a package under its name, others as those for any detector.
+at 0.5. `--write` fits the weights on these photos and writes them into the package (vision/combine.json): those of a
+detector that comes in a package under its name, others as those for any detector.
 """
 
 from __future__ import annotations

@@ -36,6 +36,18 @@ SETS = np.stack([PERSON, NOTHING])
 KNOWS = PERSON
 
 
+def test_a_detector_without_weights_of_its_own_has_those_for_any():
+    assert shipped_weights("hf:some") == shipped_weights("mine.onnx") == shipped_weights()
+    assert shipped_weights("yolov4-tiny") != shipped_weights()
+
+
+def test_that_the_other_misses_what_it_does_not_know_says_nothing():
+    unknown = candidates(boxes_of([10, 10, 50, 50]), [0.6], np.array([[0.05, 0.05, 0.0, 0.9]], np.float32))  # a hat
+    known = candidates(boxes_of([10, 10, 50, 50]), [0.6], np.array([[0.9, 0.0, 0.05, 0.05]], np.float32))  # a man
+    hat, man = (chances(things(each, NONE, SETS[:0], KNOWS, SIZE, 0.05), WEIGHTS)[0] for each in (unknown, known))
+    assert hat > man
+
+
 def test_boxes_that_agree_are_one_thing_with_the_others_box():
     found = things(MINE, THEIRS, SETS, KNOWS, SIZE, 0.05)
     assert found.seen.tolist() == [0, 2, 1]
