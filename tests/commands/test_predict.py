@@ -199,7 +199,7 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
 
 def test_a_photo_alone_is_enough(tmp_path):
     text = fine(photo(tmp_path / "a.jpg"), "--out", tmp_path / "out", "--formats", "none")
-    assert "using vg150-photo: uses the photo" in text
+    assert "using vg150-photo: uses the photo; boxes by finder" in text
     (found,) = predictions(tmp_path / "out")
     assert (found.width, found.height) == (640, 480)
 

@@ -159,7 +159,7 @@ def _predict_images(
         check_finder(setup.finder)
     if data is None and setup.finder is None and setup.model:
         _say_who_finds(setup.model, console)
-    setup = replace(setup, model=setup.model or _default_model(inputs, console), formats=wanted)
+    setup = replace(setup, model=setup.model or _default_model(inputs, setup, console), formats=wanted)
     if setup.backend == "onnx":
         _export_once(setup.model, console)
     files = [*inputs.files, *(Path(each) for each in given if each)]
@@ -186,8 +186,9 @@ def _formats(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
     return kinds
 
 
-def _default_model(inputs: Inputs, console: Console) -> str:
+def _default_model(inputs: Inputs, setup: Setup, console: Console) -> str:
     from scenegpi.prediction.defaults import default_model
+    from scenegpi.prediction.finding import default_finder
 
     boxes = inputs.boxes
     photos = bool(inputs.photos) or (
@@ -195,6 +196,8 @@ def _default_model(inputs: Inputs, console: Console) -> str:
     )
     scored = boxes is not None and any(graph.scores is not None for graph in boxes[:1])
     name, why = default_model(photos, None if boxes is None else boxes.vocabulary, scored)
+    if boxes is None:
+        why = f"{why}; boxes by {setup.finder.name if setup.finder else default_finder(setup.backend)}"
     console.print(f"using {name}: {why} (override with --model)", style="dim", highlight=False, soft_wrap=True)
     return name
 

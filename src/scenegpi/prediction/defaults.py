@@ -10,7 +10,6 @@ from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import PHOTO, model_vocabulary, shipped_models
-from scenegpi.prediction.finding import default_finder
 from scenegpi.prediction.inputs import boxes_graph, label_list
 from scenegpi.prediction.predictor import Predictor
 from scenegpi.vocabulary import Vocabulary
@@ -33,8 +32,7 @@ def default_model(photos: bool, labels: Vocabulary | None = None, scored: bool =
             raise DataError("predict", "boxes without labels need a photo; give photos, or labels with the boxes")
         if PHOTO not in shipped:
             raise DataError("predict", "no model that uses photos ships in this package; name one with --model")
-        found = f"; boxes by {default_finder()}" if labels is None else ""
-        return PHOTO, f"uses the photo{found}"
+        return PHOTO, "uses the photo"
     layout = [name for name in LAYOUT if name in shipped]
     known = {name: _matched(labels, name) for name in layout}
     total = len(labels.objects)

@@ -21,7 +21,7 @@ from scenegpi.errors import DataError
 from scenegpi.files import check_file
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import PHOTO, model_vocabulary, shipped_models
-from scenegpi.prediction.model import Model, open_model
+from scenegpi.prediction.model import Backend, Model, open_model
 from scenegpi.vision.detect import DETECTORS, Detections, Detector, check_detector, is_installed, load_detector
 from scenegpi.vocabulary import Vocabulary
 
@@ -95,14 +95,14 @@ def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cp
     found = model.finder or _shipped(model, device)
     if found is None:
         raise DataError(PHOTO, "has no photo network")
-    if finder is None and model.backend == "torch" and default_finder() != OWN and _speaks_everyday(found):
+    if finder is None and default_finder(model.backend) != OWN and _speaks_everyday(found):
         detector = load_detector(SECOND)
     return found if detector is None else _with(found, detector, spec.other or SECOND)
 
 
-def default_finder() -> str:
-    """What finds boxes where nothing else is asked for."""
-    return UNION + SECOND if is_installed(SECOND) else OWN
+def default_finder(backend: Backend | None = None) -> str:
+    """What finds boxes where nothing else is asked for; two together need torch."""
+    return UNION + SECOND if backend != "onnx" and is_installed(SECOND) else OWN
 
 
 def _speaks_everyday(finder: Detector) -> bool:
