@@ -47,7 +47,7 @@ def test_a_swapped_context_starts_from_the_first_stage_of_its_seed(tmp_path):
     path = data_file(tmp_path, images=12)
     options = {"data": {"path": str(path), "validation": 0}, "optim": {"batch": 6}}
     options["model"] = {"baseline": {"hidden": 8, "embedding": 6, "rank": 4}}
-    entry = Entry("imp", {"model": {"on_baseline": True, "network": NARROW["imp"]}}, FIRST)
+    entry = Entry("imp", {"model": {"on_baseline": True, "network": {"width": NARROW}}}, FIRST)
     model = load_model(train_row(entry, "swapped", "imp, swapped", tmp_path / "runs", 3, options, 4))
     first = load_model(tmp_path / "runs" / FIRST / "seed3" / "model")
     assert torch.equal(model.baseline.label, first.baseline.label)

@@ -24,10 +24,9 @@ def one_thread():
 
 
 def settings(folder, preset, **more):
-    name = SYSTEMS[preset].system
     values = {
         "preset": preset,
-        "model": {"baseline": {"hidden": 8, "embedding": 6, "rank": 4}, "network": NARROW[name]},
+        "model": {"baseline": {"hidden": 8, "embedding": 6, "rank": 4}, "network": {"width": NARROW}},
         "data": {"path": str(data_file(folder)), "validation": 4},
         "optim": {"batch": 5, "warmup": 1},
         "epochs": 2,
@@ -66,7 +65,7 @@ def test_a_context_is_swapped_on_a_frozen_baseline(tmp_path):
 def test_by_the_command_line(tmp_path):
     path = data_file(tmp_path)
     (tmp_path / "small.toml").write_text(
-        'preset = "motifs"\n[model.baseline]\nembedding = 6\n[model.network]\nhidden = 8\npool = 12\n[optim]\nbatch = 8\n'
+        'preset = "motifs"\n[model.baseline]\nembedding = 6\n[model.network]\nwidth = 8\n[optim]\nbatch = 8\n'
     )
     run = tmp_path / "run"
     options = ["--data", str(path), "--validation", "4", "--epochs", "1", "--out", str(run)]

@@ -16,16 +16,8 @@ from scenegpi.models.systems import MODULES
 from scenegpi.prediction.evidence import Task
 
 SYSTEMS = {name: preset(name) for name in MODULES}
-NARROW: dict[str, dict[str, Any]] = {
-    "motifs": {"hidden": 8, "pool": 12},
-    "imp": {"width": 8},
-    "graph_rcnn": {"width": 8},
-    "lu": {"hidden": 8},
-    "transformer": {"width": 8, "heads": 2, "inner": 16},
-    "vctree": {"hidden": 8, "pool": 12},
-    "pe_net": {"width": 12},
-    "pixel2graph": {"grid": 16, "channels": 4, "depth": 2},
-}
+NARROW = 8
+"""Width of a system's states."""
 CONTEXT = ("imp", "graph-rcnn", "motifs", "transformer", "vctree")
 """Systems in which a box can change what is said of two others."""
 ALONE = ("lu", "lu-visual", "motifs-no-context", "pe-net")
@@ -35,7 +27,7 @@ SWAPPED = tuple(f"{name} on baseline" for name in CONTEXT)
 def narrow(config: ModelConfig, **changes: Any) -> ModelConfig:
     """The same system with narrow layers; `changes` go to its own settings."""
     network: Any = config.network
-    own = replace(network, **{**NARROW[network.kind], **changes})
+    own = replace(network, **{"width": NARROW, **changes})
     return replace(config, baseline=replace(config.baseline, hidden=8, embedding=6, rank=4), network=own)
 
 

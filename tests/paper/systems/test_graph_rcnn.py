@@ -8,12 +8,12 @@ from models.model_cases import random_graphs
 from paper.systems.system_cases import small_system
 from scenegpi.features.batch import SceneBatch
 from scenegpi.models.sgp import scaled_log
-from scenegpi.paper.systems.graph_rcnn import SCORE_STEPS, kept_pairs
+from scenegpi.paper.systems.graph_rcnn import FEATURE_STEPS, SCORE_STEPS, kept_pairs
 
 
 def by_loops(network, batch):
     """(E, 1 + P) logits of one image without pruning, neighbour by neighbour."""
-    config, n = network.config, len(batch.boxes)
+    n = len(batch.boxes)
     reading = network.reader(batch)
     pairs = list(map(tuple, batch.edge_index.t().tolist()))
     z = [network.box(reading.nodes[i]).relu() for i in range(n)]
@@ -51,7 +51,7 @@ def by_loops(network, batch):
         return to_box, to_pair
 
     alpha = attend()
-    for _ in range(config.steps):
+    for _ in range(FEATURE_STEPS):
         to_box, to_pair = messages(network.features, z, e, alpha, lambda x: x)
         z, e = [(a + b).relu() for a, b in zip(z, to_box, strict=True)], {p: (e[p] + to_pair[p]).relu() for p in pairs}
         alpha = attend()
@@ -96,8 +96,9 @@ def test_no_more_than_k_pairs_of_each_image_are_kept():
     assert kept_pairs(scores, batch, 20).all()
 
 
-def test_a_pruned_pair_never_precedes_a_kept_one():
-    model = small_system("graph-rcnn", keep=5)
+def test_a_pruned_pair_never_precedes_a_kept_one(monkeypatch):
+    monkeypatch.setattr("scenegpi.paper.systems.graph_rcnn.KEPT", 5)
+    model = small_system("graph-rcnn")
     batch = SceneBatch.of(random_graphs((5, 6)))
     related = model.network.proposals(model.network.reader(batch))
     kept = kept_pairs(related, batch, 5)
@@ -109,8 +110,9 @@ def test_a_pruned_pair_never_precedes_a_kept_one():
         assert found[mine & ~kept][:, 0].min() > 0.9
 
 
-def test_true_pairs_are_kept_in_training():
-    model = small_system("graph-rcnn", keep=1, dropout=0.0).train()
+def test_true_pairs_are_kept_in_training(monkeypatch):
+    monkeypatch.setattr("scenegpi.paper.systems.graph_rcnn.KEPT", 1)
+    model = small_system("graph-rcnn").train()
     batch = SceneBatch.of(random_graphs((6,)))
     edges = model(batch).edges[-1]
     floor = edges[:, 1:].amax(1) == edges[:, 1:].amin(1)

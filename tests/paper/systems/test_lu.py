@@ -17,7 +17,7 @@ def test_a_score_is_vision_times_words():
     for k, (i, j) in enumerate(batch.edge_index.t().tolist()):
         words = network.label_words[batch.labels[i]], network.label_words[batch.labels[j]]
         language = network.as_subject(words[0]) + network.as_object(words[1])
-        seen = network.visual_out(network.visual(u[k]).relu())
+        seen = network.pair_out(network.visual(u[k]).relu())
         score = (1 + torch.log1p(seen.exp())) * language
         assert torch.allclose(out.extra["scores"][k], score, atol=1e-9)
 
@@ -35,8 +35,8 @@ def test_two_negative_factors_make_no_large_score():
     model = small_system("lu")
     network = model.network
     with torch.no_grad():
-        network.visual_out.weight.zero_()
-        network.visual_out.bias.fill_(-3.0)
+        network.pair_out.weight.zero_()
+        network.pair_out.bias.fill_(-3.0)
         network.as_object.weight.zero_()
         network.as_subject.weight.zero_()
         network.as_subject.bias.copy_(torch.tensor([-2.0, 0.5, 1.0]))
@@ -79,7 +79,7 @@ def test_frequent_relations_are_to_score_higher():
     network = small_system("lu").network
     torch.manual_seed(3)
     first, second = network.sample(200)
-    seen = {tuple(row[:3]): row[3] for row in network.seen.tolist()}
+    seen = {tuple(row[:3]): row[3] for row in network.known.tolist()}
     for row in (*first.tolist(), *second.tolist()):
         assert seen.get(tuple(row[:3]), 0) == row[3]
     wanted, pairs = 0.0, 0

@@ -15,33 +15,31 @@ from scenegpi.graph import SceneGraph
 from scenegpi.paper.systems.sequences import HighwayStack, make_sequence, reading_order
 
 
-def order_of(graph, order):
+def order_of(graph, by):
     batch = SceneBatch.of([graph])
-    return reading_order(batch, order, batch.label_dist).tolist()
+    return reading_order(batch, batch.label_dist, by).tolist()
 
 
 def test_keys_are_sorted_descending_image_by_image():
     graphs = random_graphs((5, 3))
     batch = SceneBatch.of(graphs, given_labels=False)
-    for order, key in (
-        ("left-right", lambda graph: graph.boxes[:, 0] + graph.boxes[:, 2]),
+    for by, key in (
+        ("place", lambda graph: graph.boxes[:, 0] + graph.boxes[:, 2]),
         ("size", lambda graph: np.prod(graph.boxes[:, 2:] - graph.boxes[:, :2], axis=1)),
     ):
         first, second = (np.argsort(-key(graph)) for graph in graphs)
-        assert reading_order(batch, order, batch.label_dist).tolist() == [*first, *(5 + second)]
-    assert reading_order(batch, "list", batch.label_dist).tolist() == list(range(8))
+        assert reading_order(batch, batch.label_dist, by).tolist() == [*first, *(5 + second)]
 
 
-@pytest.mark.parametrize("order", ["left-right", "size"])
-def test_boxes_with_equal_keys_are_put_in_order_by_what_they_are(order):
+@pytest.mark.parametrize("by", ["place", "size"])
+def test_boxes_with_equal_keys_are_put_in_order_by_what_they_are(by):
     boxes = [[0, 0, 20, 10], [5, 30, 15, 50], [0, 60, 20, 70], [0, 60, 20, 70]]  # one centre; 0, 1 and 2 one area
     graph = SceneGraph(boxes, [0, 1, 2, 3], VOCABULARY, width=100, height=100)
-    found = [[*graph.boxes[k].tolist(), graph.labels[k]] for k in order_of(graph, order)]
+    found = [[*graph.boxes[k].tolist(), graph.labels[k]] for k in order_of(graph, by)]
     for seed in range(5):
         other = graph.permute(np.random.default_rng(seed).permutation(4))
-        assert [[*other.boxes[k].tolist(), other.labels[k]] for k in order_of(other, order)] == found
-    preset = "motifs" if order == "left-right" else f"motifs-{order}"
-    assert relisted_gap(small_system(preset), graph, "predcls") <= 1e-5
+        assert [[*other.boxes[k].tolist(), other.labels[k]] for k in order_of(other, by)] == found
+    assert relisted_gap(small_system("motifs"), graph, "predcls") <= 1e-5
 
 
 def test_layers_alternate_in_direction():
@@ -75,7 +73,8 @@ def test_sequences_hold_every_box_once_longer_images_first():
 
 def test_a_label_is_decoded_without_those_after_it(monkeypatch):
     monkeypatch.setattr("scenegpi.paper.systems.motifs.OBJECT_LAYERS", 1)  # forwards only
-    model = small_system("motifs-list")
+    monkeypatch.setattr("scenegpi.paper.systems.motifs.reading_order", lambda batch, dist: torch.arange(len(dist)))
+    model = small_system("motifs")
     graph = random_graphs((6,))[0]
     batch = SceneBatch.of([graph], given_labels=False)
     dist = batch.label_dist.clone()
@@ -87,8 +86,9 @@ def test_a_label_is_decoded_without_those_after_it(monkeypatch):
 
 
 def test_true_labels_are_fed_back_in_training_only(monkeypatch):
-    monkeypatch.setattr("scenegpi.paper.systems.motifs.RECURRENT_DROPOUT", 0.0)
-    model = small_system("motifs", dropout=0.0)
+    for name in ("motifs.RECURRENT_DROPOUT", "motifs.DROPOUT", "system.DROPOUT"):
+        monkeypatch.setattr(f"scenegpi.paper.systems.{name}", 0.0)
+    model = small_system("motifs")
     batch = SceneBatch.of(random_graphs((6,)), given_labels=False)
     other = replace(batch, labels=(batch.labels + 1) % 5)
     torch.manual_seed(0)

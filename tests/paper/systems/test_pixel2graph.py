@@ -12,7 +12,7 @@ from models.model_cases import VOCABULARY, random_graphs
 from paper.systems.system_cases import small_system
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
-from scenegpi.paper.systems.pixel2graph import UNSEEN, Slots
+from scenegpi.paper.systems.pixel2graph import UNSEEN, Slots, box_cells
 from scenegpi.paper.systems.tags import match, push
 
 
@@ -21,13 +21,13 @@ def test_boxes_are_drawn_cell_by_cell():
     graph = SceneGraph([[0, 0, 49, 79], [100, 20, 199, 159]], [0, 3], VOCABULARY, width=200, height=160)
     batch = SceneBatch.of([random_graphs((0,))[0], graph])
     found = network.draw(network.reader(batch))
-    wanted = torch.zeros(2, 4, 16, 16, dtype=torch.double)
-    for (x1, y1, x2, y2), label in (((0, 0, 3, 7), 0), ((8, 2, 15, 15), 3)):
+    wanted = torch.zeros(2, 8, 32, 32, dtype=torch.double)
+    for (x1, y1, x2, y2), label in (((0, 0, 7, 15), 0), ((16, 4, 31, 31), 3)):
         for x in range(x1, x2 + 1):
             for y in range(y1, y2 + 1):
                 wanted[1, :, y, x] += network.filled[label]
-    wanted[1, :, 3, 1] += network.centre[0]  # the centre (24.5, 39.5) of 200 x 160
-    wanted[1, :, 8, 11] += network.centre[3]
+    wanted[1, :, 7, 3] += network.centre[0]  # the centre (24.5, 39.5) of 200 x 160
+    wanted[1, :, 17, 23] += network.centre[3]
     assert torch.allclose(found, wanted, atol=1e-12)
 
 
@@ -35,7 +35,7 @@ def test_boxes_are_drawn_cell_by_cell():
 def test_slots_are_matched_as_by_brute_force(slots):
     rng = np.random.default_rng(slots)
     gain, there = torch.from_numpy(rng.normal(size=(20, slots, slots))), torch.from_numpy(rng.random((20, slots)) < 0.6)
-    found = match(gain, there)
+    found = match(gain * there[:, :, None])
     for q in range(20):
         best = max(
             sum(float(gain[q, k, order[k]]) for k in range(slots) if there[q, k])
@@ -94,10 +94,9 @@ def test_boxes_that_share_a_cell_take_its_slots_by_size():
     boxes = [[40, 40, 60, 60], [45, 45, 55, 55], [30, 30, 70, 70], [150, 10, 160, 20]]
     graph = SceneGraph(boxes, [0, 1, 2, 3], VOCABULARY, width=200, height=160)
     batch = SceneBatch.of([graph])
-    features, middle = torch.randn(1, 4, 16, 16), network.centres(batch)
-    cells = middle[:, 1] * 16 + middle[:, 0]
+    features, cells = torch.randn(32 * 32, 8), box_cells(batch)
     assert len(set(cells[:3].tolist())) == 1
-    tags, _ = network.objects(network.reader(batch), features, cells)
-    said = network.object_head(features.flatten(2)[0, :, cells[0]][None]).unflatten(1, (3, -1))[0]
+    tags, _ = network.objects(network.reader(batch), features)
+    said = network.object_head(features[cells[:1]]).unflatten(1, (3, -1))[0]
     for box, slot in ((2, 0), (0, 1), (1, 2)):
         assert torch.allclose(tags[box], said[slot, :8], atol=1e-6)

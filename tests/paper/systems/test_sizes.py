@@ -83,10 +83,7 @@ def pixel2graph(c: int = 32, depth: int = 3, tag: int = 8) -> int:
 FORMULAS = {
     "imp": imp(),
     "imp-2017": imp(),
-    "imp-bias": imp() + 2,
     "motifs": motifs(),
-    "motifs-size": motifs(),
-    "motifs-list": motifs(),
     "motifs-no-context": no_context(),
     "transformer": transformer(),
     "graph-rcnn": graph_rcnn(),

@@ -7,15 +7,16 @@ import torch
 from models.model_cases import random_graphs
 from paper.systems.system_cases import small_system
 from scenegpi.features.batch import SceneBatch
-from scenegpi.paper.systems.padding import Padding
+from scenegpi.paper.systems.sequences import Padding
+from scenegpi.paper.systems.transformer import HEADS
 
 
 def layer_by_loops(layer, x):
     """x (n, d) of one image, head by head and box by box."""
     n, d = x.shape
-    size = d // layer.heads
+    size = d // HEADS
     message = torch.zeros_like(x)
-    for head in range(layer.heads):
+    for head in range(HEADS):
         part = slice(head * size, (head + 1) * size)
         q, k, v = (each[:, part] for each in layer.read(x).chunk(3, 1))
         for i in range(n):
@@ -36,11 +37,12 @@ def test_attention_and_pairs_are_those_of_the_equations():
     for layer in network.relations:
         e = layer_by_loops(layer, e)
     s, o = network.ends(e).chunk(2, 1)
-    out, bias = network(batch).edges[-1], network.bias(reading, batch.labels, slice(None))
+    out = network(batch).edges[-1]
+    bias = network.bias(reading, batch.labels, slice(None), torch.zeros_like(out))
     for k, (i, j) in enumerate(batch.edge_index.t().tolist()):
         both = torch.cat([s[i], o[j]])
         g = network.product(both.clone()) * network.union(reading.pairs(slice(None))[k])
-        wanted = network.pair_out(g) + network.plain(both.clone()) + bias[k]
+        wanted = network.pair_out(g) + network.plain_out(both.clone()) + bias[k]
         assert torch.allclose(out[k], wanted, atol=1e-9)
 
 

@@ -14,7 +14,6 @@ Pairs that were not proposed are "no relation", behind every pair that was; they
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,57 +24,31 @@ from torch.nn.functional import dropout, logsigmoid
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_softmax, segment_sum
-from scenegpi.models.config import MAX_WIDTH, ModelConfig
+from scenegpi.models.config import ModelConfig
 from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH
 from scenegpi.models.network import SceneLogits
 from scenegpi.models.sgp import scaled_log
-from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
-from scenegpi.paper.systems.system import Answer, Bias, System, SystemConfig
+from scenegpi.paper.systems.system import DROPOUT, Answer, System, SystemConfig
 
 PROPOSAL_WIDTH = 64
-SCORE_STEPS = 2
-"""Of the graph convolution over scores."""
+KEPT = 128
+"""Pairs that are kept of an image at most."""
+FEATURE_STEPS, SCORE_STEPS = 2, 2
+"""Of the graph convolutions over features and over scores."""
 LOWEST, BEHIND = -70.0, 5.0
 """Log-probabilities below this are 0 for a ranking; pairs that are not proposed come this far behind the others."""
-
-
-@dataclass(frozen=True)
-class GraphRcnnConfig(SystemConfig):
-    """With the attention of the paper's text.
-
-    Args:
-        width: of the states.
-        keep: number of pairs of an image that are kept at most.
-        steps: of the graph convolution over features.
-        bias: as in `MotifsConfig`; the published system has none.
-    """
-
-    kind: Literal["graph_rcnn"] = "graph_rcnn"
-    context = True
-    width: int = bounded(128, 1, MAX_WIDTH)
-    keep: int = bounded(128, 1, 4096)
-    steps: int = bounded(2, 0, 16)
-    bias: Bias = "none"
-    dropout: float = bounded(0.2, 0.0, 0.95)
-
-    def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
-        return GraphRcnn(model, self, labels, predicates)
-
-
-PRESETS = {"graph-rcnn": GraphRcnnConfig()}
 
 
 class GraphRcnn(System):
     """Proposals, graph convolution over features, graph convolution over scores."""
 
     def __init__(self, model: ModelConfig, config: GraphRcnnConfig, labels: int, predicates: int) -> None:
-        super().__init__(model, labels, predicates, config.bias)
-        self.config = config
+        super().__init__(model, labels, predicates)
         d, classes = config.width, 1 + predicates
         self.proposals = RelationProposals(labels, PROPOSAL_WIDTH)
         self.box = nn.Linear(self.reader.node_width, d)
-        self.union = MLP([self.reader.pair_width], [d], d, config.dropout)
+        self.union = MLP([self.reader.pair_width], [d], d, DROPOUT)
         self.attention = nn.ModuleList(Attention(d) for _ in range(3))
         self.features = Messages(d, d)
         self.node_out, self.pair_out = nn.Linear(d, labels), nn.Linear(d, classes)
@@ -83,7 +56,7 @@ class GraphRcnn(System):
 
     def answer(self, reading: Reading) -> Answer:
         related = self.proposals(reading)
-        kept = kept_pairs(related.detach(), reading.batch, self.config.keep)
+        kept = kept_pairs(related.detach(), reading.batch, KEPT)
         if self.training:
             kept[reading.batch.relation_edge] = True
         rows = kept.nonzero().flatten()
@@ -91,12 +64,12 @@ class GraphRcnn(System):
         boxes = self.box(reading.nodes).relu()
         pairs = torch.cat([self.union(reading.pairs(some)[kept[some]]).relu() for some in reading.chunks()])
         weights = self._weights(reading, boxes, pairs, ends)
-        for _ in range(self.config.steps):
+        for _ in range(FEATURE_STEPS):
             to_boxes, to_pairs = self.features(reading, boxes, pairs, ends, weights)
             boxes, pairs = (boxes + sum(to_boxes)).relu(), (pairs + sum(to_pairs)).relu()
             weights = self._weights(reading, boxes, pairs, ends)
-        p, training = self.config.dropout, self.training
-        nodes, logits = self.node_out(dropout(boxes, p, training)), self.pair_out(dropout(pairs, p, training))
+        boxes, pairs = (dropout(each, DROPOUT, self.training) for each in (boxes, pairs))
+        nodes, logits = self.node_out(boxes), self.pair_out(pairs)
         certain = reading.certain[:, None]
         for _ in range(SCORE_STEPS):
             labels = scaled_log(torch.where(certain, reading.node_logits, reading.node_logits + nodes))
@@ -115,10 +88,6 @@ class GraphRcnn(System):
 
     def _all(self, reading: Reading, logits: Tensor, kept: Tensor, related: Tensor) -> Tensor:
         """logits (K, 1 + P) of the kept pairs -> (E, 1 + P) of all; on a baseline, what is added to its logits."""
-        if self.bias.kind != "none":
-            none = logits.new_zeros(kept.shape[0], 1)
-            bias = [self.biased(reading, reading.labels, rows, none[rows])[kept[rows]] for rows in reading.chunks()]
-            logits = logits + torch.cat(bias)
         if reading.pair_logits is not None:  # the baseline has its say about pairs that were not proposed
             return logits.new_zeros(kept.shape[0], logits.shape[1]).index_put((kept.nonzero().flatten(),), logits)
         image = reading.batch.batch[reading.batch.edge_index[0]]
@@ -224,3 +193,14 @@ def kept_pairs(scores: Tensor, batch: SceneBatch, keep: int) -> Tensor:
     order = by_score[torch.argsort(image[by_score], stable=True)]
     rank = torch.arange(order.shape[0], device=order.device) - batch.edge_ptr[image[order]]
     return torch.zeros_like(order).scatter(0, order, (rank < keep).long()).bool()
+
+
+@dataclass(frozen=True)
+class GraphRcnnConfig(SystemConfig):
+    """With the attention of the paper's text."""
+
+    kind: Literal["graph_rcnn"] = "graph_rcnn"
+    context, network = True, GraphRcnn
+
+
+PRESETS = {"graph-rcnn": GraphRcnnConfig()}

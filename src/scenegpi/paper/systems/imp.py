@@ -12,7 +12,6 @@ original never reads labels; without pixels it must, through x_i, or it would se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,51 +21,21 @@ from torch.nn.functional import dropout
 
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_sum
-from scenegpi.models.config import MAX_WIDTH, ModelConfig
+from scenegpi.models.config import ModelConfig
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
-from scenegpi.paper.systems.system import Answer, Bias, System, SystemConfig
-
-
-@dataclass(frozen=True)
-class ImpConfig(SystemConfig):
-    """By default as Zellers et al. trained it again.
-
-    Args:
-        width: of the states of boxes and pairs.
-        steps: of message passing.
-        schedule: boxes read the old states of pairs ("synchronous"), or those just updated ("sequential", 2017).
-        bias: as in `MotifsConfig`; the published system has none.
-    """
-
-    kind: Literal["imp"] = "imp"
-    context = True
-    width: int = bounded(128, 1, MAX_WIDTH)
-    steps: int = bounded(3, 0, 16)
-    schedule: Literal["synchronous", "sequential"] = "synchronous"
-    bias: Bias = "none"
-    dropout: float = bounded(0.2, 0.0, 0.95)
-
-    def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
-        return Imp(model, self, labels, predicates)
-
-
-PRESETS = {
-    "imp": ImpConfig(),
-    "imp-2017": ImpConfig(steps=2, schedule="sequential"),
-    "imp-bias": ImpConfig(bias="counts"),
-}
+from scenegpi.paper.systems.system import DROPOUT, Answer, System, SystemConfig
 
 
 class Imp(System):
     """T steps of messages between boxes and pairs."""
 
     def __init__(self, model: ModelConfig, config: ImpConfig, labels: int, predicates: int) -> None:
-        super().__init__(model, labels, predicates, config.bias)
+        super().__init__(model, labels, predicates)
         self.config = config
         d = config.width
         self.box = nn.Linear(self.reader.node_width, d)
-        self.union = MLP([self.reader.pair_width], [d], d, config.dropout)
+        self.union = MLP([self.reader.pair_width], [d], d, DROPOUT)
         self.box_cell, self.pair_cell = nn.GRUCell(d, d), nn.GRUCell(d, d)
         self.from_subject, self.from_object = Gate(d), Gate(d)
         self.as_subject, self.as_object = Gate(d), Gate(d)
@@ -77,13 +46,8 @@ class Imp(System):
         pairs = reading.over_pairs(lambda rows: self.pair_cell(self.union(reading.pairs(rows)).relu()))
         for _ in range(self.config.steps):
             boxes, pairs = self.step(reading, boxes, pairs)
-        p, training = self.config.dropout, self.training
-
-        def logits(rows: slice) -> Tensor:
-            out = self.pair_out(dropout(pairs[rows], p, training))
-            return self.biased(reading, reading.labels, rows, out)
-
-        return Answer(self.node_out(dropout(boxes, p, training)), reading.over_pairs(logits))
+        boxes, pairs = (dropout(each, DROPOUT, self.training) for each in (boxes, pairs))
+        return Answer(self.node_out(boxes), self.pair_out(pairs))
 
     def step(self, reading: Reading, boxes: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
         """boxes (N, d), pairs (E, d) -> the same after one exchange of messages."""
@@ -115,3 +79,21 @@ class Gate(nn.Module):
     def forward(self, boxes: Tensor, index: Tensor, pairs: Tensor) -> Tensor:
         """boxes (N, d) by index (E,), pairs (E, d) -> (E, 1); what depends on a box is computed once per box."""
         return (self.box(boxes).index_select(0, index) + self.pair(pairs)).sigmoid()
+
+
+@dataclass(frozen=True)
+class ImpConfig(SystemConfig):
+    """By default as Zellers et al. trained it again.
+
+    Args:
+        steps: number of exchanges of messages.
+        schedule: boxes read the old states of pairs ("synchronous"), or those just updated ("sequential", 2017).
+    """
+
+    kind: Literal["imp"] = "imp"
+    context, network = True, Imp
+    steps: int = bounded(3, 0, 16)
+    schedule: Literal["synchronous", "sequential"] = "synchronous"
+
+
+PRESETS = {"imp": ImpConfig(), "imp-2017": ImpConfig(steps=2, schedule="sequential")}

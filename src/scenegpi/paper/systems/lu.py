@@ -31,7 +31,7 @@ from scenegpi.models.config import MAX_WIDTH, ModelConfig
 from scenegpi.models.network import SceneLogits
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
-from scenegpi.paper.systems.system import Answer, System, SystemConfig
+from scenegpi.paper.systems.system import DROPOUT, Answer, System, SystemConfig
 
 SAMPLED = 1024
 MARGIN = 1.0
@@ -44,86 +44,51 @@ SAME = 1e-3
 _LOW = -1e4
 
 
-@dataclass(frozen=True)
-class LuConfig(SystemConfig):
-    """Visual module and language prior.
-
-    Args:
-        language: the prior by word vectors, and the ranking loss. Without, a classifier of pairs by their boxes alone:
-            the network behind the row of this name in later papers' tables.
-        hidden: width of the network over pairs.
-        words: width of the word vectors.
-        negatives: which pairs a true relation has to beat: "none" but annotated ones, as published, or all "pairs".
-    """
-
-    kind: Literal["lu"] = "lu"
-    language: bool = True
-    hidden: int = bounded(256, 1, MAX_WIDTH)
-    words: int = bounded(300, 1, MAX_WIDTH)
-    negatives: Literal["none", "pairs"] = "pairs"
-    dropout: float = bounded(0.2, 0.0, 0.95)
-
-    def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
-        if not self.language:
-            return LuVisual(model, self, labels, predicates)
-        return Lu(model, self, labels, predicates, *words)
-
-    @property
-    def word_width(self) -> int:
-        return self.words if self.language else 0
-
-
-PRESETS = {"lu": LuConfig(), "lu-visual": LuConfig(language=False)}
-
-
 class LuVisual(System):
     """Pairs by their boxes alone: what later papers' tables show under the name of Lu et al."""
 
     def __init__(self, model: ModelConfig, config: LuConfig, labels: int, predicates: int) -> None:
         super().__init__(model, labels, predicates, embed=False)
-        self.config = config
-        self.visual = MLP([self.reader.pair_width], [config.hidden], config.hidden, config.dropout)
-        self.pair_out = nn.Linear(config.hidden, 1 + predicates)
+        self.visual = MLP([self.reader.pair_width], [config.width], config.width, DROPOUT)
+        self.pair_out = nn.Linear(config.width, 1 + predicates)
+
+    def seen(self, reading: Reading, rows: slice) -> Tensor:
+        """What the boxes of the pairs in `rows` say, (E, 1 + P); (E, P) with the language prior."""
+        return self.pair_out(dropout(self.visual(reading.pairs(rows)).relu(), DROPOUT, self.training))
 
     def answer(self, reading: Reading) -> Answer:
-        def logits(rows: slice) -> Tensor:
-            return self.pair_out(dropout(self.visual(reading.pairs(rows)).relu(), self.config.dropout, self.training))
-
-        return Answer(torch.zeros_like(reading.node_logits), reading.over_pairs(logits))
+        return Answer(torch.zeros_like(reading.node_logits), reading.over_pairs(lambda rows: self.seen(reading, rows)))
 
 
-class Lu(System):
+class Lu(LuVisual):
     """Visual score times language prior; label_words (C, w), predicate_words (1 + P, w)."""
 
     probabilities = False
     label_words: Tensor
     predicate_words: Tensor
-    seen: Tensor
+    known: Tensor
 
     def __init__(self, model: ModelConfig, config: LuConfig, labels: int, predicates: int, *words: Tensor) -> None:
-        super().__init__(model, labels, predicates, embed=False)
+        super().__init__(model, config, labels, predicates)
         self.config = config
-        self.visual = MLP([self.reader.pair_width], [config.hidden], config.hidden, config.dropout)
-        self.visual_out = nn.Linear(config.hidden, predicates)
+        self.pair_out = nn.Linear(config.width, predicates)
         self.as_subject = nn.Linear(words[0].shape[1], predicates)
         self.as_object = nn.Linear(words[0].shape[1], predicates, bias=False)
         self.register_buffer("label_words", words[0])
         self.register_buffer("predicate_words", words[1])
-        self.register_buffer("seen", torch.zeros(0, 4, dtype=torch.long), persistent=False)
+        self.register_buffer("known", torch.zeros(0, 4, dtype=torch.long), persistent=False)
 
     def set_counts(self, counts: Tensor) -> None:
         """Remembers the triplets of the training images: rows of subject, object, predicate, count."""
         at = counts[:, :, 1:].nonzero()
-        self.seen = torch.cat([at, counts[at[:, 0], at[:, 1], at[:, 2] + 1, None].long()], 1)
+        self.known = torch.cat([at, counts[at[:, 0], at[:, 1], at[:, 2] + 1, None].long()], 1)
 
     def answer(self, reading: Reading) -> Answer:
         subject, object_ = self.as_subject(self.label_words), self.as_object(self.label_words)
 
         def scores(rows: slice) -> Tensor:
             a, b = reading.labels[reading.batch.edge_index[:, rows]]
-            seen = self.visual(reading.pairs(rows)).relu()
-            visual = self.visual_out(dropout(seen, self.config.dropout, self.training))
-            return (MARGIN + softplus(visual)) * (subject[a] + object_[b])
+            return (MARGIN + softplus(self.seen(reading, rows))) * (subject[a] + object_[b])
 
         found = reading.over_pairs(scores)
         return Answer(torch.zeros_like(reading.node_logits), self.logits(found), {"scores": found})
@@ -140,7 +105,7 @@ class Lu(System):
         if out.extra is None:
             return common
         ranking = self.ranking(batch, out.extra["scores"])
-        if not len(self.seen):
+        if not len(self.known):
             return ranking / batch.num_graphs
         first, second = self.sample(SAMPLED)
         frequency, similarity = self.frequency(first, second), self.similarity(first, second)
@@ -161,13 +126,14 @@ class Lu(System):
 
     def sample(self, count: int) -> tuple[Tensor, Tensor]:
         """Two lists of relations (count, 4): those of training, and any; with how often each occurs in training."""
-        first, other = (self.seen[torch.randint(len(self.seen), (count,), device=self.seen.device)] for _ in range(2))
+        known = self.known
+        first, other = (known[torch.randint(len(known), (count,), device=known.device)] for _ in range(2))
         sizes = (self.num_labels, self.num_labels, self.num_classes - 1)
         drawn = torch.stack([torch.randint(size, (count,), device=first.device) for size in sizes], 1)
         code = self._code(drawn)
-        codes = self._code(self.seen[:, :3])  # sorted, as they were found in the order of the cells
+        codes = self._code(known[:, :3])  # sorted, as they were found in the order of the cells
         at = torch.searchsorted(codes, code).clamp_max(len(codes) - 1)
-        occurs = torch.where(codes[at] == code, self.seen[at, 3], 0)
+        occurs = torch.where(codes[at] == code, known[at, 3], 0)
         second = torch.cat([drawn, occurs[:, None]], 1)
         swap = torch.rand(count, device=first.device) < 0.5  # half of the pairs are both of training
         return first, torch.where(swap[:, None], other, second)
@@ -194,3 +160,34 @@ class Lu(System):
     def _code(self, relations: Tensor) -> Tensor:
         a, b, k = relations.unbind(1)
         return (a * self.num_labels + b) * (self.num_classes - 1) + k
+
+
+@dataclass(frozen=True)
+class LuConfig(SystemConfig):
+    """Visual module and language prior.
+
+    Args:
+        language: the prior by word vectors, and the ranking loss. Without, a classifier of pairs by their boxes alone:
+            the network behind the row of this name in later papers' tables.
+        words: width of the word vectors.
+        negatives: what a true relation has to beat: the other annotated pairs only ("none"), as published, or all pairs
+            of the image ("pairs").
+    """
+
+    kind: Literal["lu"] = "lu"
+    width: int = bounded(256, 1, MAX_WIDTH)
+    language: bool = True
+    words: int = bounded(300, 1, MAX_WIDTH)
+    negatives: Literal["none", "pairs"] = "pairs"
+
+    def build(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
+        if not self.language:
+            return LuVisual(model, self, labels, predicates)
+        return Lu(model, self, labels, predicates, *words)
+
+    @property
+    def word_width(self) -> int:
+        return self.words if self.language else 0
+
+
+PRESETS = {"lu": LuConfig(), "lu-visual": LuConfig(language=False)}

@@ -11,7 +11,6 @@ share. Two more losses: r is nearer to its own prototype than to others, and pro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,37 +24,12 @@ from scenegpi.models.config import MAX_WIDTH, ModelConfig
 from scenegpi.models.network import SceneLogits
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
-from scenegpi.paper.systems.system import Answer, System, SystemConfig
+from scenegpi.paper.systems.system import DROPOUT, Answer, System, SystemConfig
 
 TEMPERATURE = 0.07
 NEAREST = 10
 MARGIN, APART = 1.0, 7.0
 """How much nearer the right prototype must be, and how far prototypes stay from each other."""
-
-
-@dataclass(frozen=True)
-class PeNetConfig(SystemConfig):
-    """Relations near the word vector of their predicate.
-
-    Args:
-        width: of the space of prototypes.
-        words: width of the word vectors.
-    """
-
-    kind: Literal["pe_net"] = "pe_net"
-    width: int = bounded(256, 1, MAX_WIDTH)
-    words: int = bounded(300, 1, MAX_WIDTH)
-    dropout: float = bounded(0.2, 0.0, 0.95)
-
-    def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
-        return PeNet(model, self, labels, predicates, *words)
-
-    @property
-    def word_width(self) -> int:
-        return self.words
-
-
-PRESETS = {"pe-net": PeNetConfig()}
 
 
 class PeNet(System):
@@ -66,14 +40,13 @@ class PeNet(System):
 
     def __init__(self, model: ModelConfig, config: PeNetConfig, labels: int, predicates: int, *words: Tensor) -> None:
         super().__init__(model, labels, predicates)
-        self.config = config
         d, node, width = config.width, self.reader.node_width, words[0].shape[1]
         self.subject, self.object = End(node, width, d), End(node, width, d)
-        self.union, self.gate = MLP([self.reader.pair_width], [d], d, config.dropout), nn.Linear(2 * d, d)
+        self.union, self.gate = MLP([self.reader.pair_width], [d], d, DROPOUT), nn.Linear(2 * d, d)
         self.prototype = nn.Linear(width, d)
         # "No relation" has no word: its prototype, and what the words leave out of the others, is learned.
         self.own = nn.Parameter(torch.randn(1 + predicates, d) * 0.1)
-        self.shared, self.norm = MLP([d], [d], d, config.dropout), nn.LayerNorm(d)
+        self.shared, self.norm = MLP([d], [d], d, DROPOUT), nn.LayerNorm(d)
         self.heat = nn.Parameter(torch.tensor(TEMPERATURE).log())
         self.node_out = nn.Linear(node, labels)
         self.register_buffer("label_words", words[0])
@@ -91,7 +64,7 @@ class PeNet(System):
             joint = (s + o).relu() - (s - o).square()
             seen = self.union(reading.pairs(rows))
             gate = self.gate(torch.cat([joint, seen], 1)).sigmoid()
-            return self.placed(dropout(joint - gate * seen, self.config.dropout, self.training))
+            return self.placed(dropout(joint - gate * seen, DROPOUT, self.training))
 
         def logits(relations: Tensor) -> Tensor:
             return normalize(relations, dim=1) @ normalize(prototypes, dim=1).t() / self.heat.exp()
@@ -145,3 +118,20 @@ class End(nn.Module):
         """x (N, d), words (N, w) -> (N, width)."""
         word, box = self.word(words), self.box(x)
         return word + self.gate(torch.cat([word, box], 1)).sigmoid() * box
+
+
+@dataclass(frozen=True)
+class PeNetConfig(SystemConfig):
+    """Relations near the word vector of their predicate; `words` is the width of the word vectors."""
+
+    kind: Literal["pe_net"] = "pe_net"
+    network = PeNet
+    width: int = bounded(256, 1, MAX_WIDTH)
+    words: int = bounded(300, 1, MAX_WIDTH)
+
+    @property
+    def word_width(self) -> int:
+        return self.words
+
+
+PRESETS = {"pe-net": PeNetConfig()}

@@ -16,26 +16,27 @@ Relations are read at the middle of *all* pairs, never at the places of the true
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
-from torch.nn.functional import cross_entropy, interpolate, logsigmoid, max_pool2d, softplus
+from torch.nn.functional import cross_entropy, interpolate, logsigmoid, max_pool2d, one_hot, softplus
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.network import SceneLogits
 from scenegpi.options import bounded
-from scenegpi.paper.systems.padding import Padding
 from scenegpi.paper.systems.reader import Reading
-from scenegpi.paper.systems.sequences import reading_order
+from scenegpi.paper.systems.sequences import Padding, reading_order
 from scenegpi.paper.systems.system import Answer, System, SystemConfig
 from scenegpi.paper.systems.tags import match, nearest, push
 
+GRID, DEPTH = 32, 3
+"""Height and width of the picture, and how often the hourglass halves it."""
+AREA = GRID**2
 TAGS = 8
 """Width of an associative embedding."""
 OBJECT_SLOTS, RELATION_SLOTS = 3, 6
@@ -46,31 +47,6 @@ UNSEEN = -18.0
 """Log-probability of a relation between boxes that no slot belongs to."""
 SAMPLED = 200
 """Cells of a heatmap that are compared with the truth, besides the true ones."""
-
-
-@dataclass(frozen=True)
-class Pixel2GraphConfig(SystemConfig):
-    """With given boxes, drawn as a picture.
-
-    Args:
-        grid: height and width of the picture, a power of two.
-        channels, depth: of the hourglass.
-    """
-
-    kind: Literal["pixel2graph"] = "pixel2graph"
-    grid: int = bounded(32, 4, 128)
-    channels: int = bounded(32, 1, 256)
-    depth: int = bounded(3, 1, 6)
-
-    def __post_init__(self) -> None:
-        if self.grid % 2**self.depth:
-            raise ValueError(f"grid: {self.grid} cells cannot be halved {self.depth} times")
-
-    def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
-        return Pixel2Graph(model, self, labels, predicates)
-
-
-PRESETS = {"pixel2graph-boxes": Pixel2GraphConfig()}
 
 
 class Slots(NamedTuple):
@@ -110,85 +86,61 @@ class Residual(nn.Module):
 
 
 class Pixel2Graph(System):
-    """A picture of boxes -> tags, slots, relations."""
+    """A picture of boxes -> tags, slots, relations. Cells of all images are counted in a row: S = G * AREA of them."""
 
     probabilities, exportable = False, False
 
     def __init__(self, model: ModelConfig, config: Pixel2GraphConfig, labels: int, predicates: int) -> None:
         super().__init__(model, labels, predicates, embed=False)
-        self.config = config
-        c, d = config.channels, TAGS
+        c = config.width
         self.filled, self.centre = (nn.Parameter(torch.randn(labels, c) * 0.3) for _ in range(2))
         self.enter = nn.Conv2d(c, c, 3, padding=1)
-        self.hourglass = Hourglass(c, config.depth)
-        self.heat = nn.Conv2d(c, 2, 1)
-        self.object_head = MLP([c], [4 * c], OBJECT_SLOTS * (d + labels))
-        self.relation_head = MLP([c], [4 * c], RELATION_SLOTS * (1 + predicates + 2 * d))
+        self.hourglass = Hourglass(c, DEPTH)
+        self.heat = nn.Linear(c, 2)
+        self.object_head = MLP([c], [4 * c], OBJECT_SLOTS * (TAGS + labels))
+        self.relation_head = MLP([c], [4 * c], RELATION_SLOTS * (1 + predicates + 2 * TAGS))
 
     def answer(self, reading: Reading) -> Answer:
         batch = reading.batch
-        features = self.hourglass(self.enter(self.draw(reading)))
-        heat = self.heat(features).flatten(2)
-        middle = self.centres(batch)
-        cells = middle[:, 1] * self.config.grid + middle[:, 0]
-        tags, nodes = self.objects(reading, features, cells)
-        image, relation_cells = self.relation_cells(batch, middle, batch.edge_index)
-        slots = self.slots(features, image, relation_cells)
-        related = logsigmoid(heat[image, 1, relation_cells])[:, None] + logsigmoid(slots.score)
-        pairs = self.decode(batch, image, related, slots, tags)
+        features = self.hourglass(self.enter(self.draw(reading))).permute(0, 2, 3, 1).flatten(0, 2)
+        heat = self.heat(features)
+        tags, nodes = self.objects(reading, features)
+        cells = pair_cells(batch, batch.edge_index).unique()
+        slots = self.slots(features[cells])
+        related = logsigmoid(heat[cells, 1:]) + logsigmoid(slots.score)
+        pairs = self.decode(batch, cells // AREA, related, slots, tags)
         return Answer(nodes, pairs, {"features": features, "heat": heat, "tags": tags})
 
     def draw(self, reading: Reading) -> Tensor:
-        """The boxes as a picture (G, c, S, S)."""
-        batch, size = reading.batch, self.config.grid
+        """The boxes as a picture (G, c, GRID, GRID)."""
+        batch, dist = reading.batch, reading.dist
         places = Padding(batch.batch, batch.ptr)
-        x1, y1, x2, y2 = self._cells(batch.boxes, batch).unbind(1)
-        at = torch.arange(size, device=batch.boxes.device)
+        x1, y1, x2, y2 = on_grid(batch.boxes, batch).unbind(1)
+        at = torch.arange(GRID, device=dist.device)
         columns = (at >= x1[:, None]) & (at <= x2[:, None])
         lines = (at >= y1[:, None]) & (at <= y2[:, None])
-        inside = (lines[:, :, None] & columns[:, None]).flatten(1).to(reading.dist.dtype)
-        middle = self.centres(batch)
-        at = torch.arange(size * size, device=inside.device)
-        point = (at == (middle[:, 1] * size + middle[:, 0])[:, None]).to(inside.dtype)
-        picture = places.pad(reading.dist @ self.filled).transpose(1, 2) @ places.pad(inside)
-        picture = picture + places.pad(reading.dist @ self.centre).transpose(1, 2) @ places.pad(point)
-        return picture.unflatten(2, (size, size))
+        inside = (lines[:, :, None] & columns[:, None]).flatten(1).to(dist.dtype)
+        point = one_hot(box_cells(batch) % AREA, AREA).to(dist.dtype)
+        picture = places.pad(dist @ self.filled).transpose(1, 2) @ places.pad(inside)
+        picture = picture + places.pad(dist @ self.centre).transpose(1, 2) @ places.pad(point)
+        return picture.unflatten(2, (GRID, GRID))
 
-    def centres(self, batch: SceneBatch) -> Tensor:
-        """The cell (N, 2), column and line, of the centre of each box."""
-        middle = (batch.boxes[:, :2] + batch.boxes[:, 2:]) / 2
-        return self._cells(middle.repeat(1, 2), batch)[:, :2]
-
-    def objects(self, reading: Reading, features: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
-        """Tags (N, d) and label corrections (N, C); boxes that share a cell take its slots by size, larger first."""
-        batch, slots = reading.batch, OBJECT_SLOTS
-        order = reading_order(batch, "size", reading.dist)
-        key = (batch.batch * self.config.grid**2 + cells)[order]
-        by_cell = torch.argsort(key, stable=True)
-        every = key.new_zeros(batch.num_graphs * self.config.grid**2)
-        count = every.index_add(0, key, torch.ones_like(key))
-        first = (torch.cumsum(count, 0) - count)[key[by_cell]]
-        place = torch.arange(cells.shape[0], device=cells.device)
-        slot = torch.zeros_like(cells).index_copy(0, order[by_cell], (place - first) % slots)
-        said = self.object_head(features.flatten(2)[batch.batch, :, cells]).unflatten(1, (slots, -1))
-        mine = said[place, slot]
+    def objects(self, reading: Reading, features: Tensor) -> tuple[Tensor, Tensor]:
+        """features (S, c) -> tags (N, d), label corrections (N, C); boxes in one cell take its slots, larger first."""
+        cells, order = box_cells(reading.batch), reading_order(reading.batch, reading.dist, "size")
+        slot = torch.empty_like(cells).index_copy(0, order, place_in_group(cells[order]) % OBJECT_SLOTS)
+        said = self.object_head(features[cells]).unflatten(1, (OBJECT_SLOTS, -1))
+        mine = said[torch.arange(len(slot), device=slot.device), slot]
         return mine[:, :TAGS], mine[:, TAGS:]
 
-    def relation_cells(self, batch: SceneBatch, middle: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
-        """Image and cell (Q,) of the middles of pairs (2, M), each once, sorted."""
-        cells = torch.zeros(batch.num_graphs * self.config.grid**2, dtype=torch.bool, device=middle.device)
-        key = cells.index_fill(0, self._keys(batch, middle, pairs), True).nonzero().flatten()
-        return torch.div(key, self.config.grid**2, rounding_mode="floor"), key % self.config.grid**2
-
-    def slots(self, features: Tensor, image: Tensor, cells: Tensor) -> Slots:
-        """What the relation slots of cells (Q,) say."""
-        d, predicates = TAGS, self.num_classes - 1
-        said = self.relation_head(features.flatten(2)[image, :, cells]).unflatten(1, (RELATION_SLOTS, -1))
-        score, classes, subject, object_ = said.split([1, predicates, d, d], 2)
+    def slots(self, features: Tensor) -> Slots:
+        """What the relation slots of cells with features (Q, c) say."""
+        said = self.relation_head(features).unflatten(1, (RELATION_SLOTS, -1))
+        score, classes, subject, object_ = said.split([1, self.num_classes - 1, TAGS, TAGS], 2)
         return Slots(score.squeeze(2), classes, subject, object_)
 
     def decode(self, batch: SceneBatch, image: Tensor, related: Tensor, slots: Slots, tags: Tensor) -> Tensor:
-        """Log-probabilities (E, 1 + P); related (Q, S) log P(related) of each slot."""
+        """Log-probabilities (E, 1 + P); image (Q,) of each cell, related (Q, slots) log P(related) of each slot."""
         edges, predicates = batch.num_edges, self.num_classes - 1
         out = torch.cat([related.new_zeros(edges, 1), related.new_full((edges, predicates), UNSEEN)], 1)
         of = image[:, None].expand_as(related).flatten()
@@ -199,11 +151,8 @@ class Pixel2Graph(System):
         a, b = i[real] - start, j[real] - start
         edge = batch.edge_ptr[of[real]] + a * (size - 1) + b - (b > a).long()
         score = related.flatten()[real]
-        # The best slot of a pair comes last, and is the one that stays.
-        order = torch.argsort(score, stable=True)
-        order = order[torch.argsort(edge[order], stable=True)]
-        edge_in_turn = torch.cat([edge[order], edge.new_full((1,), -1)])
-        chosen = order[edge_in_turn[1:] != edge_in_turn[:-1]]
+        by_score = torch.argsort(score, descending=True, stable=True)
+        chosen = by_score[place_in_group(edge[by_score]) == 0]  # the best slot speaks for a pair
         p = score[chosen, None]
         none = torch.log1p(-p.exp().clamp_max(1 - 1e-6))
         logits = torch.cat([none, p + slots.classes.flatten(0, 1)[real[chosen]].log_softmax(1)], 1)
@@ -214,41 +163,28 @@ class Pixel2Graph(System):
         if out.extra is None:
             return common * 0
         features, heat, tags = out.extra["features"], out.extra["heat"], out.extra["tags"]
-        middle = self.centres(batch)
-        loss = push(tags, batch, APART)
-        cells = middle[:, 1] * self.config.grid + middle[:, 0]
-        loss = loss + self._heat(heat[:, 0], batch.batch, cells)
+        loss = push(tags, batch, APART) + _heat_loss(heat[:, 0], box_cells(batch))
         loss = loss.index_add(0, batch.batch, cross_entropy(out.nodes[-1], batch.labels, reduction="none"))
-        pairs = batch.edge_index[:, batch.relation_edge]
-        if pairs.shape[1]:
-            image, true = self.relation_cells(batch, middle, pairs)
-            loss = loss + self._heat(heat[:, 1], image, true)
-            loss = loss + self._relations(batch, self._keys(batch, middle, pairs), image, true, features, tags)
+        cells = pair_cells(batch, batch.edge_index[:, batch.relation_edge])
+        if len(cells):
+            loss = loss + _heat_loss(heat[:, 1], cells) + self._relation_loss(batch, cells, features, tags)
         return loss / batch.num_graphs
 
-    def _relations(
-        self, batch: SceneBatch, keys: Tensor, image: Tensor, cells: Tensor, features: Tensor, tags: Tensor
-    ) -> Tensor:
-        """Of the slots at the true cells (Q,): score, class and pull, (G,); keys (M,) the cell of each true row."""
-        most = RELATION_SLOTS
-        slots = self.slots(features, image, cells)
-        known = image * self.config.grid**2 + cells
-        cell = torch.searchsorted(known, keys)
-        by_cell = torch.argsort(cell, stable=True)
-        place = torch.empty_like(cell)
-        place[by_cell] = torch.arange(len(cell), device=cell.device) - torch.searchsorted(cell[by_cell], cell[by_cell])
-        row = (place < most).nonzero().flatten()  # a cell that is full holds no more
+    def _relation_loss(self, batch: SceneBatch, cells: Tensor, features: Tensor, tags: Tensor) -> Tensor:
+        """Of the slots at the cells (M,) of true rows: score, class and pull, (G,)."""
+        true, cell = cells.unique(return_inverse=True)
+        slots, image = self.slots(features[true]), true // AREA
+        place = place_in_group(cell)
+        row = (place < RELATION_SLOTS).nonzero().flatten()  # a cell that is full holds no more
         at, place = cell[row], place[row]
         i, j = tags[batch.edge_index[:, batch.relation_edge[row]]]
         target = batch.relation_class[row] - 1
         with torch.no_grad():
-            likely = slots.classes[at].softmax(2).gather(2, target[:, None, None].expand(-1, most, 1)).squeeze(2)
+            likely = slots.classes[at].softmax(2)[torch.arange(len(row), device=row.device), :, target]
             far = (slots.subject[at] - i[:, None]).square().sum(2) + (slots.object[at] - j[:, None]).square().sum(2)
-            gain = likely.new_zeros(len(cells), most, most)
+            gain = likely.new_zeros(len(true), RELATION_SLOTS, RELATION_SLOTS)
             gain[at, place] = likely - far / (2 * APART**2)
-            there = torch.zeros(len(cells), most, dtype=torch.bool, device=cells.device)
-            there[at, place] = True
-            slot = match(gain, there)[at, place]
+            slot = match(gain)[at, place]
         taken = torch.zeros_like(slots.score)
         taken[at, slot] = 1
         each = cross_entropy(slots.classes[at, slot], target, reduction="none")
@@ -257,22 +193,49 @@ class Pixel2Graph(System):
         total = total.index_add(0, image, bce(slots.score, taken, reduction="none").sum(1))
         return total.index_add(0, image[at], each)
 
-    def _heat(self, heat: Tensor, image: Tensor, cells: Tensor) -> Tensor:
-        """Binary cross-entropy (G,) of a heatmap (G, S * S) at the true cells and at some others."""
-        true = torch.zeros_like(heat)
-        true[image, cells] = 1
-        some = torch.rand_like(heat) < SAMPLED / heat.shape[1]
-        near = softplus(-heat) * true
-        far = softplus(heat) * (some & (true == 0))
-        return near.sum(1) + far.sum(1) * true.sum(1) / some.sum(1).clamp_min(1)
 
-    def _keys(self, batch: SceneBatch, middle: Tensor, pairs: Tensor) -> Tensor:
-        """(M,) image and cell of the middle of pairs (2, M), as one number."""
-        i, j = pairs
-        between = torch.div(middle[i] + middle[j], 2, rounding_mode="floor")
-        return batch.batch[i] * self.config.grid**2 + between[:, 1] * self.config.grid + between[:, 0]
+def _heat_loss(heat: Tensor, cells: Tensor) -> Tensor:
+    """Binary cross-entropy (G,) of a heatmap (S,) at the true cells and at some others."""
+    true = torch.zeros_like(heat).index_fill(0, cells, 1).view(-1, AREA)
+    heat = heat.view(-1, AREA)
+    some = torch.rand_like(heat) < SAMPLED / AREA
+    near = softplus(-heat) * true
+    far = softplus(heat) * (some & (true == 0))
+    return near.sum(1) + far.sum(1) * true.sum(1) / some.sum(1).clamp_min(1)
 
-    def _cells(self, boxes: Tensor, batch: SceneBatch) -> Tensor:
-        """Corners (N, 4) in pixels -> cells of the grid."""
-        scale = self.config.grid / batch.sizes[batch.batch].to(boxes.dtype)
-        return (boxes * scale.repeat(1, 2)).floor().long().clamp(0, self.config.grid - 1)
+
+def on_grid(points: Tensor, batch: SceneBatch) -> Tensor:
+    """Points (N, 2) or corners (N, 4) of boxes in pixels -> columns and lines of the grid."""
+    scale = GRID / batch.sizes[batch.batch].to(points.dtype)
+    return (points * scale.repeat(1, points.shape[1] // 2)).floor().long().clamp(0, GRID - 1)
+
+
+def box_cells(batch: SceneBatch) -> Tensor:
+    """The cell (N,) at the centre of each box."""
+    return pair_cells(batch, torch.arange(len(batch.boxes), device=batch.boxes.device).expand(2, -1))
+
+
+def pair_cells(batch: SceneBatch, pairs: Tensor) -> Tensor:
+    """The cell (M,) in the middle between the centres of the boxes of pairs (2, M)."""
+    centres = on_grid((batch.boxes[:, :2] + batch.boxes[:, 2:]) / 2, batch)
+    x, y = torch.div(centres[pairs[0]] + centres[pairs[1]], 2, rounding_mode="floor").unbind(1)
+    return batch.batch[pairs[0]] * AREA + y * GRID + x
+
+
+def place_in_group(group: Tensor) -> Tensor:
+    """(M,) how many equal entries of group (M,) come before each entry."""
+    order = torch.argsort(group, stable=True)
+    place = torch.arange(len(group), device=group.device) - torch.searchsorted(group[order], group[order])
+    return torch.empty_like(place).index_copy(0, order, place)
+
+
+@dataclass(frozen=True)
+class Pixel2GraphConfig(SystemConfig):
+    """With given boxes, drawn as a picture; `width` is the number of channels of the hourglass."""
+
+    kind: Literal["pixel2graph"] = "pixel2graph"
+    network = Pixel2Graph
+    width: int = bounded(32, 1, 256)
+
+
+PRESETS = {"pixel2graph-boxes": Pixel2GraphConfig()}

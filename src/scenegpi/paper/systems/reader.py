@@ -30,6 +30,7 @@ from scenegpi.models.sgp import reverse_edges, scaled_log
 CHUNK = 1 << 15
 """Pairs that are worked on at once where no gradient is wanted."""
 ALL = slice(None)
+Bias = Literal["none", "counts", "trained"]
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,12 @@ class Reading:
     node_logits: Tensor
     pairs: Callable[[slice], Tensor]
     prior: Callable[[slice], PriorOutput | None]
-    whole: bool
     pair_logits: Tensor | None = None
 
     def chunks(self) -> list[slice]:
         """Rows of pairs to work on, one after the other; all at once for a gradient."""
         edges = self.batch.num_edges
-        if self.whole or torch.is_grad_enabled() or edges <= CHUNK:
+        if torch.is_grad_enabled() or edges <= CHUNK:
             return [ALL]
         return [slice(k, k + CHUNK) for k in range(0, edges, CHUNK)]
 
@@ -63,6 +63,10 @@ class Reading:
         """`part` of the rows of each chunk, (E, ...)."""
         rows = self.chunks()
         return part(ALL) if rows == [ALL] else torch.cat([part(some) for some in rows])
+
+    def best_labels(self, nodes: Tensor) -> Tensor:
+        """Labels (N,): those given, else the best by what nodes (N, C) add."""
+        return torch.where(self.certain, self.labels, (self.node_logits + nodes).argmax(1))
 
 
 class Reader(nn.Module):
@@ -91,7 +95,7 @@ class Reader(nn.Module):
             return None if self.prior is None else self.prior(batch, labels, self.training, rows)
 
         certain = dist.amax(1) == 1
-        return Reading(batch, dist, labels, certain, nodes, clamped_log(dist), pairs, prior, self.training)
+        return Reading(batch, dist, labels, certain, nodes, clamped_log(dist), pairs, prior)
 
     def _thinned(self, rows: Tensor) -> Tensor:
         return dropout(rows, self.config.input_dropout, self.training)
@@ -131,19 +135,17 @@ class BaselineReader(nn.Module):
         nodes = thinned(torch.cat([scaled_log(stage.nodes), stage.entity], 1))
         certain = dist.amax(1) == 1
         labels = torch.where(certain, dist.argmax(1), stage.nodes.argmax(1))
-        return Reading(
-            batch, dist, labels, certain, nodes, stage.nodes, pairs, lambda rows: None, self.training, logits
-        )
+        return Reading(batch, dist, labels, certain, nodes, stage.nodes, pairs, lambda rows: None, logits)
 
 
 class PairBias(nn.Module):
-    """What the two labels of a pair add to its logits: (E, 1 + P), or None.
+    """Adds to the logits of a pair what its two labels say.
 
     "counts" are the prior's odds and predicates with a learned scale each; "trained" is a table of all pairs of labels
     that starts at the logarithm of the training shares.
     """
 
-    def __init__(self, kind: Literal["none", "counts", "trained"], labels: int, classes: int) -> None:
+    def __init__(self, kind: Bias, labels: int, classes: int) -> None:
         super().__init__()
         self.kind, self.num_labels = kind, labels
         if kind == "counts":
@@ -156,14 +158,14 @@ class PairBias(nn.Module):
         if self.kind == "trained":
             self.table.data.copy_(log_prior(counts.flatten(0, 1).double()))
 
-    def forward(self, reading: Reading, labels: Tensor, rows: slice) -> Tensor | None:
-        """labels (N,) are read by the table; the counts go by the labels that came in."""
+    def forward(self, reading: Reading, labels: Tensor, rows: slice, logits: Tensor) -> Tensor:
+        """logits (E, 1 + P) of the pairs in `rows`; labels (N,) choose the table's row, not the counts."""
         if self.kind == "trained":
             i, j = labels[reading.batch.edge_index[:, rows]]
-            return self.table.index_select(0, i * self.num_labels + j)
+            return logits + self.table.index_select(0, i * self.num_labels + j)
         prior = reading.prior(rows) if self.kind == "counts" else None
         if prior is None:
-            return None
+            return logits
         related = self.trust[0] * prior.related[:, :1]
         predicates = (self.trust[1] * prior.logits).log_softmax(1)
-        return torch.cat([torch.zeros_like(related), related + predicates], 1)
+        return logits + torch.cat([torch.zeros_like(related), related + predicates], 1)

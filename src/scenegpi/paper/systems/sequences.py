@@ -1,4 +1,4 @@
-r"""Boxes of an image as a sequence: the order in which they are read, steps along it, and highway LSTM layers.
+r"""Boxes of an image in a row: padded to equal length, or read in an order by highway LSTM layers.
 
 .. math::
     (i, f, o, r) &= \sigma(W x_t + U h_{t-1} + b), \qquad g = \tanh(W_g x_t + U_g h_{t-1} + b_g) \\
@@ -6,7 +6,7 @@ r"""Boxes of an image as a sequence: the order in which they are read, steps alo
     h_t = r \odot o \odot \tanh c_t + (1 - r) \odot W_x x_t
 
 Layer 1 runs forwards over the boxes of an image, layer 2 backwards over the outputs of layer 1, and so on: two layers
-are what Neural Motifs calls one bidirectional LSTM. There is no padding: images that have ended are left out.
+are what Neural Motifs calls one bidirectional LSTM. They need no padding: images that have ended are left out.
 """
 
 from __future__ import annotations
@@ -21,10 +21,31 @@ from torch.nn.functional import dropout
 from scenegpi.features.batch import SceneBatch
 
 FORGET = 1.0
-Order = Literal["left-right", "size", "list"]
 State = tuple[Tensor, ...]
 Step = Callable[[State, State], tuple[State, Tensor]]
 """A state, rows of what is read -> the next state, rows of what is said."""
+
+
+class Padding:
+    """Boxes (N, d) <-> (G, T, d), T at least 1; `mask` (G, T) says which places are taken.
+
+    The first place of an image without boxes counts as taken, by a box of zeros: no softmax is over nothing.
+    """
+
+    def __init__(self, batch: Tensor, ptr: Tensor) -> None:
+        counts = (ptr[1:] - ptr[:-1]).clamp_min(1)
+        self.row = batch
+        self.place = torch.arange(batch.shape[0], device=batch.device) - ptr[batch]
+        longest = torch.cat([counts, counts.new_ones(1)]).max()
+        self.mask = torch.arange(longest, device=batch.device) < counts[:, None]  # type: ignore[call-overload]
+
+    def pad(self, x: Tensor) -> Tensor:
+        """(N, d) -> (G, T, d), zero where no box is."""
+        return x.new_zeros(*self.mask.shape, x.shape[1]).index_put((self.row, self.place), x)
+
+    def flat(self, padded: Tensor) -> Tensor:
+        """(G, T, d) -> (N, d)."""
+        return padded[self.row, self.place]
 
 
 class Sequence(NamedTuple):
@@ -69,28 +90,20 @@ def along(sequence: Sequence, step: Step, start: Callable[[int], State], read: S
     return torch.cat(said).index_select(0, back)
 
 
-def reading_order(batch: SceneBatch, order: Order, dist: Tensor) -> Tensor:
-    """(N,) boxes image by image, each in its order; dist (N, C) are the label distributions that tell boxes apart.
+def reading_order(batch: SceneBatch, dist: Tensor, by: Literal["place", "size"] = "place") -> Tensor:
+    """(N,) boxes image by image, from right to left as in the released code of Neural Motifs, or from large to small.
 
-    Keys are sorted descending, as in the released code (so "left-right" reads from right to left). Boxes with equal
-    keys, which are common, are put in order by their place, their size and their labels, not by the listing; only boxes
-    that are equal in all of it remain tied, and then it does not matter.
+    Boxes that tie, which is common, are put in order by their place, their size and their label distributions dist
+    (N, C), not by the listing; only boxes that are equal in all of it remain tied, and then it does not matter.
     """
-    if order == "list":
-        return torch.arange(batch.boxes.shape[0], device=batch.boxes.device)
     x1, y1, x2, y2 = batch.boxes.unbind(1)
     dist = dist.detach().double()
-    key = x1 + x2 if order == "left-right" else (x2 - x1) * (y2 - y1)
+    key = x1 + x2 if by == "place" else (x2 - x1) * (y2 - y1)
     weights = torch.linspace(1, 2, dist.shape[1], dtype=torch.double, device=dist.device).sqrt()
-    keys = [-key, x1 + x2, y1 + y2, x2 - x1, y2 - y1, dist.argmax(1), (dist * weights).sum(1)]
-    return _sorted_by([batch.batch, *keys])
-
-
-def _sorted_by(keys: list[Tensor]) -> Tensor:
-    """Rows in the order of the first of keys (N,), then the second, and so on."""
-    order = torch.arange(keys[0].shape[0], device=keys[0].device)
-    for key in reversed(keys):
-        order = order[torch.argsort(key[order], stable=True)]
+    keys = [batch.batch, -key, x1 + x2, y1 + y2, x2 - x1, y2 - y1, dist.argmax(1), (dist * weights).sum(1)]
+    order = torch.arange(len(dist), device=dist.device)
+    for each in reversed(keys):
+        order = order[torch.argsort(each[order], stable=True)]
     return order
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,36 +15,36 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_sum
 from scenegpi.models.baseline import Baseline
-from scenegpi.models.config import ModelConfig, NetworkConfig
+from scenegpi.models.config import MAX_WIDTH, ModelConfig, NetworkConfig
 from scenegpi.models.network import SceneLogits, SceneNetwork
 from scenegpi.models.sgp import reverse_edges
-from scenegpi.paper.systems.reader import BaselineReader, PairBias, Reader, Reading
+from scenegpi.options import bounded
+from scenegpi.paper.systems.reader import BaselineReader, Bias, PairBias, Reader, Reading
 
-Bias = Literal["none", "counts", "trained"]
 LABEL_WIDTH = 64
-"""Of the vectors of labels that are fed back."""
+"""Width of the vectors of labels that are fed back."""
+DROPOUT = 0.2
 SPREAD = 10.0
 
 
 @dataclass(frozen=True)
 class SystemConfig(NetworkConfig):
-    """What a system is made of, as data. Sizes are those trained here; the published ones are in docs."""
+    """Settings of a system: `width` of its states, from which other sizes follow, and what its presets vary."""
 
+    width: int = bounded(128, 1, MAX_WIDTH)
     context = False
     """Whether a box can change what is said of others."""
+    network: ClassVar[Callable[..., System]]
+    """The system's class."""
 
     @property
     def fits_baseline(self) -> bool:
         return self.context
 
     def build(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
-        system = self.network(model, labels, predicates, words)
+        system = self.network(model, self, labels, predicates, *words)
         system.start()
         return system
-
-    @abstractmethod
-    def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
-        """The system before its last layers are set."""
 
 
 class Answer(NamedTuple):
@@ -80,7 +80,7 @@ class System(SceneNetwork):
 
     def start(self) -> None:
         """Labels, and on top of a baseline relations too, start as they came in."""
-        for name in ("node_out", "pair_out") if self.on_baseline else ("node_out",):
+        for name in ("node_out", "pair_out", "plain_out") if self.on_baseline else ("node_out",):
             layer = getattr(self, name, None)
             if isinstance(layer, nn.Linear):
                 nn.init.zeros_(layer.weight)
@@ -104,11 +104,6 @@ class System(SceneNetwork):
         """Training counts of predicates by labels, (C, C, 1 + P)."""
         self.bias.set_counts(counts)
 
-    def biased(self, reading: Reading, labels: Tensor, rows: slice, logits: Tensor) -> Tensor:
-        """logits (E, 1 + P) of the pairs in `rows` with the bias of their labels (N,)."""
-        bias = self.bias(reading, labels, rows)
-        return logits if bias is None else logits + bias
-
     def related_loss(self, batch: SceneBatch, logits: Tensor, either: bool = False) -> Tensor:
         """Binary cross-entropy (G,) over pairs: logits (E,) that a pair is related, or is in `either` direction."""
         target = torch.zeros_like(logits)
@@ -126,19 +121,17 @@ class System(SceneNetwork):
         """Labels (N,) for a hard look-up: true ones in training, else those given, or the best by nodes (N, C)."""
         if self.training:
             return reading.batch.labels
-        return torch.where(reading.certain, reading.labels, (reading.node_logits + nodes).argmax(1))
+        return reading.best_labels(nodes)
 
 
 class ProductSystem(System):
     """y_ij = W_r (s_i * o_j * f(u_ij)) with the bias of the labels: how Neural Motifs and VCTree read a pair."""
 
-    def __init__(
-        self, model: ModelConfig, labels: int, predicates: int, bias: Bias, hidden: int, pool: int, thinned: float
-    ) -> None:
+    def __init__(self, model: ModelConfig, labels: int, predicates: int, bias: Bias, width: int) -> None:
         super().__init__(model, labels, predicates, bias)
-        self.thinned = thinned
-        self.union = MLP([self.reader.pair_width], [min(pool, hidden)], pool, thinned)
-        self.pair_out = nn.Linear(pool, 1 + predicates)
+        self.pool = 2 * width
+        self.union = MLP([self.reader.pair_width], [width], self.pool, DROPOUT)
+        self.pair_out = nn.Linear(self.pool, 1 + predicates)
 
     def product(self, reading: Reading, labels: Tensor, subject: Tensor, object_: Tensor) -> Tensor:
         """labels (N,), subject and object_ (N, pool) -> (E, 1 + P)."""
@@ -146,7 +139,7 @@ class ProductSystem(System):
         def logits(rows: slice) -> Tensor:
             i, j = reading.batch.edge_index[:, rows]
             g = subject.index_select(0, i) * object_.index_select(0, j) * self.union(reading.pairs(rows))
-            return self.biased(reading, labels, rows, self.pair_out(dropout(g, self.thinned, self.training)))
+            return self.bias(reading, labels, rows, self.pair_out(dropout(g, DROPOUT, self.training)))
 
         return reading.over_pairs(logits)
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from scenegpi.features.batch import SceneBatch
-from scenegpi.paper.systems.padding import Padding
+from scenegpi.paper.systems.sequences import Padding
 
 
 def push(tags: Tensor, batch: SceneBatch, margin: float) -> Tensor:
@@ -30,13 +30,12 @@ def push(tags: Tensor, batch: SceneBatch, margin: float) -> Tensor:
     return total / (batch.edge_ptr[1:] - batch.edge_ptr[:-1]).clamp_min(1)
 
 
-def match(gain: Tensor, there: Tensor) -> Tensor:
-    """The slot of each true relation: gain (Q, S, S) of relation k in slot s, there (Q, S) whether k exists -> (Q, S).
+def match(gain: Tensor) -> Tensor:
+    """The slot (Q, S) of each true relation: of all orders of the slots the one with the largest sum of gains.
 
-    Of all orders of the slots the one with the largest sum.
+    gain (Q, S, S) is that of relation k in slot s, 0 where there is no relation k.
     """
     orders = _orders(gain.shape[1]).to(gain.device)
-    gain = gain.masked_fill(~there[:, :, None], 0.0)
     total = sum(gain[:, k].index_select(1, orders[:, k]) for k in range(gain.shape[1]))
     assert isinstance(total, Tensor)
     return orders[total.argmax(1)]

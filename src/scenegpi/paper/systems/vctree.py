@@ -12,7 +12,6 @@ original's second training, by the recall itself, is left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,39 +21,15 @@ from torch.nn.functional import dropout
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
-from scenegpi.models.config import MAX_WIDTH, ModelConfig
+from scenegpi.models.config import ModelConfig
 from scenegpi.models.network import SceneLogits
-from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
 from scenegpi.paper.systems.sequences import State
-from scenegpi.paper.systems.system import LABEL_WIDTH, Answer, Bias, ProductSystem, System, SystemConfig, wide
-from scenegpi.paper.systems.trees import Forest, TreeLSTM, grow, through, with_none
+from scenegpi.paper.systems.system import DROPOUT, LABEL_WIDTH, Answer, ProductSystem, SystemConfig, wide
+from scenegpi.paper.systems.trees import Forest, TreeLSTM, grow, through
 
 SCORE_WIDTH = 64
-"""Of the network that scores links."""
-
-
-@dataclass(frozen=True)
-class VctreeConfig(SystemConfig):
-    """A tree over the boxes of an image.
-
-    Args:
-        hidden, pool: widths of the tree LSTMs, and of the product of subject, object and pair.
-        bias: as in `MotifsConfig`.
-    """
-
-    kind: Literal["vctree"] = "vctree"
-    context = True
-    hidden: int = bounded(128, 1, MAX_WIDTH)
-    pool: int = bounded(256, 1, MAX_WIDTH)
-    bias: Bias = "counts"
-    dropout: float = bounded(0.2, 0.0, 0.95)
-
-    def network(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
-        return Vctree(model, self, labels, predicates)
-
-
-PRESETS = {"vctree": VctreeConfig()}
+"""Width of the network that scores links."""
 
 
 class Vctree(ProductSystem):
@@ -63,17 +38,15 @@ class Vctree(ProductSystem):
     exportable = False
 
     def __init__(self, model: ModelConfig, config: VctreeConfig, labels: int, predicates: int) -> None:
-        h, pool = config.hidden, config.pool
-        super().__init__(model, labels, predicates, config.bias, h, pool, config.dropout)
-        self.config = config
-        node = self.reader.node_width
+        super().__init__(model, labels, predicates, "counts", config.width)
+        h, node = config.width, self.reader.node_width
         self.first, self.second = nn.Linear(node, SCORE_WIDTH), nn.Linear(node, SCORE_WIDTH)
         self.link = MLP([3 * SCORE_WIDTH + 1], [SCORE_WIDTH], 1)
         self.objects = TreeLSTM(node, h)
         self.decoder = nn.LSTMCell(2 * h + LABEL_WIDTH, h)
         self.fed_back, self.label = nn.Embedding(1 + labels, LABEL_WIDTH), nn.Embedding(labels, LABEL_WIDTH)
         self.relations = TreeLSTM(2 * h + LABEL_WIDTH, h)
-        self.subject, self.object = wide(2 * h, pool), wide(2 * h, pool)
+        self.subject, self.object = wide(2 * h, self.pool), wide(2 * h, self.pool)
         self.node_out = nn.Linear(h, labels)
 
     def answer(self, reading: Reading) -> Answer:
@@ -83,7 +56,7 @@ class Vctree(ProductSystem):
         nodes = self.unless_given(reading, lambda: self.decode(reading, c, trees))
         labels = self.chosen(reading, nodes)
         d = self.relations(torch.cat([c, self.label(labels)], 1), trees)
-        d = dropout(d, self.config.dropout, self.training)
+        d = dropout(d, DROPOUT, self.training)
         pairs = self.product(reading, labels, self.subject(d), self.object(d))
         return Answer(nodes, pairs, {"links": links})
 
@@ -103,12 +76,10 @@ class Vctree(ProductSystem):
 
     def decode(self, reading: Reading, c: Tensor, trees: Forest) -> Tensor:
         """Label logits (N, C), from the root down; each box reads its parent's label, in training the true one."""
-        rows = c.shape[0] + 2
+        rows = len(c) + 1
         said = trees.parent.new_full((rows,), self.num_labels)
         if self.training:
-            said = torch.cat([reading.batch.labels, said[-2:]])
-        logits, known = (with_none(each) for each in (reading.node_logits, reading.labels))
-        certain, c = with_none(reading.certain), with_none(c)
+            said = torch.cat([reading.batch.labels, said[-1:]])
 
         def step(state: State, boxes: Tensor) -> State:
             h, cell, said, out = state
@@ -117,13 +88,14 @@ class Vctree(ProductSystem):
             new, after = self.decoder(read, (h[parent], cell[parent]))
             mine = self.node_out(new)
             if not self.training:
-                best = torch.where(certain[boxes], known[boxes], (logits[boxes] + mine).argmax(1))
+                found = (reading.node_logits[boxes] + mine).argmax(1)
+                best = torch.where(reading.certain[boxes], reading.labels[boxes], found)
                 said = said.index_copy(0, boxes, best)
             h, cell = h.index_copy(0, boxes, new), cell.index_copy(0, boxes, after)
             return h, cell, said, out.index_copy(0, boxes, mine)
 
-        zero = c.new_zeros(rows, self.config.hidden)
-        return through(step, (zero, zero.clone(), said, torch.zeros_like(logits)), trees.down)[3][:-2]
+        zero = c.new_zeros(rows, self.decoder.hidden_size)
+        return through(step, (zero, zero.clone(), said, torch.zeros_like(reading.node_logits)), trees.down)[3]
 
     def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
         """The common loss, and whether two boxes are related in either direction."""
@@ -132,3 +104,14 @@ class Vctree(ProductSystem):
         total = self.related_loss(batch, out.extra["links"], either=True)
         pairs = (batch.edge_ptr[1:] - batch.edge_ptr[:-1]).clamp_min(1)
         return common + total / pairs / batch.num_graphs
+
+
+@dataclass(frozen=True)
+class VctreeConfig(SystemConfig):
+    """A tree over the boxes of an image."""
+
+    kind: Literal["vctree"] = "vctree"
+    context, network = True, Vctree
+
+
+PRESETS = {"vctree": VctreeConfig()}
