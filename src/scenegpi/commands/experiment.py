@@ -74,7 +74,7 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str,
 
     import torch
 
-    from scenegpi.paper.labelling.cells import write_rows
+    from scenegpi.files import write_json
     from scenegpi.paper.labelling.experiment import full_plan, quick_plan
     from scenegpi.paper.labelling.report import results_file
 
@@ -83,7 +83,7 @@ def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str,
     console = make_console()
     _print_models(plan, console)
     results = results_file(plan, _run(plan, cells, console))
-    write_rows(out / "results.json", results)
+    write_json(out / "results.json", results)
     say(f"{out / 'results.json'}: all numbers and choices")
     return results
 

@@ -1,6 +1,5 @@
 """Cells: resumed runs give what uninterrupted ones give; files are whole or absent."""
 
-import json
 import os
 import signal
 import subprocess
@@ -10,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scenegpi.data import DataError
 from scenegpi.paper.labelling import experiment
-from scenegpi.paper.labelling.cells import Cell, finished_cell, run_cell, same_degree, write_rows
+from scenegpi.paper.labelling.cells import Cell, finished_cell, run_cell, same_degree
 from scenegpi.paper.labelling.graphs import Task
 from scenegpi.paper.labelling.training import Recipe
 
@@ -86,7 +84,8 @@ experiment.run(CELLS, Path(sys.argv[1]), on_done=done)
 
 
 def test_kill_9_loses_only_the_current_cell(tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, str(tmp_path)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
@@ -120,32 +119,6 @@ def test_a_change_of_any_setting_is_another_cell() -> None:
         replace(cell, task=replace(TINY, edge_probability=0.4)), replace(cell, recipe=replace(RECIPE, batch=5)),
     ]  # fmt: skip
     assert len({cell.key, *(other.key for other in others)}) == len(others) + 1
-
-
-def test_json_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "new folder" / "value.json"
-    write_rows(path, {"a": 1})
-
-    def full_disk(_handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full_disk)
-    with pytest.raises(DataError, match="No space"):
-        write_rows(path, {"a": 2})
-    assert json.loads(path.read_text()) == {"a": 1}
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_json_reads_back_as_it_was(tmp_path: Path) -> None:
-    value = {"text": "a [b]  {c}", "rows": [[1, 2.5], []], "cells": [{"x": [1]}, {}], "none": None, "empty": []}
-    write_rows(tmp_path / "value.json", value)
-    assert json.loads((tmp_path / "value.json").read_text()) == value
-
-
-def test_numbers_that_json_has_no_word_for_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="JSON"):
-        write_rows(tmp_path / "value.json", {"a": [{"b": float("nan")}]})
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("nodes", "probability"), [(10, 0.5), (19, 0.25), (40, 4.5 / 39), (5, 1.0), (1, 1.0)])

@@ -51,7 +51,8 @@ def test_runs_writes_and_resumes(tmp_path: Path) -> None:
     results = json.loads(written)
     assert len(results["cells"]) == len(list((out / "cells").iterdir())) == 8
     assert all(str(f"{results['models'][model]['parameters']:,}") in first.output for model in COMPARED)
-    assert {"nodes n", "sets K", "edge probability p", "optimiser", "recipes", "seeds"} <= results["choices"].keys()
+    assert results["task"] == {"nodes": 4, "sets": 2, "edge_probability": 0.5}
+    assert results["recipes"]["fc, n = 4"]["steps"] == 4
 
     again = CliRunner().invoke(app, ["--quick", "--out", str(out), "--seeds", "2", "--threads", "1"])
     assert again.exit_code == 0

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scenegpi.paper.labelling.cells import order_dependence
 from scenegpi.paper.labelling.graphs import Task
-from scenegpi.paper.labelling.invariance import order_dependence
 from scenegpi.paper.labelling.models import (
     COMPARED,
     GPI,
@@ -79,7 +79,6 @@ def test_scores_have_a_row_for_every_node(name: ModelName, nodes: int) -> None:
 
 
 def test_lstm_reads_every_partner_once() -> None:
-
     torch.manual_seed(0)
     graphs = Task(nodes=4, sets=4).sample(1, 3)
     model = LSTMs(4, 4, 8, (8,))

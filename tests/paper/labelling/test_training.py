@@ -27,12 +27,12 @@ def test_batches_may_be_larger_than_the_sample() -> None:
 
 
 def test_rate_warms_up_and_falls_to_zero() -> None:
-    recipe = Recipe(steps=100, warmup=10)
-    rates = [recipe.rate(step) for step in range(101)]
-    assert rates[0] == pytest.approx(0.1)
-    assert max(rates) == rates[9] == rates[10] == 1.0
-    assert rates[100] == pytest.approx(0)
-    assert all(a >= b for a, b in itertools.pairwise(rates[10:]))
+    recipe = Recipe(steps=500)
+    rates = [recipe.rate(step) for step in range(501)]
+    assert rates[0] == pytest.approx(1 / 50)
+    assert max(rates) == rates[49] == rates[50] == 1.0
+    assert rates[500] == pytest.approx(0)
+    assert all(a >= b for a, b in itertools.pairwise(rates[50:]))
 
 
 def test_accuracy_is_the_fraction_of_nodes() -> None:
@@ -91,17 +91,18 @@ def test_stops_when_solved() -> None:
     assert (course.reason, course.checks[-1].step) == ("solved", 10)
 
 
-def test_stops_when_validation_stands_still() -> None:
-    recipe = Recipe(steps=1000, check_every=10, patience=4, least_steps=0)
+def test_stops_when_validation_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenegpi.paper.labelling.training.LEAST_STEPS", 0)
+    recipe = Recipe(steps=1000, check_every=10)
     checks: list[Check] = []
     course = train(_Frozen(right=False), SMALL.sample(50, 0), recipe, checks.append)
-    assert (course.reason, course.best.step, course.checks[-1].step) == ("no better on validation", 10, 50)
+    assert (course.reason, course.best.step, course.checks[-1].step) == ("no better on validation", 10, 60)
     assert tuple(checks) == course.checks
 
 
-def test_does_not_give_up_before_the_least_steps() -> None:
-    recipe = Recipe(steps=1000, check_every=10, patience=2, least_steps=80)
-    course = train(_Frozen(right=False), SMALL.sample(50, 0), recipe)
+def test_does_not_give_up_before_the_least_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenegpi.paper.labelling.training.LEAST_STEPS", 80)
+    course = train(_Frozen(right=False), SMALL.sample(50, 0), Recipe(steps=1000, check_every=10))
     assert (course.reason, course.checks[-1].step) == ("no better on validation", 80)
 
 

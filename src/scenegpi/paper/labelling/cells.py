@@ -5,6 +5,7 @@ cell it was in, and the next run skips those that are there. The file's name hol
 content, so cells of other settings are never mixed in.
 """
 
+import copy
 import hashlib
 import json
 from collections.abc import Callable
@@ -13,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
-from scenegpi.files import whole_file
 from scenegpi.paper.labelling.graphs import Graphs, Task, stream_seed
-from scenegpi.paper.labelling.invariance import order_dependence
 from scenegpi.paper.labelling.models import ModelName, build, count_parameters
 from scenegpi.paper.labelling.training import Check, Recipe, evaluate, train
 
 # Rises when a change of the code changes what a cell computes or holds.
-FORMAT = 1
+FORMAT = 2
 
 _INVARIANCE_GRAPHS = 20
 
@@ -62,14 +62,11 @@ def run_cell(cell: Cell, on_check: Callable[[Check], None] | None = None) -> dic
         test = _test_set(cell.task, cell.test)
         accuracy, loss = evaluate(model, test)
         gap, changed = order_dependence(model, test[slice(_INVARIANCE_GRAPHS)])
-        other_sizes = [
-            {
-                "nodes": nodes,
-                "same_probability": evaluate(model, _test_set(replace(cell.task, nodes=nodes), cell.size_test))[0],
-                "same_degree": evaluate(model, _test_set(same_degree(cell.task, nodes), cell.size_test))[0],
-            }
-            for nodes in cell.sizes
-        ]
+        other_sizes = []
+        for nodes in cell.sizes:
+            tasks = {"same_probability": replace(cell.task, nodes=nodes), "same_degree": same_degree(cell.task, nodes)}
+            scores = {rule: evaluate(model, _test_set(task, cell.size_test))[0] for rule, task in tasks.items()}
+            other_sizes.append({"nodes": nodes, **scores})
     last = training.checks[-1]
     return {
         "model": cell.model,
@@ -94,6 +91,31 @@ def run_cell(cell: Cell, on_check: Callable[[Check], None] | None = None) -> dic
     }
 
 
+def order_dependence(model: nn.Module, graphs: Graphs, trials: int = 5, seed: int = 0) -> tuple[float, float]:
+    """How much labels depend on the order in which nodes are listed, under ``trials`` random relabellings.
+
+    The largest change of any label's probability, in double precision, so that it is not rounding; and the mean
+    fraction of labels that change. A network that draws random orders itself draws the same ones each time.
+    """
+    double = copy.deepcopy(model).double().eval()
+    generator = torch.Generator().manual_seed(seed)
+
+    def probabilities(graphs: Graphs) -> Tensor:
+        torch.manual_seed(seed)
+        found: Tensor = double(graphs).softmax(2)
+        return found
+
+    gap = changed = 0.0
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        listed = probabilities(graphs)
+        for _ in range(trials):
+            order = torch.randperm(graphs.nodes, generator=generator)
+            expected, found = listed[:, order], probabilities(graphs.relabel(order))
+            gap = max(gap, float((found - expected).abs().max()))
+            changed += float((found.argmax(2) != expected.argmax(2)).double().mean()) / trials
+    return gap, changed
+
+
 def _test_set(task: Task, count: int) -> Graphs:
     return task.sample(count, stream_seed("test graphs", 0))
 
@@ -105,16 +127,3 @@ def finished_cell(file: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, ValueError):
         return None
     return result if isinstance(result, dict) and "accuracy" in result else None
-
-
-def write_rows(path: Path, value: dict[str, Any]) -> None:
-    """The file is there whole or not at all; each entry of the lists at its top level is one line."""
-    text = "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(entry)}" for key, entry in value.items()) + "\n}"
-    with whole_file(path) as part:
-        part.write_text(text + "\n")
-
-
-def _lines(entry: Any) -> str:
-    if isinstance(entry, list) and entry and isinstance(entry[0], list | dict):
-        return "[\n" + ",\n".join(json.dumps(item, allow_nan=False) for item in entry) + "\n]"
-    return json.dumps(entry, allow_nan=False)

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scenegpi.paper.labelling.cells import Cell, finished_cell, run_cell, write_rows
+from scenegpi.files import write_json
+from scenegpi.paper.labelling.cells import Cell, finished_cell, run_cell
 from scenegpi.paper.labelling.graphs import Task
 from scenegpi.paper.labelling.models import COMPARED, ModelName
 from scenegpi.paper.labelling.training import Check, Recipe
@@ -90,7 +91,7 @@ def run(
             if on_start:
                 on_start(cell)
             result = run_cell(cell, partial(on_check, cell) if on_check else None)
-            write_rows(file, result)
+            write_json(file, result)
         if on_done:
             on_done(cell, result)
         results.append(result)

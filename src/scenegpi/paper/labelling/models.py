@@ -49,24 +49,18 @@ class GPI(nn.Module):
             flow="target_to_source",
             node_aggregation="mean" if edges_only else "sum",
         )
-        self._complete: dict[tuple[int, int], Tensor] = {}
 
     def forward(self, graphs: Graphs) -> Tensor:
         """B graphs of n nodes -> ``(B, n, labels)``."""
         count, n = len(graphs), graphs.nodes
         x = graphs.node_features(self.num_sets, _dtype(self)).flatten(0, 1)
-        edge_index, z_ij = self._edges(graphs)
         batch = torch.arange(count).repeat_interleave(n)
-        return self.layer(x, edge_index, z_ij, batch, num_graphs=count).nodes.view(count, n, -1)
-
-    def _edges(self, graphs: Graphs) -> tuple[Tensor, Tensor | None]:
-        count, n = len(graphs), graphs.nodes
         if self.edges_only:
             graph, i, j = graphs.adjacency.nonzero().T
-            return torch.stack([graph * n + i, graph * n + j]), None
-        if (count, n) not in self._complete:
-            self._complete = {(count, n): complete_edges([n] * count)}
-        return self._complete[count, n], graphs.pair_features(_dtype(self)).reshape(-1, 1)
+            edge_index, z_ij = torch.stack([graph * n + i, graph * n + j]), None
+        else:
+            edge_index, z_ij = complete_edges([n] * count), graphs.pair_features(_dtype(self)).reshape(-1, 1)
+        return self.layer(x, edge_index, z_ij, batch, num_graphs=count).nodes.view(count, n, -1)
 
 
 class LSTMs(nn.Module):
@@ -126,15 +120,12 @@ class FullyConnected(nn.Module):
 
 def build(name: ModelName, task: Task) -> nn.Module:
     """The network of this name for the task; labels are 0..n-1."""
-    if name == "gpi":
-        return GPI(task.sets, task.nodes)
-    if name == "gpi-strict":
-        return GPI(task.sets, task.nodes, hidden=550, strict=True)
-    if name == "gpi-edges":
-        return GPI(task.sets, task.nodes, edges_only=True)
     if name == "lstm":
         return LSTMs(task.sets, task.nodes)
-    return FullyConnected(task.sets, task.nodes, task.nodes, hidden=(_fc_width(task),) * 2)
+    if name == "fc":
+        return FullyConnected(task.sets, task.nodes, task.nodes, hidden=(_fc_width(task),) * 2)
+    strict = name == "gpi-strict"
+    return GPI(task.sets, task.nodes, 550 if strict else 500, strict, edges_only=name == "gpi-edges")
 
 
 def _fc_width(task: Task) -> int:

@@ -2,16 +2,16 @@
 
 import json
 import platform
-import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 import torch
 
 import scenegpi
-from scenegpi.paper.labelling.cells import FORMAT, Cell
+from scenegpi.paper.labelling.cells import FORMAT
 from scenegpi.paper.labelling.experiment import Plan
 from scenegpi.paper.labelling.graphs import best_order_blind_accuracy, stream_seed
 from scenegpi.paper.labelling.models import COMPARED, build, count_parameters, describe
@@ -22,8 +22,7 @@ Result = dict[str, Any]
 _DRAWN = {"model", "nodes", "samples", "accuracy", "cpu_seconds", "order_gap", "other_sizes", "checks"}
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """Mean, lowest and highest over seeds at ``x`` (samples, or nodes)."""
 
     x: int
@@ -31,10 +30,6 @@ class Point:
     low: float
     high: float
     seeds: int
-
-    @classmethod
-    def of(cls, x: int, values: Sequence[float]) -> "Point":
-        return cls(x, statistics.fmean(values), min(values), max(values), len(values))
 
 
 def curve(cells: Iterable[Result], model: str, nodes: int, value: str = "accuracy") -> list[Point]:
@@ -52,7 +47,7 @@ def _points(pairs: Iterable[tuple[int, float]]) -> list[Point]:
     by_x: dict[int, list[float]] = {}
     for x, value in pairs:
         by_x.setdefault(x, []).append(value)
-    return [Point.of(x, values) for x, values in sorted(by_x.items())]
+    return [Point(x, fmean(each), min(each), max(each), len(each)) for x, each in sorted(by_x.items())]
 
 
 def summary_rows(
@@ -83,9 +78,12 @@ def results_file(plan: Plan, cells: Sequence[Result]) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "plan": plan.name,
-        "choices": _choices(plan.cells),
+        "task": asdict(plan.task),
+        "recipes": {f"{cell.model}, n = {cell.task.nodes}": asdict(cell.recipe) for cell in plan.cells},
+        "test graphs": {"n": plan.cells[0].test, "other n": plan.cells[0].size_test},
+        "checks": ["step", "wall seconds", "CPU seconds", "validation accuracy", "validation loss"],
         "versions": {"scenegpi": scenegpi.__version__, "torch": torch.__version__, "python": platform.python_version()},
-        "machine": {"processor": _processor(), "threads": torch.get_num_threads()},
+        "machine": {"processor": platform.processor(), "threads": torch.get_num_threads()},
         "models": {
             model: {"parameters": count_parameters(build(model, plan.task)), "sizes": describe(model, plan.task)}
             for model in dict.fromkeys(cell.model for cell in plan.cells)
@@ -93,40 +91,3 @@ def results_file(plan: Plan, cells: Sequence[Result]) -> dict[str, Any]:
         "strict_ceiling": ceiling,
         "cells": list(cells),
     }
-
-
-def _choices(cells: Sequence[Cell]) -> dict[str, Any]:
-    first = cells[0]
-    recipes = {f"{cell.model}, n = {cell.task.nodes}": asdict(cell.recipe) for cell in cells}
-    return {
-        "nodes n": sorted({cell.task.nodes for cell in cells}),
-        "sets K": first.task.sets,
-        "edge probability p": first.task.edge_probability,
-        "labels": "number of neighbours in the same set, a class 0..n-1",
-        "inputs": "z_i one-hot of the set; all ordered pairs, z_ij 1 for an edge else 0",
-        "accuracy": f"fraction of nodes labelled right in {first.test} test graphs, the same for all cells",
-        "accuracy at other sizes": f"{first.size_test} graphs of each size",
-        "samples": sorted({cell.samples for cell in cells}),
-        "seeds": sorted({cell.seed for cell in cells}),
-        "a seed decides": "training samples, initial weights, order of batches; the test graphs are the same for all",
-        "validation": "a fifth of the training samples, at most 200 graphs; chooses the step whose weights are kept",
-        "early stopping": "validation solved, or after `least_steps` no better for `patience` checks; at most `steps`",
-        "optimiser": "AdamW, linear warm-up then cosine to 0 at `steps`, gradient norm clipped",
-        "how the recipe was settled": (
-            "by trials on other graphs, except `least_steps`: added after a first run whose accuracy on these test "
-            "graphs showed the strict form stopped too early (300 samples, 450 steps, 38%)"
-        ),
-        "loss": "cross-entropy, mean over nodes",
-        "recipes": recipes,
-        "seconds": "of training steps alone, without checks and tests",
-        "checks": ["step", "wall seconds", "CPU seconds", "validation accuracy", "validation loss"],
-    }
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-        return names[0]
-    except (OSError, IndexError):
-        return platform.machine()

@@ -9,45 +9,40 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from scenegpi.paper.labelling.graphs import Graphs
 
-# Graphs scored at a time.
+WARMUP, WEIGHT_DECAY, CLIP = 50, 1e-4, 1.0
+"""Steps of warm-up, decay of the weights, largest norm of a gradient."""
+PATIENCE, LEAST_STEPS = 5, 1000
+"""Training ends after this many checks without a new best, but not before this many steps: the strict form learns
+nothing to be seen for its first few hundred."""
+SOLVED_LOSS = 1e-3
+"""Of validation graphs whose labels are all right: below it they count as solved."""
 _EVALUATION_BATCH = 50
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """``steps`` is the maximum; training ends earlier if the validation part is solved or stops improving.
-
-    Solved: every validation label right, loss below ``solved_loss``. Standing still: ``patience`` checks, one every
-    ``check_every`` steps, without a new best, but not before ``least_steps``: the strict form learns nothing to be seen
-    for its first few hundred steps.
-    """
+    """``steps`` is the maximum; every ``check_every`` steps the validation part is scored."""
 
     steps: int = 2500
     batch: int = 8
     learning_rate: float = 1e-3
-    warmup: int = 50
-    weight_decay: float = 1e-4
-    clip: float = 1.0
     check_every: int = 50
-    patience: int = 5
-    least_steps: int = 1000
-    solved_loss: float = 1e-3
 
     def rate(self, step: int) -> float:
         """The factor on the learning rate: linear warm-up, then half a cosine down to 0 at ``steps``."""
-        if step < self.warmup:
-            return (step + 1) / self.warmup
-        return 0.5 * (1 + math.cos(math.pi * (step - self.warmup) / max(1, self.steps - self.warmup)))
+        if step < WARMUP:
+            return (step + 1) / WARMUP
+        return 0.5 * (1 + math.cos(math.pi * (step - WARMUP) / max(1, self.steps - WARMUP)))
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """Validation after ``step`` steps; seconds of training so far, checks not counted, on the wall and of the CPU."""
 
     step: int
@@ -57,8 +52,7 @@ class Check:
     loss: float
 
 
-@dataclass(frozen=True)
-class Training:
+class Training(NamedTuple):
     """The whole course of a training; ``best`` is the check whose weights the model has now."""
 
     checks: tuple[Check, ...]
@@ -73,12 +67,10 @@ def accuracy(scores: Tensor, graphs: Graphs) -> float:
 
 def evaluate(model: nn.Module, graphs: Graphs) -> tuple[float, float]:
     """Accuracy and mean cross-entropy over all nodes; labels the model has no class for count as wrong."""
-    was_training = model.training
     model.eval()
     with torch.no_grad():
         starts = range(0, len(graphs), _EVALUATION_BATCH)
         scores = torch.cat([model(graphs[slice(k, k + _EVALUATION_BATCH)]) for k in starts])
-    model.train(was_training)
     known = graphs.labels < scores.shape[2]
     loss = nn.functional.cross_entropy(scores[known], graphs.labels[known]) if known.any() else torch.tensor(math.nan)
     return accuracy(scores, graphs), float(loss)
@@ -92,9 +84,7 @@ def train(
     if held_out < 1:
         raise ValueError(f"needs at least 5 samples, a fifth is the validation part; got {len(samples)}")
     validation, training = samples[slice(held_out)], samples[slice(held_out, None)]
-    optimiser = torch.optim.AdamW(
-        model.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
-    )
+    optimiser = torch.optim.AdamW(model.parameters(), recipe.learning_rate, weight_decay=WEIGHT_DECAY, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, recipe.rate)
     batches = _batches(len(training), recipe.batch)
     checks: list[Check] = []
@@ -102,9 +92,10 @@ def train(
     wall = cpu = 0.0
     while (step := checks[-1].step if checks else 0) < recipe.steps:
         count = min(recipe.check_every, recipe.steps - step)
+        model.train()
         wall_start, cpu_start = time.perf_counter(), time.process_time()
         for _ in range(count):
-            _step(model, training[next(batches)], optimiser, recipe.clip)
+            _step(model, training[next(batches)], optimiser)
             schedule.step()
         wall, cpu = wall + time.perf_counter() - wall_start, cpu + time.process_time() - cpu_start
         right, loss = evaluate(model, validation)
@@ -113,23 +104,23 @@ def train(
             on_check(checks[-1])
         if best < 0 or (right, -loss) > (checks[best].accuracy, -checks[best].loss):
             best, weights = len(checks) - 1, copy.deepcopy(model.state_dict())
-        if right == 1.0 and loss < recipe.solved_loss:
+        if right == 1.0 and loss < SOLVED_LOSS:
             reason = "solved"
             break
-        if len(checks) - 1 - best >= recipe.patience and checks[-1].step >= recipe.least_steps:
+        if len(checks) - 1 - best >= PATIENCE and checks[-1].step >= LEAST_STEPS:
             reason = "no better on validation"
             break
     model.load_state_dict(weights)
     return Training(tuple(checks), checks[best], reason)
 
 
-def _step(model: nn.Module, graphs: Graphs, optimiser: torch.optim.Optimizer, clip: float) -> None:
+def _step(model: nn.Module, graphs: Graphs, optimiser: torch.optim.Optimizer) -> None:
     loss = nn.functional.cross_entropy(model(graphs).flatten(0, 1), graphs.labels.flatten())
     if not torch.isfinite(loss):
         raise FloatingPointError(f"the training loss is {loss.item()}")
     optimiser.zero_grad()
     loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    nn.utils.clip_grad_norm_(model.parameters(), CLIP)
     optimiser.step()
 
 
