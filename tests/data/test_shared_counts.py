@@ -37,7 +37,7 @@ def test_vg150_splits_by_the_documented_rule(vg150):
 
 
 def test_vg150_boxes_lie_in_their_images(vg150):
-    boxes = vg150.source.arrays["boxes"]
+    boxes = vg150.source.boxes
     sizes = np.repeat(vg150.source.sizes, vg150.counts()[0], axis=0)
     assert (boxes[:, :2] > -2).all()
     assert (boxes[:, 2:] > sizes + 2).any(axis=1).sum() <= 2  # two boxes reach out by up to nine pixels

@@ -20,7 +20,6 @@ from scenegpi.data.limits import check_crowd, check_images, file_vocabulary
 from scenegpi.data.named import corners, whole
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import read_object
-from scenegpi.graph_json import FLOAT_FIELDS, single
 
 BACKGROUND = "__background__"
 ANNOTATIONS = "_annotations.coco.json"
@@ -146,10 +145,7 @@ class _CocoFile:
                     said = f"{image['split']!r:.40} is none of {', '.join(SPLITS)}"
                     self.report.warning(image_id, f"images[{number}].split", said)
                 file = image.get("file_name")
-                fields |= {
-                    "file": prefix + file if file else file,
-                    "image_id": None if image.get("no_id") else image_id,
-                }
+                fields |= {"file": prefix + file if file else file, "image_id": image_id}
                 builder.add(SPLITS.get(str(image.get("split")), split), **fields)
         for name in LISTS[1:] if self.table is None else LISTS[1:2]:
             for key in self.lists[name]:
@@ -169,23 +165,17 @@ class _CocoFile:
         rows = annotations.take(image_id)
         if not isinstance(image.get("file_name"), str | None):
             self._problem(f"images[{number}].file_name: expected a string")
-        fields: dict[str, Any] = {
+        fields = {
             "boxes": [self._box(row, f"annotations[{i}]") for i, row in rows],
             "labels": [self._look_up(self.label_of, row, "category_id", f"annotations[{i}]") for i, row in rows],
             "scores": self._optional(rows, "score", "annotations"),
-            "label_dist": self._optional(rows, "distribution", "annotations"),
             "attributes": [_attributes(row) for _, row in rows],
-            **(
-                self._relations(rows, relations.take(image_id)) if self.table is None else self._triples(image_id, rows)
-            ),
             **{side: whole(image.get(side)) for side in ("width", "height")},
         }
-        if image.get("pairs") is not None:  # only this project writes them
-            fields |= {"pairs": image["pairs"], "pair_dist": image.get("pair_dist")}
-        for name in image.get("float32", ()) if isinstance(image.get("float32"), list) else ():
-            if name in FLOAT_FIELDS and fields.get(name) is not None and not self.problems:
-                fields[name] = single(fields[name])
-        return fields
+        links = (
+            self._triples(image_id, rows) if self.table is not None else self._relations(rows, relations.take(image_id))
+        )
+        return fields | links
 
     def _relations(self, rows: list[Row], links: list[Row]) -> dict[str, Any]:
         """What `rel_annotations` say of an image."""
@@ -226,9 +216,8 @@ class _CocoFile:
         self.problems.append(GraphError(text))
 
     def _box(self, row: dict[str, Any], where: str) -> list[float]:
-        key = "bbox_xyxy" if row.get("bbox_xyxy") is not None else "bbox"
         try:
-            return corners(row.get(key), f"{where}.bbox", xywh=key == "bbox")
+            return corners(row.get("bbox"), f"{where}.bbox")
         except GraphError as error:
             self.problems.append(error)
             return [0.0] * 4

@@ -5,14 +5,13 @@ No Python object per box; a `SceneGraph` is made on demand from views of these a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.checks import Attributes
+from scenegpi.checks import Attributes, frozen
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
@@ -20,38 +19,16 @@ SPLITS = {"train": 0, "val": 1, "test": 2}
 NO_SPLIT = -1
 
 
-class AttributeColumns:
-    """Box b of all has the attributes `ids[ends[b]:ends[b + 1]]`, numbers of `names`.
-
-    Args:
-        numbers: (B, K) numbers from 1 to the number of names; 0 and what is repeated in a row are none.
-        names: of the attributes.
-    """
-
-    def __init__(self, numbers: NDArray[np.int64], names: Sequence[str]) -> None:
-        order = np.sort(numbers, axis=1)
-        there = order > 0
-        there[:, 1:] &= order[:, 1:] != order[:, :-1]
-        self.names, self.ids = names, (order[there] - 1).astype(np.int32)
-        self.ends = np.concatenate([[0], np.cumsum(there.sum(1, dtype=np.int64))])
-
-    def rows(self, start: int, stop: int) -> Attributes | None:
-        """Of some boxes; None where none has any."""
-        if self.ends[start] == self.ends[stop]:
-            return None
-        numbers = np.split(self.ids[self.ends[start] : self.ends[stop]], self.ends[start + 1 : stop] - self.ends[start])
-        return tuple(tuple((self.names[k], 1.0) for k in row.tolist()) for row in numbers)
-
-
 @dataclass(eq=False)
 class Columns:
-    """The graphs of a data set.
+    """The graphs of a data set, for N images, B boxes and R relations.
 
     Args:
-        image_ids, files, sizes, splits: of each image; sizes (N, 2) width, height.
-        arrays: fields of SceneGraph, all images one after the other, checked, of its dtypes.
-        pointers: (N + 1,) of boxes, relations and pairs, where each image's rows start.
-        absent: for an array that only some images have: (N,) which ones don't.
+        image_ids, files, splits: of each image.
+        sizes: (N, 2) width, height.
+        boxes, labels, relations: (B, 4), (B,), (R, 3), checked, of SceneGraph's dtypes.
+        box_ptr, relation_ptr: (N + 1,) where each image's rows start.
+        attributes: (B, K) places in `attribute_names`, from 1; 0 is none.
     """
 
     vocabulary: Vocabulary
@@ -59,48 +36,47 @@ class Columns:
     files: Sequence[str | None]
     sizes: NDArray[np.int32]
     splits: NDArray[np.int8]
-    arrays: Mapping[str, NDArray[Any]]
-    pointers: Mapping[str, NDArray[np.int64]]
-    attributes: AttributeColumns | None
-    absent: Mapping[str, NDArray[np.bool_]]
+    boxes: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    relations: NDArray[np.int32]
+    box_ptr: NDArray[np.int64]
+    relation_ptr: NDArray[np.int64]
+    attributes: NDArray[np.int32] | None = None
+    attribute_names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for value in self.arrays.values():
-            value.flags.writeable = False
+        for array in (self.boxes, self.labels, self.relations):
+            frozen(array)
 
     def __len__(self) -> int:
         return len(self.image_ids)
 
     def graph(self, i: int) -> SceneGraph:
         """Image i's graph: views, no copies."""
-        rows = {name: slice(ptr.item(i), ptr.item(i + 1)) for name, ptr in self.pointers.items()}
-        fields: dict[str, Any] = {name: array[rows[ROWS_OF[name]]] for name, array in self.arrays.items()}
-        for name in ("scores", "label_dist", "relation_scores"):
-            if name in fields and not len(fields[name]):
-                fields[name] = None  # no rows, nothing said
-        for name, missing in self.absent.items():
-            if missing[i]:
-                fields |= {name: None, "pairs": None} if name == "pair_dist" else {name: None}
-        boxes = rows["boxes"]
+        rows = slice(*self.box_ptr[i : i + 2].tolist())
         width, height = self.sizes[i].tolist()
         return SceneGraph.trusted(
+            boxes=self.boxes[rows],
+            labels=self.labels[rows],
             vocabulary=self.vocabulary,
+            relations=self.relations[slice(*self.relation_ptr[i : i + 2].tolist())],
             image_id=self.image_ids[i],
             file=self.files[i],
             width=width,
             height=height,
-            attributes=None if self.attributes is None else self.attributes.rows(boxes.start, boxes.stop),
-            **fields,
+            attributes=self._attributes(rows),
         )
+
+    def _attributes(self, rows: slice) -> Attributes | None:
+        if self.attributes is None or not self.attributes[rows].any():
+            return None
+        numbers = (sorted({*row} - {0}) for row in self.attributes[rows].tolist())
+        return tuple(tuple((self.attribute_names[k - 1], 1.0) for k in row) for row in numbers)
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(N,) boxes and (N,) relations of each image."""
-        return np.diff(self.pointers["boxes"]), np.diff(self.pointers["relations"])
+        return np.diff(self.box_ptr), np.diff(self.relation_ptr)
 
     def split_codes(self) -> NDArray[np.int8]:
         """(N,) 0 train, 1 val, 2 test, -1 not said."""
         return self.splits
-
-
-ROWS_OF = dict.fromkeys(("boxes", "labels", "scores", "label_dist"), "boxes")
-ROWS_OF |= dict.fromkeys(("relations", "relation_scores"), "relations") | dict.fromkeys(("pairs", "pair_dist"), "pairs")

@@ -27,7 +27,8 @@ WRITERS = {
     "cypher": "CSV files and load.cypher for a graph database (a folder)",
 }
 CANNOT_HOLD = {
-    "visual-genome": ("attributes",),
+    "visual-genome": ("scores", "relation_scores", "label_dist", "pair_dist", "attributes"),
+    "coco": ("label_dist", "pair_dist"),
     "label-studio": ("label_dist", "relation_scores", "pair_dist", "attribute_scores"),
     "sgbench": ("file", "scores", "relation_scores", "label_dist", "pair_dist", "attributes"),
     "lightrag": ("boxes", "label_dist", "pair_dist", "relations of an object to itself"),

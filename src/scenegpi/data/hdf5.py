@@ -66,10 +66,8 @@ def _dataset(path: Path, file: h5py.File, name: str, ndim: int, columns: int) ->
 
 
 def _check_sizes(path: Path, found: Mapping[str, Any]) -> None:
-    sizes = {}
-    for name, data in found.items():
-        least = 4 if name.endswith("_dist") else 8  # bytes of a number once it is checked, however it is stored
-        sizes[name] = prod(data.shape) * max(data.dtype.itemsize, least)
+    # A number takes at least eight bytes once it is checked, however it is stored.
+    sizes = {name: prod(data.shape) * max(data.dtype.itemsize, 8) for name, data in found.items()}
     stored = sum(data.id.get_storage_size() for data in found.values())
     allowed = max(FREE_BYTES, MAX_RATIO * min(stored, path.stat().st_size))
     if sum(sizes.values()) > allowed:

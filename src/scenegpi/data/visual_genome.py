@@ -6,8 +6,7 @@ Files with attributes are called VG-SGG-with-attri.h5 and VG-SGG-dicts-with-attr
 
 Everything is checked at once, as arrays, when the file is opened; an image with a defect is reported and left out.
 Files differ in dtypes, shapes ((R, 1) or (R,)), sentinels (any negative number) and optional datasets; all are read.
-Datasets that only this project writes (docs/formats.md) carry what the layout can't hold: exact pixel boxes, scores,
-distributions.
+`boxes_pixel`, which only this project writes, holds corners that whole numbers at 1024 would change.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from scenegpi.data.columns import Columns
 from scenegpi.data.hdf5 import read_hdf5
 from scenegpi.data.limits import file_vocabulary
 from scenegpi.data.named import list_rows
-from scenegpi.data.visual_genome_check import ABSENT, CheckedFile
+from scenegpi.data.visual_genome_check import VisualGenome
 from scenegpi.errors import DataError, Report
 from scenegpi.files import read_object
 from scenegpi.vocabulary import Vocabulary
@@ -31,9 +30,7 @@ DROPPED_IDS = (1592, 1722, 4616, 4617)  # listed in image_data.json, absent from
 POINTERS = ("img_to_first_box", "img_to_last_box", "img_to_first_rel", "img_to_last_rel")
 BOXES = ("boxes_1024", "boxes_512")
 SHAPES = {"labels": (1, 0), **dict.fromkeys(BOXES, (2, 4)), "predicates": (1, 0), "relationships": (2, 2)}
-SHAPES |= dict.fromkeys((*POINTERS, "split", "scores", "predicate_scores", "img_to_first_pair"), (1, 0))
-SHAPES |= {"attributes": (2, 0), "boxes_pixel": (2, 4), "label_dist": (2, 0), "pairs": (2, 2), "pair_dist": (2, 0)}
-SHAPES |= {f"absent_{name}": (1, 0) for name in ABSENT}
+SHAPES |= dict.fromkeys((*POINTERS, "split"), (1, 0)) | {"attributes": (2, 0), "boxes_pixel": (2, 4)}
 
 
 def read_visual_genome(path: Path, report: Report) -> Columns:
@@ -41,8 +38,8 @@ def read_visual_genome(path: Path, report: Report) -> Columns:
     h5, dicts, image_data = visual_genome_files(path)
     vocabulary, attributes = read_dicts(dicts)
     raw = _read_h5(h5)
-    image_ids, files, sizes = _read_image_data(image_data, len(raw["img_to_first_box"]))
-    return CheckedFile(raw, vocabulary, attributes, image_ids, files, sizes, report, h5, image_data).columns()
+    images = _read_image_data(image_data, len(raw["img_to_first_box"]))
+    return VisualGenome(h5, image_data, raw, vocabulary, attributes, *images, report).columns()
 
 
 def visual_genome_files(path: Path) -> tuple[Path, Path, Path]:
@@ -66,30 +63,24 @@ def visual_genome_files(path: Path) -> tuple[Path, Path, Path]:
 
 
 def read_dicts(path: Path) -> tuple[Vocabulary, list[str]]:
-    """The vocabulary: `idx_to_label` / `idx_to_predicate`, or the inverse tables where only these are there.
-
-    And the names of attributes, where there are any (VG-SGG-dicts-with-attri.json).
-    """
+    """The vocabulary, and the names of attributes: `idx_to_label`, or `label_to_idx` alone, and so on."""
     data = read_object(path, unique=True)
-    objects = _names(path, data, "idx_to_label", "label_to_idx")
-    predicates = _names(path, data, "idx_to_predicate", "predicate_to_idx")
+    objects, predicates = (_names(path, data, kind) for kind in ("label", "predicate"))
     there = "idx_to_attribute" in data or "attribute_to_idx" in data
-    attributes = _names(path, data, "idx_to_attribute", "attribute_to_idx") if there else []
+    attributes = _names(path, data, "attribute") if there else []
     file_vocabulary(path, attributes)  # that these are names, each once
-    name = data.get("name")
-    return file_vocabulary(
-        path, objects, predicates, name if isinstance(name, str) else f"vg{len(objects)}"
-    ), attributes
+    name = data["name"] if isinstance(data.get("name"), str) else f"vg{len(objects)}"
+    return file_vocabulary(path, objects, predicates, name), attributes
 
 
-def _names(path: Path, data: dict[str, Any], forward: str, backward: str) -> list[str]:
-    table = data.get(forward)
-    field = forward
-    if table is None and isinstance(data.get(backward), dict):
-        table = {str(index): name for name, index in data[backward].items() if name != "__background__"}
-        field = backward
+def _names(path: Path, data: dict[str, Any], kind: str) -> list[str]:
+    field, backward = f"idx_to_{kind}", data.get(f"{kind}_to_idx")
+    table = data.get(field)
+    if table is None and isinstance(backward, dict):
+        field = f"{kind}_to_idx"
+        table = {str(index): name for name, index in backward.items() if name != "__background__"}
     if not isinstance(table, dict):
-        raise DataError(path, f"{forward}: missing, or not an object")
+        raise DataError(path, f"{field}: missing, or not an object")
     table = {index: name for index, name in table.items() if index != "0"}
     try:
         return [table[str(i)] for i in range(1, len(table) + 1)]
@@ -104,26 +95,22 @@ def _read_image_data(path: Path, n: int) -> tuple[list[Any], list[Any], NDArray[
         if not isinstance(row, dict):
             raise DataError(path, f"[{i}]: expected an object")
         image_id = row.get("image_id", row.get("id"))
-        rows.append((image_id, row.get("file_name", f"{image_id}.jpg"), row.get("width"), row.get("height")))
+        size = (_side(row.get("width")), _side(row.get("height")))
+        rows.append((image_id, row.get("file_name", f"{image_id}.jpg"), size))
     if len(rows) != n:
         rows = [row for row in rows if row[0] not in DROPPED_IDS]
     if len(rows) != n:
         raise DataError(path, f"{len(rows):,} images, but the h5 file has {n:,}")
-    ids, files, widths, heights = ([row[column] for row in rows] for column in range(4))
-    return ids, files, np.column_stack([_sides(widths), _sides(heights)])
+    if not rows:
+        raise DataError(path, "there is no image in it")
+    ids, files, sizes = map(list, zip(*rows, strict=True))
+    return ids, files, np.array(sizes, dtype=np.int64)
 
 
-def _sides(values: list[Any]) -> NDArray[np.int64]:
-    """(N,) sides in pixels, 0 for what is no side of a picture."""
-    if set(map(type, values)) == {int} and min(values) > 0 and max(values) < 2**31:
-        return np.array(values, dtype=np.int64)
-    return np.array([_size(value) for value in values], dtype=np.int64)
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31 or value != int(value):
-        return 0
-    return int(value)
+def _side(value: Any) -> int:
+    """A side in pixels; 0 for anything else."""
+    whole = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 2**31
+    return int(value) if whole and value == int(value) else 0
 
 
 def _read_h5(path: Path) -> dict[str, NDArray[Any]]:
@@ -142,10 +129,7 @@ def _read_h5(path: Path) -> dict[str, NDArray[Any]]:
         if len(lengths) > 1:
             found = ", ".join(f"{name} {len(raw[name]):,}" for name in group)
             raise DataError(path, f"datasets that must be equally long are not: {found}")
-    likes = dict.fromkeys(("attributes", "boxes_pixel", "scores", "label_dist"), "labels")
-    likes |= dict.fromkeys(("split", *(f"absent_{name}" for name in ABSENT)), POINTERS[0])
-    likes["predicate_scores"] = "predicates"
-    for name, like in likes.items():
+    for name, like in {"attributes": "labels", "boxes_pixel": "labels", "split": POINTERS[0]}.items():
         if name in raw and len(raw[name]) != len(raw[like]):
             raise DataError(path, f"{name}: {len(raw[name]):,} rows, expected {len(raw[like]):,}")
     return raw

@@ -1,5 +1,4 @@
-"""Graphs -> Visual Genome's three files, or one COCO file with relations. What a layout can't hold goes into extra
-datasets or keys that other tools ignore, so that reading back loses nothing (docs/formats.md)."""
+"""Graphs -> Visual Genome's three files, or one COCO file with relations (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -67,27 +66,6 @@ def _arrays(found: Graphs) -> dict[str, NDArray[Any]]:
         arrays[f"img_to_last_{kind}"] = np.where(count == 0, -1, end - 1).astype(np.int32)
     if not exact:
         arrays["boxes_pixel"] = boxes
-    counts["pair"] = np.array([0 if graph.pairs is None else len(graph.pairs) for graph in graphs])
-    none = np.zeros(len(found.vocabulary.objects)), np.zeros(1 + len(found.vocabulary.predicates)), np.ones(())
-    for field, name, kind, blank in (
-        ("scores", "scores", "box", none[2]),
-        ("label_dist", "label_dist", "box", none[0]),
-        ("relation_scores", "predicate_scores", "rel", none[2]),
-        ("pair_dist", "pair_dist", "pair", none[1]),
-    ):
-        absent = np.array([getattr(graph, field) is None for graph in graphs])
-        if not absent.all():
-            arrays[name] = np.concatenate(
-                [
-                    np.broadcast_to(blank.astype(np.float32), (n, *blank.shape)) if gone else getattr(graph, field)
-                    for graph, n, gone in zip(graphs, counts[kind].tolist(), absent.tolist(), strict=True)
-                ]
-            )
-            absent &= (counts[kind] > 0) | (kind == "pair")  # an image without boxes has nothing to say of them
-            arrays |= {f"absent_{field}": absent} if absent.any() else {}
-    if "pair_dist" in arrays:
-        arrays["pairs"] = np.concatenate([graph.pairs for graph in graphs if graph.pairs is not None])
-        arrays["img_to_first_pair"] = np.concatenate([[0], np.cumsum(counts["pair"])])
     return arrays
 
 
@@ -147,7 +125,7 @@ def write_coco(
     for number, (graph, split) in enumerate(zip(graphs, splits, strict=False)):
         if graph.vocabulary != vocabulary:
             raise DataError(target, f"image {graph.image_id}: its vocabulary differs from that of the images before it")
-        image_id = graph.image_id if graph.image_id is not None else f"(image {number} without an id)"
+        image_id = graph.image_id if graph.image_id is not None else f"image {number}"
         images.append(_coco_image(graph, image_id, split))
         first = len(annotations) + 1
         annotations += _coco_annotations(graph, image_id, first)
@@ -172,38 +150,19 @@ def write_coco(
 
 def _coco_image(graph: SceneGraph, image_id: int | str, split: int) -> dict[str, Any]:
     row: dict[str, Any] = {"id": image_id, "file_name": graph.file, "width": graph.width, "height": graph.height}
-    if graph.image_id is None:
-        row["no_id"] = True
-    if split in SPLIT_NAMES:
-        row["split"] = SPLIT_NAMES[split]
-    if graph.pairs is not None and graph.pair_dist is not None:
-        row |= {"pairs": graph.pairs.tolist(), "pair_dist": graph.pair_dist.tolist()}
-    single = [
-        name
-        for name in ("scores", "label_dist", "relation_scores", "pair_dist")
-        if getattr(graph, name) is not None and getattr(graph, name).dtype == np.float32
-    ]
-    if single:
-        row["float32"] = single
+    row["split"] = SPLIT_NAMES.get(split)
     return {key: value for key, value in row.items() if value is not None}
 
 
 def _coco_annotations(graph: SceneGraph, image_id: int | str, first: int) -> list[dict[str, Any]]:
     sizes = graph.boxes[:, 2:] - graph.boxes[:, :2]
-    exact = (graph.boxes[:, :2] + sizes == graph.boxes[:, 2:]).all(axis=1)
-    areas = np.prod(sizes, axis=1)
+    boxes = np.hstack([graph.boxes[:, :2], sizes]).tolist()
     rows = []
-    for i, (box, size, label) in enumerate(
-        zip(graph.boxes.tolist(), sizes.tolist(), graph.labels.tolist(), strict=True)
-    ):
+    for i, (box, area, label) in enumerate(zip(boxes, sizes.prod(axis=1).tolist(), graph.labels.tolist(), strict=True)):
         row: dict[str, Any] = {"id": first + i, "image_id": image_id, "category_id": label + 1, "iscrowd": 0}
-        row |= {"bbox": box[:2] + size, "area": areas.item(i)}
-        if not exact[i]:
-            row["bbox_xyxy"] = box
+        row |= {"bbox": box, "area": area}
         if graph.scores is not None:
             row["score"] = graph.scores.item(i)
-        if graph.label_dist is not None:
-            row["distribution"] = graph.label_dist[i].tolist()
         if graph.attributes is not None and graph.attributes[i]:
             plain = plain_attributes(graph.attributes[i])
             row["attributes" if isinstance(plain, list) else "attribute_scores"] = plain
