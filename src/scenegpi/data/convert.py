@@ -9,7 +9,6 @@ from pathlib import Path
 
 from scenegpi.data.dataset import Dataset
 from scenegpi.data.export.cypher import write_cypher
-from scenegpi.data.export.rag import write_graphrag, write_lightrag
 from scenegpi.data.jsonl import write_jsonl
 from scenegpi.data.label_studio import write_label_studio
 from scenegpi.data.sgbench import write_sgbench
@@ -22,8 +21,6 @@ WRITERS = {
     "coco": "COCO JSON with rel_annotations (a file)",
     "label-studio": "Label Studio's JSON, boxes and relations (a file)",
     "sgbench": "SGBench's JSON, for predictions (a file)",
-    "lightrag": "JSON for LightRAG's insert_custom_kg (a file)",
-    "graphrag": "Parquet tables of a GraphRAG index (a folder)",
     "cypher": "CSV files and load.cypher for a graph database (a folder)",
 }
 CANNOT_HOLD = {
@@ -31,8 +28,6 @@ CANNOT_HOLD = {
     "coco": ("label_dist", "pair_dist"),
     "label-studio": ("label_dist", "relation_scores", "pair_dist", "attribute_scores"),
     "sgbench": ("file", "scores", "relation_scores", "label_dist", "pair_dist", "attributes"),
-    "lightrag": ("boxes", "label_dist", "pair_dist", "relations of an object to itself"),
-    "graphrag": ("boxes", "label_dist", "pair_dist", "relations of an object to itself"),
     "cypher": ("label_dist", "pair_dist", "attributes"),
 }
 """Fields of the record that a target has no place for; `convert` names those that were there."""
@@ -77,8 +72,6 @@ def _noted(graphs: Iterable[SceneGraph], fields: Iterable[str], lost: Counter[st
 def _has(graph: SceneGraph, field: str) -> bool:
     if field == "attribute_scores":
         return any(score != 1 for row in graph.attributes or () for _, score in row)
-    if field == "relations of an object to itself":
-        return bool((graph.relations[:, 0] == graph.relations[:, 1]).any())
     return getattr(graph, field) is not None
 
 
@@ -90,10 +83,9 @@ def _write(dataset: Dataset, graphs: Iterable[SceneGraph], target: Path, to: str
         return write_sgbench(target, graphs, dataset.vocabulary, overwrite)
     if to == "label-studio":
         return write_label_studio(target, graphs, splits, dataset.vocabulary, overwrite, prefix)
-    if to in ("coco", "visual-genome"):
-        from scenegpi.data.write import write_coco, write_visual_genome
+    if to == "cypher":
+        return write_cypher(target, graphs, overwrite)
+    from scenegpi.data.write import write_coco, write_visual_genome
 
-        layout = write_coco if to == "coco" else write_visual_genome
-        return layout(target, graphs, splits, dataset.vocabulary, overwrite)
-    write = {"cypher": write_cypher, "lightrag": write_lightrag, "graphrag": write_graphrag}[to]
-    return write(target, graphs, overwrite)
+    write = write_coco if to == "coco" else write_visual_genome
+    return write(target, graphs, splits, dataset.vocabulary, overwrite)
