@@ -199,11 +199,7 @@ def _photos(folder: Path) -> dict[str, Path]:
         "png-16-bit": (wide, "png", {}),
         "webp": (picture(), "webp", {"exif": _exif(8)}),
         "webp-lossless": (picture("RGBA"), "webp", {"lossless": True}),
-        "gif": (picture().quantize(16), "gif", {"comment": "a note"}),
         "bmp": (picture(), "bmp", {}),
-        "tiff": (picture(), "tif", {"exif": _exif(5)}),
-        "tiff-deflate": (picture(), "tif", {"compression": "tiff_deflate"}),
-        "tiff-lzw-cmyk": (picture("CMYK"), "tif", {"compression": "tiff_lzw"}),
     }
     found = {name: folder / name / f"x.{suffix}" for name, (_, suffix, _) in kinds.items()}
     for name, (image, _, options) in kinds.items():

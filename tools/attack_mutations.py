@@ -278,9 +278,8 @@ def _many_rows(path: Path, rng: Rng) -> None:
 def _large_picture(path: Path, rng: Rng) -> None:
     """Tens of millions of pixels of one colour, in any mode that the kind can hold."""
     side = rng.choice([3900, 6000, 9000]) if path.suffix != ".bmp" else 3900
-    modes = {".png": ["RGB", "LA", "RGBA", "P", "1", "I;16"], ".tif": ["RGB", "CMYK", "F", "I;16"], ".gif": ["P"]}
-    options: dict[str, Any] = {".tif": {"compression": "tiff_deflate"}, ".webp": {"lossless": True}}
-    options[".jpg"] = {"progressive": rng.random() < 0.7}
+    modes = {".png": ["RGB", "LA", "RGBA", "P", "1", "I;16"]}
+    options: dict[str, Any] = {".webp": {"lossless": True}, ".jpg": {"progressive": rng.random() < 0.7}}
     Image.new(rng.choice(modes.get(path.suffix, ["RGB"])), (side, side)).save(path, **options.get(path.suffix, {}))
 
 
@@ -318,8 +317,8 @@ Injury = Callable[[Path, Rng], None]
 FLOODS: dict[str, tuple[Injury, ...]] = {".json": (_repeated_value,), ".h5": (_many_rows,), ".npz": (_claimed_rows,)}
 FLOODS |= {".avi": (_growing_frames,), ".jpg": (_large_picture, _many_scans, _overlapping_notes)}
 FLOODS |= dict.fromkeys((".jsonl", ".csv", ".txt", ".yaml", ".toml"), (_repeated_line,))
-FLOODS |= dict.fromkeys((".webp", ".gif", ".bmp"), (_large_picture,))
-FLOODS |= dict.fromkeys((".png", ".tif"), (_large_picture, _overlapping_notes))
+FLOODS |= dict.fromkeys((".webp", ".bmp"), (_large_picture,))
+FLOODS[".png"] = (_large_picture, _overlapping_notes)
 STRUCTURED: dict[str, Injury] = {".json": _json, ".jsonl": _json, ".h5": _h5, ".npz": _npz}
 STRUCTURED |= {".safetensors": _safetensors}
-STRUCTURED |= dict.fromkeys((".jpg", ".png", ".webp", ".gif", ".bmp", ".tif", ".avi"), _header)
+STRUCTURED |= dict.fromkeys((".jpg", ".png", ".webp", ".bmp", ".avi"), _header)

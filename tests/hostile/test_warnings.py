@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import random
 import warnings
 
 import numpy as np
 import pytest
-from PIL import Image
 from typer.testing import CliRunner
 
 import vg_files
-from attack_mutations import injure
 from commands.predict_cases import scene
 from scenegpi.cli import app
-from scenegpi.data import DataError, write_jsonl
+from scenegpi.data import DataError
 
 HUGE = (1e7, 1e20, 1e39, 1e155, 1e300, 1.7e308, -1.7e308)
 
@@ -67,24 +64,3 @@ def test_word_vectors_beyond_single_precision(tmp_path, number):
     file = tmp_path / "words.txt"
     file.write_text(f"man {number} 1 0\nhat {number} {number} {number}\ndog 1e-45 1e-320 0\n")
     run("words", "neighbours", file, "man", "hat", "dog")
-
-
-def test_damaged_tiffs(tmp_path, capfd):
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (48, 64, 3), dtype=np.uint8)).save(tmp_path / "a.tif")
-    data = (tmp_path / "a.tif").read_bytes()
-    for number in range(12):
-        photo = tmp_path / "photos" / f"{number}.tif"
-        photo.parent.mkdir(exist_ok=True)
-        photo.write_bytes(injure(data, random.Random(number), text=False))
-    write_jsonl(tmp_path / "a.jsonl", [scene(n, f"{n}.tif") for n in range(12)])
-    run(
-        "predict",
-        tmp_path / "photos",
-        "--boxes",
-        tmp_path / "a.jsonl",
-        "--out",
-        tmp_path / "o",
-        "--model",
-        "vrd-layout",
-    )
-    assert "TIFF" not in capfd.readouterr().err

@@ -50,10 +50,8 @@ def test_every_mode_becomes_rgb_of_the_same_brightness(tmp_path, mode):
     assert found.dtype == np.uint8
     if mode not in ("1", "LAB"):
         assert np.abs(found.mean(2) - grey).mean() < 6
-    suffix = {"I;16": "png", "CMYK": "jpg", "YCbCr": "jpg", "HSV": "", "LAB": "tiff", "F": "tiff", "I": "tiff"}.get(
-        mode, "png"
-    )
-    if suffix:
+    suffix = {"CMYK": "jpg", "YCbCr": "jpg"}.get(mode, "png")
+    if mode not in ("HSV", "LAB", "F", "I"):
         image.save(tmp_path / f"a.{suffix}")
         assert np.abs(open_photo(tmp_path / f"a.{suffix}").astype(int) - found).mean() < 6
 
@@ -67,7 +65,7 @@ def test_what_is_transparent_is_white(tmp_path):
     assert (found[:, 12:] == 255).all()
 
 
-@pytest.mark.parametrize("kind", ["png", "webp", "tiff", "jpg"])
+@pytest.mark.parametrize("kind", ["png", "webp", "jpg"])
 @pytest.mark.parametrize("turn", range(1, 9))
 def test_the_camera_may_have_been_held_any_way(tmp_path, turn, kind):
     upright = Image.fromarray(ramp())
@@ -184,7 +182,7 @@ def test_a_picture_that_claims_to_be_enormous_is_refused_before_it_is_unpacked(t
         open_photo(tmp_path / "a.bmp")
 
 
-@given(st.integers(0, 10_000), st.integers(0, 255), st.sampled_from(["JPEG", "PNG", "WEBP", "GIF", "TIFF"]))
+@given(st.integers(0, 10_000), st.integers(0, 255), st.sampled_from(["JPEG", "PNG", "WEBP", "BMP"]))
 def test_damaged_files_never_fall_through(place, value, kind):
     import tempfile
     from pathlib import Path

@@ -8,19 +8,16 @@ passed: a JPEG without its notes, one kind of decoder, a number of pixels that f
 from __future__ import annotations
 
 import io
-import os
 import re
 import struct
-import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from scenegpi.data.tiff_tags import ORIENTATION, orientation, tiff_tags
 from scenegpi.errors import DataError, require
 from scenegpi.files import open_file
 
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES, MAX_HELD_BYTES = 2**27, 2**26
 """Of a file; the second where the file itself is held in memory (JPEG, WebP)."""
-_PILLOW = ("Jpeg", "Png", "WebP", "Bmp", "Gif", "Tiff", "Avif")
+_PILLOW = ("Jpeg", "Png", "WebP", "Bmp", "Avif")
 KINDS = {kind.upper(): f"PIL.{kind}ImagePlugin.{kind}ImageFile" for kind in _PILLOW}
 KINDS["HEIC"] = "pillow_heif.as_plugin.HeifImageFile"
 BRANDS = {
@@ -40,12 +37,11 @@ MAX_PIXELS = dict.fromkeys(KINDS, 40_000_000) | {"JPEG": 200_000_000, "WEBP": 16
 MAX_SCANS, MAX_SCANNED = 500, 2_000_000_000
 """The most scans of one JPEG, and the most pixels in all of them together."""
 MAX_HELD = 160_000_000
-"""Bytes that a decoder may keep beside the pixels: all of a JPEG with several scans, a strip of a TIFF."""
+"""Bytes that a decoder may keep beside the pixels: all of a JPEG with several scans."""
 MAX_PIECES = 50_000
 MAX_EXIF = 2**16
 FILL = re.compile(rb"\xff+")
-CODECS = {"raw", "jpeg", "zip", "gif", "libtiff"}  # others are slow
-TIFF_COMPRESSIONS = {1, 2, 3, 4, 5, 7, 8, 32773, 32946}
+CODECS = {"raw", "jpeg", "zip"}  # others are slow
 
 
 @dataclass
@@ -62,30 +58,6 @@ class PhotoFile:
     turn: int = 1
     scans: int = 1
     held: int = 0
-
-    def load(self) -> None:
-        """Unpacks the pixels."""
-        with _silence() if self.kind == "TIFF" else nullcontext():
-            self.image.load()
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Nothing is written to the standard error meanwhile: libtiff tells it of every damage, past Python."""
-    try:
-        sys.stderr.flush()
-        kept = os.dup(2)
-    except (OSError, AttributeError):  # there is none
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
 
 
 class _BrokenError(Exception):
@@ -139,9 +111,7 @@ def _check_pixels(photo: PhotoFile) -> None:
     if photo.scans > MAX_SCANS or photo.scans * width * height > MAX_SCANNED:
         raise _BrokenError(f"{photo.scans:,} scans of {width:,} x {height:,} pixels, more than this reader takes")
     if photo.held > MAX_HELD:
-        raise _BrokenError(
-            f"{width:,} x {height:,} pixels in pieces of {photo.held:,} bytes, more than this reader takes"
-        )
+        raise _BrokenError(f"{width:,} x {height:,} pixels in several scans, more than this reader takes")
     codecs = {tile[0] for tile in getattr(photo.image, "tile", ())}
     if not codecs <= CODECS:
         raise _BrokenError(f"packed as {min(codecs - CODECS)}, which this reader does not take")
@@ -157,11 +127,6 @@ def _opened(handle: BinaryIO) -> PhotoFile:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         _check_webp(head)
         return _finished("WEBP", io.BytesIO(_whole(handle)), None)
-    if head.startswith((b"II*\0", b"MM\0*")):
-        return _tiff(handle)
-    if head.startswith(b"GIF8"):
-        _check_gif(handle)
-        return _finished("GIF", handle)
     if head.startswith(b"BM"):
         return _finished("BMP", handle)
     if head[4:8] == b"ftyp" and (kind := _brand(head)) is not None:
@@ -260,39 +225,20 @@ def _check_webp(head: bytes) -> None:
         raise _BrokenError(f"{size[0]:,} x {size[1]:,} pixels, more than the {most}")
 
 
-def _check_gif(handle: BinaryIO) -> None:
-    """The first picture begins within the first megabyte: what stands before it is notes."""
-    data = handle.read(2**20)
-    at = 13 + (3 << (data[10] & 7) + 1 if len(data) > 10 and data[10] & 0x80 else 0)
-    while at < len(data) and data[at] == 0x21:
-        at += 2
-        while at < len(data) and data[at]:
-            at += 1 + data[at]
-        at += 1
-    if at >= len(data) or data[at] != 0x2C:
-        raise _BrokenError("broken GIF")
+def orientation(exif: bytes) -> int:
+    """1 to 8: how the camera was held. Notes that can't be read, or say something else, mean upright (1).
 
-
-def _tiff(handle: BinaryIO) -> PhotoFile:
-    """Pillow turns these upright itself; what it will read is added up before, what it will unpack by its own tags.
-
-    A damaged directory may give a tag twice, or in an odd type: two readers then read two numbers.
+    Notes are a TIFF: byte order (II or MM), 42, the place of a directory; there a number of entries of 12 bytes each:
+    tag, type, count, value. Pillow would copy every value, and thousands of them may claim to be as long as the whole.
     """
+    order = "<" if exif.startswith(b"II*\0") else ">"
     try:
-        tiff_tags(handle)
-    except (struct.error, ValueError, OverflowError) as error:
-        raise _BrokenError(f"broken TIFF: {error}") from None
-    with _silence():
-        photo = _finished("TIFF", handle)
-
-    def tag(number: int, default: int) -> int:
-        value = photo.image.tag_v2.get(number, default)  # type: ignore[attr-defined]
-        return int(value[0] if isinstance(value, tuple) else value)
-
-    if tag(259, 1) not in TIFF_COMPRESSIONS:
-        raise _BrokenError(f"TIFF compression {tag(259, 1)}, which this reader does not take")
-    width, height = tag(256, 0), tag(257, 0)
-    across, down = tag(322, width), tag(323, min(tag(278, height), height))
-    photo.held = across * down * tag(277, 1) * max(tag(258, 1), 8) // 8
-    photo.size = (height, width) if tag(ORIENTATION, 1) in (5, 6, 7, 8) else (width, height)
-    return photo
+        (start,) = struct.unpack_from(f"{order}I", exif, 4)
+        (entries,) = struct.unpack_from(f"{order}H", exif, start)
+        for at in range(start + 2, start + 2 + 12 * entries, 12):
+            tag, kind, count, value = struct.unpack_from(f"{order}HHIH", exif, at)
+            if (tag, kind, count) == (0x0112, 3, 1):
+                return value if value in range(1, 9) else 1
+    except struct.error:
+        pass
+    return 1

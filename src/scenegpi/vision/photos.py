@@ -87,7 +87,7 @@ def _opened(path: str | Path | bytes) -> tuple[Photo, tuple[int, int]]:
         if factor > 1 and photo.kind == "JPEG":
             image.draft(image.mode, (image.width // factor, image.height // factor))
             factor = 1
-        photo.load()
+        image.load()
         return _turned(_rgb(image, factor), photo.turn), photo.size
 
 

@@ -3,7 +3,7 @@ import { ask, askJson, byId, el, say } from "./page.js";
 
 const PAUSE = 700;
 const MOST_FILES = 5000;
-const PHOTO = /\.(jpe?g|png|webp|bmp|avif|heic|heif|gif|tiff?)$/i;
+const PHOTO = /\.(jpe?g|png|webp|bmp|avif|heic|heif)$/i;
 
 export class Run {
   // `finished()` is called when pictures were added or have become searchable.
