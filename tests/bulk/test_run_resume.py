@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from commands.predict_cases import fine, lines, predictions, refused, scene, sources
-from scenegpi.bulk.manifest import MANIFEST
+from scenegpi.bulk.journal import Journal
+from scenegpi.bulk.manifest import MANIFEST, Manifest
 from scenegpi.bulk.run_folder import LINES, PredictionLog, Row
 from scenegpi.data import DataError
 from scenegpi.locks import folder_lock
@@ -157,15 +158,36 @@ def test_a_complete_damaged_line_is_an_error_and_stays(tmp_path, line):
     assert (tmp_path / LINES).read_bytes() == before
 
 
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_lines_that_were_written_stay_when_a_run_stops_right_then(tmp_path, monkeypatch, stop):
+    """Stopped after a batch is on the disk and before the log notes it: the lines count."""
+
+    def stopped(*_):
+        raise stop
+
+    settings, append = {"scenegpi": "1"}, Journal.append
+    monkeypatch.setattr(Journal, "append", lambda *call: stopped(append(*call)))
+    monkeypatch.setattr(Manifest, "claim", lambda *_: None)
+    with pytest.raises(stop), PredictionLog(tmp_path, settings) as log:
+        log.append([Row("a", "a", scene(1), "1")])
+    assert [json.loads(line)["source"] for line in (tmp_path / LINES).read_text().splitlines()] == ["a"]
+
+
+def wait_for_lines(running: subprocess.Popen, out: Path, count: int) -> None:
+    """Until a run has written this many lines, or has ended."""
+    while running.poll() is None:
+        if (out / LINES).exists() and (out / LINES).read_bytes().count(b"\n") >= count:
+            return
+        time.sleep(0.02)
+
+
 def test_a_killed_run_goes_on(tmp_path):
     boxes = lines(tmp_path / "boxes.jsonl", *(scene(i) for i in range(40)))
     out = tmp_path / "out"
     words = ["predict", "--boxes", str(boxes), "--out", str(out), "--formats", "png", "--batch", "1"]
     command = [sys.executable, "-c", "from scenegpi.cli import main; main()", *words]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 300  # importing torch takes a minute on a crowded machine
-    while time.monotonic() < until and (not (out / LINES).exists() or not (out / LINES).stat().st_size):
-        time.sleep(0.05)
+    wait_for_lines(running, out, 1)
     os.kill(running.pid, signal.SIGKILL)
     running.wait()
     done = len((out / LINES).read_bytes().splitlines())
@@ -198,9 +220,7 @@ def test_a_stopped_run_takes_its_workers_along_and_loses_nothing(tmp_path, how):
     # A shell starts its background jobs deaf to SIGINT, and they pass that on.
     hear = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear)
-    until = time.monotonic() + 300
-    while time.monotonic() < until and (not (out / LINES).exists() or not (out / LINES).stat().st_size):
-        time.sleep(0.05)
+    wait_for_lines(running, out, 3)  # a batch that is being written does not count yet: the second one is there
     workers = workers_of(running.pid)
     assert len(workers) >= 2
     os.kill(running.pid, how)

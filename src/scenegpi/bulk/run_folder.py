@@ -140,8 +140,8 @@ class PredictionLog:
             tidy(self.folder, below=False)  # workers that were stopped leave half-written files
             if kind is None and self._lines > len(self.done):
                 self.rewrite()
-            if not self._lines:
-                self.path.unlink(missing_ok=True)  # shards hold the lines, or there are none
+            if self.path.exists() and not self.path.stat().st_size:
+                self.path.unlink()  # shards hold the lines, or there are none
 
     def append(self, rows: Iterable[Row]) -> None:
         """Adds some images: all of them are in the file, or the next run does them again."""
