@@ -1,7 +1,6 @@
 """Entity features: brute force, permutation, flat batch = loop, mirror, scale."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,16 +9,15 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import (
     BOX_NAMES,
     COUNT_NAMES,
-    EntityFeatures,
     entity_counts,
+    entity_features,
     relative_boxes,
     strict_counts,
 )
 
 
-def features(batch, options=None, words=None):
-    make = options or EntityFeatures()
-    return make(batch.boxes, batch.sizes, batch.label_dist, batch.batch, batch.ptr, words)
+def features(batch):
+    return entity_features(batch.boxes, batch.sizes, batch.label_dist, batch.batch, batch.ptr)
 
 
 @settings(max_examples=60, deadline=None)
@@ -60,21 +58,17 @@ def test_listing_the_entities_in_another_order_moves_the_rows_exactly(graphs):
         assert torch.equal(there, here[order])
 
 
-@pytest.mark.parametrize("counts", ["fraction", "number", "none"])
-def test_flat_batch_equals_loop_over_images(graphs, counts):
-    options = EntityFeatures(counts=counts)
-    flat = features(SceneBatch.of(graphs, given_labels=False), options)
-    loop = torch.cat([features(SceneBatch.of([graph], given_labels=False), options) for graph in graphs])
+def test_flat_batch_equals_loop_over_images(graphs):
+    flat = features(SceneBatch.of(graphs, given_labels=False))
+    loop = torch.cat([features(SceneBatch.of([graph], given_labels=False)) for graph in graphs])
     assert torch.equal(flat, loop)
 
 
 def test_mirror_swaps_left_and_right(graphs):
     batch = SceneBatch.of(graphs)
     turned = [g.replace(boxes=(g.boxes * [-1, 1, -1, 1] + [g.width, 0, g.width, 0])[:, [2, 1, 0, 3]]) for g in graphs]
-    options = EntityFeatures(distribution="none", counts="number")
-    here, there = features(batch, options), features(SceneBatch.of(turned), options)
-    names = options.names(batch.vocabulary.objects)
-    place = {name: k for k, name in enumerate(names)}
+    here, there = features(batch), features(SceneBatch.of(turned))
+    place = {name: k for k, name in enumerate(BOX_NAMES + COUNT_NAMES)}
     assert torch.equal(there[:, place["to the left"]], here[:, place["to the right"]])
     assert torch.equal(there[:, place["to the right"]], here[:, place["to the left"]])
     left = 1 - here[:, place["left"]] - here[:, place["width"]]
@@ -93,26 +87,8 @@ def test_box_columns():
     torch.testing.assert_close(box, torch.tensor([[0.1, 0.1, 0.2, 0.8, 0.16]]))
 
 
-def test_words_are_those_of_the_most_probable_label(graphs):
-    batch = SceneBatch.of(graphs, given_labels=False)
-    words = torch.randn(4, 5)
-    found = features(batch, words=words)
-    assert torch.equal(found[:, -5:], words[batch.label_dist.argmax(1)])
-    assert found.shape[1] == EntityFeatures().width(4) + 5 == 4 + len(BOX_NAMES) + len(COUNT_NAMES) + 5
-
-
-def test_certain_labels_stay_finite_and_probabilities_come_by_name(graphs):
-    batch = SceneBatch.of(graphs)
-    logs = features(batch)
-    assert torch.isfinite(logs).all()
-    assert float(logs[:, :4].min()) == pytest.approx(np.log(1e-4))
-    plain = features(batch, EntityFeatures(distribution="probability"))
-    assert torch.equal(plain[:, :4], batch.label_dist)
-    bare = features(batch, EntityFeatures("none", box=False, counts="none"))
-    assert bare.shape == (len(batch.labels), 0)
-
-
 def test_fractions_lie_between_none_and_all(graphs):
-    counts = features(SceneBatch.of(graphs, given_labels=False), EntityFeatures("none", box=False))
+    counts = features(SceneBatch.of(graphs, given_labels=False))[:, len(BOX_NAMES) :]
+    assert counts.shape[1] == len(COUNT_NAMES)
     assert float(counts.min()) >= 0
     assert float(counts.max()) == 1

@@ -1,7 +1,7 @@
 """SceneGraph -> tensors: entity features, pair geometry, flat batches.
 
 batch = SceneBatch.of(graphs)
-z = EntityFeatures()(batch.boxes, batch.sizes, batch.label_dist, batch.batch, batch.ptr)
+z = entity_features(batch.boxes, batch.sizes, batch.label_dist, batch.batch, batch.ptr)
 z_ij = pair_geometry(batch.boxes, batch.sizes, batch.edge_index, batch.batch)
 """
 
@@ -11,7 +11,7 @@ from scenegpi.lazy import lazy
 
 if TYPE_CHECKING:
     from scenegpi.features.batch import SceneBatch
-    from scenegpi.features.entities import EntityFeatures
+    from scenegpi.features.entities import entity_features
     from scenegpi.features.pairs import PAIR_NAMES, PAIR_WIDTH, pair_geometry
 
 __getattr__, __dir__, __all__ = lazy(__name__)

@@ -60,9 +60,9 @@ class SceneArrays:
             boxes=np.concatenate([graph.boxes for graph in graphs]),
             sizes=np.array([image_size(graph) for graph in graphs]),
             labels=labels,
-            label_dist=_label_dist(graphs, labels, counts, len(vocabulary.objects), given_labels),
+            label_dist=_label_dist(graphs, labels, counts, given_labels),
             counts=counts,
-            pair_dist=_pair_dist(graphs, counts, 1 + len(vocabulary.predicates)),
+            pair_dist=_pair_dist(graphs, counts),
         )
 
     @cached_property
@@ -87,15 +87,9 @@ class SceneArrays:
             most = self.edge_ptr[first] + pairs
             last = max(int(np.searchsorted(self.edge_ptr, most, side="right")) - 1, first + 1)
             at, on = (slice(ptr[first], ptr[last]) for ptr in (self.ptr, self.edge_ptr))
-            yield SceneArrays(
-                self.vocabulary,
-                self.boxes[at],
-                self.sizes[first:last],
-                self.labels[at],
-                self.label_dist[at],
-                self.counts[first:last],
-                None if self.pair_dist is None else self.pair_dist[on],
-            )
+            pair_dist = None if self.pair_dist is None else self.pair_dist[on]
+            parts = self.boxes[at], self.sizes[first:last], self.labels[at], self.label_dist[at]
+            yield SceneArrays(self.vocabulary, *parts, self.counts[first:last], pair_dist)
             first = last
 
 
@@ -110,31 +104,30 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _label_dist(
-    graphs: Sequence[SceneGraph], labels: NDArray[np.int64], counts: NDArray[np.int64], width: int, given: bool
+    graphs: Sequence[SceneGraph], labels: NDArray[np.int64], counts: NDArray[np.int64], given: bool
 ) -> NDArray[np.float32]:
+    width = len(graphs[0].vocabulary.objects)
     out = np.zeros((len(labels), width), dtype=np.float32)
     out[np.arange(len(labels)), labels] = 1
     if given:
         return out
-    ptr = _starts(counts)
-    for g, graph in enumerate(graphs):
-        part = slice(ptr[g], ptr[g + 1])
+    for graph, part in zip(graphs, np.split(out, np.cumsum(counts)[:-1]), strict=True):
         if graph.label_dist is not None:
-            out[part] = graph.label_dist
+            part[:] = graph.label_dist
         elif graph.scores is not None and width > 1:
             rest = (1 - graph.scores) / (width - 1)
-            out[part] = np.where(out[part] > 0, graph.scores[:, None], rest[:, None])
+            part[:] = np.where(part > 0, graph.scores[:, None], rest[:, None])
     return out
 
 
-def _pair_dist(graphs: Sequence[SceneGraph], counts: NDArray[np.int64], width: int) -> NDArray[np.float32] | None:
+def _pair_dist(graphs: Sequence[SceneGraph], counts: NDArray[np.int64]) -> NDArray[np.float32] | None:
     if all(graph.pair_dist is None for graph in graphs):
         return None
     edge_ptr = _starts(counts * (counts - 1))
-    out = np.zeros((int(edge_ptr[-1]), width), dtype=np.float32)
+    out = np.zeros((edge_ptr[-1], 1 + len(graphs[0].vocabulary.predicates)), dtype=np.float32)
     out[:, 0] = 1
-    for graph, n, start in zip(graphs, counts.tolist(), edge_ptr.tolist(), strict=False):
+    for graph, start in zip(graphs, edge_ptr.tolist(), strict=False):
         if graph.pairs is not None and graph.pair_dist is not None:
             real = graph.pairs[:, 0] != graph.pairs[:, 1]
-            out[start + edge_numbers(graph.pairs[real], n)] = graph.pair_dist[real]
+            out[start + edge_numbers(graph.pairs[real], len(graph))] = graph.pair_dist[real]
     return out

@@ -5,8 +5,8 @@ Row 0 of `edge_index` is the subject, which aggregates: layers take it with ``fl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,7 @@ class SceneBatch:
     `edge_index` (2, E).
     Targets: `labels` (N,); the rows of annotated pairs, sorted by edge: `relation_edge` (M,), `relation_class` (M,)
     in 1..P as a column of a distribution, and `relation_count` (M,), how often the row occurs in the image.
-    `self_relations` is how many rows with subject == object, which are no pairs, were left out.
-    `images` (G,) says which place each image has in its data set, `ids` what it is called.
+    Rows with subject == object are no pairs and left out. `ids` (G) says what each image is called.
     """
 
     vocabulary: Vocabulary
@@ -50,28 +49,19 @@ class SceneBatch:
     relation_edge: Tensor = field(default_factory=_no_rows)
     relation_class: Tensor = field(default_factory=_no_rows)
     relation_count: Tensor = field(default_factory=_no_rows)
-    images: Tensor = field(default_factory=_no_rows)
     ids: tuple[int | str | None, ...] = ()
-    self_relations: int = 0
 
     @classmethod
-    def of(
-        cls, graphs: Sequence[SceneGraph], *, given_labels: bool = True, images: Sequence[int] | None = None
-    ) -> SceneBatch:
-        """The batch of these graphs, which share a vocabulary; distributions and sizes as in `SceneArrays.of`.
-
-        `images` are the places of the graphs in a data set, 0 to G - 1 if None.
-        """
+    def of(cls, graphs: Sequence[SceneGraph], *, given_labels: bool = True) -> SceneBatch:
+        """The batch of these graphs, which share a vocabulary; distributions and sizes as in `SceneArrays.of`."""
         scenes = SceneArrays.of(graphs, given_labels)
-        rows, self_relations = _relation_rows(graphs, scenes.counts, scenes.edge_ptr, len(scenes.vocabulary.predicates))
+        edge, label, count = torch.from_numpy(_relation_rows(graphs, scenes))
         return replace(
             cls.from_arrays(scenes),
-            relation_edge=torch.from_numpy(rows[0]),
-            relation_class=torch.from_numpy(rows[1]),
-            relation_count=torch.from_numpy(rows[2]),
-            images=torch.arange(len(graphs)) if images is None else torch.tensor(images),
+            relation_edge=edge,
+            relation_class=label,
+            relation_count=count,
             ids=tuple(graph.file if graph.image_id is None else graph.image_id for graph in graphs),
-            self_relations=self_relations,
         )
 
     @classmethod
@@ -88,7 +78,6 @@ class SceneBatch:
             edge_index=torch.from_numpy(scenes.edge_index),
             edge_ptr=torch.from_numpy(scenes.edge_ptr),
             pair_dist=None if scenes.pair_dist is None else torch.from_numpy(scenes.pair_dist),
-            images=torch.arange(len(scenes.counts)),
             ids=(None,) * len(scenes.counts),
         )
 
@@ -100,14 +89,12 @@ class SceneBatch:
     def num_edges(self) -> int:
         return self.edge_index.shape[1]
 
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> SceneBatch:
+    def to(self, device: torch.device | str) -> SceneBatch:
         """The batch with its tensors on a device; mps has no double precision."""
         where = torch.device(device)
-        return self._map(lambda tensor: tensor.to(where, kept_dtype(tensor, where), non_blocking=non_blocking))
-
-    def pin_memory(self) -> SceneBatch:
-        """The batch in page-locked memory; a DataLoader calls this."""
-        return self._map(Tensor.pin_memory)
+        tensors = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
+        moved: dict[str, Any] = {name: value.to(where, kept_dtype(value, where)) for name, value in tensors.items()}
+        return replace(self, **moved)
 
     def target_distribution(self) -> Tensor:
         """Soft targets (E, 1 + P): the share of each predicate in the rows of a pair; else "no relation"."""
@@ -118,37 +105,30 @@ class SceneBatch:
         out[self.relation_edge, self.relation_class] = self.relation_count / total[self.relation_edge]
         return out
 
-    def _map(self, change: Callable[[Tensor], Tensor]) -> SceneBatch:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        moved: dict[str, Any] = {name: change(v) for name, v in values.items() if isinstance(v, Tensor)}
-        return replace(self, **moved)
-
 
 def kept_dtype(tensor: Tensor, device: torch.device) -> torch.dtype:
     """What a tensor's numbers become on a device: the same, but single precision on mps, which has no double."""
     return torch.float32 if device.type == "mps" and tensor.dtype == torch.float64 else tensor.dtype
 
 
-def _relation_rows(
-    graphs: Sequence[SceneGraph], counts: NDArray[np.int64], edge_ptr: NDArray[np.int64], predicates: int
-) -> tuple[NDArray[np.int64], int]:
-    """Distinct (edge, class) and how often each occurs: (3, M); and the number of rows that are no pair."""
+def _relation_rows(graphs: Sequence[SceneGraph], scenes: SceneArrays) -> NDArray[np.int64]:
+    """Distinct (edge, class) and how often each occurs: (3, M)."""
     relations = np.concatenate([graph.relations for graph in graphs]).astype(np.int64)
     image = np.repeat(np.arange(len(graphs)), [len(graph.relations) for graph in graphs])
     real = relations[:, 0] != relations[:, 1]
-    image, predicate = image[real], relations[real, 2]
-    edge = edge_ptr[image] + edge_numbers(relations[real, :2], counts[image])
-    keys, count = np.unique(edge * (predicates + 1) + predicate + 1, return_counts=True)
-    return np.stack([*np.divmod(keys, predicates + 1), count]), int((~real).sum())
+    image, predicate, classes = image[real], relations[real, 2], 1 + len(scenes.vocabulary.predicates)
+    edge = scenes.edge_ptr[image] + edge_numbers(relations[real, :2], scenes.counts[image])
+    keys, count = np.unique(edge * classes + predicate + 1, return_counts=True)
+    return np.stack([*np.divmod(keys, classes), count])
 
 
-def grouped(graphs: Iterable[SceneGraph], pairs: int = PAIRS, images: int = IMAGES) -> Iterator[list[SceneGraph]]:
-    """Groups of at most `images` graphs with together at most `pairs` ordered pairs; one graph may have more."""
+def grouped(graphs: Iterable[SceneGraph]) -> Iterator[list[SceneGraph]]:
+    """Groups of at most `IMAGES` graphs with together at most `PAIRS` ordered pairs; one graph may have more."""
     some: list[SceneGraph] = []
     held = 0
     for graph in graphs:
         size = len(graph) * (len(graph) - 1)
-        if some and (held + size > pairs or len(some) >= images):
+        if some and (held + size > PAIRS or len(some) >= IMAGES):
             yield some
             some, held = [], 0
         some.append(graph)

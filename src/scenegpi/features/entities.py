@@ -1,26 +1,20 @@
-r"""Entity features z_i of the paper's section 5.2.
+r"""Entity features z_i of the paper's section 5.2, without the label distribution itself, which models read apart.
 
-=====  =========================  ======================================================================
-part   columns                    meaning
-=====  =========================  ======================================================================
-(1)    C                          log P(label), clamped at `floor`; or P(label)
-(2)    left, bottom,              the box in fractions of the image: x1 / W, 1 - y2 / H (measured upwards
-       width, height, area        from the lower edge), w / W, h / H, their product
-(3)    smaller, bigger            numbers of entities with a strictly smaller, bigger area
-(4)    left, right, above, below  numbers of entities whose centre lies strictly there
-(5)    surer, less sure           numbers of entities with a strictly higher, lower confidence max_c P(c)
-(6)    d                          word vector of the most probable label, if a table is given
-=====  =========================  ======================================================================
+=========================  ======================================================================================
+columns                    meaning
+=========================  ======================================================================================
+left, bottom,              the box in fractions of the image: x1 / W, 1 - y2 / H (measured upwards from the lower
+width, height, area        edge), w / W, h / H, their product
+smaller, bigger            share of the other entities with a strictly smaller, bigger area
+left, right, above, below  share of the others whose centre lies strictly there
+surer, less sure           share of the others with a strictly higher, lower confidence max_c P(c)
+=========================  ======================================================================================
 
-Counts are true counts by strict comparison; the default divides them by n - 1, the number of others (0 for an entity
-alone), so that a crowded image does not drown the rest; `counts="number"` gives the paper's plain numbers.
-Everything is exact under a new listing of the entities, and does not change when image and boxes are scaled together.
+The paper has plain numbers of entities; divided by n - 1 (0 for an entity alone) a crowded image does not drown the
+rest. Everything is exact under a new listing of the entities, and does not change when image and boxes are scaled.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -29,54 +23,15 @@ BOX_NAMES = ("left", "bottom", "width", "height", "area")
 COUNT_NAMES = ("smaller", "bigger", "to the left", "to the right", "above", "below", "surer", "less sure")
 
 
-@dataclass(frozen=True)
-class EntityFeatures:
-    """Which parts, in which form. `width(C)` is the number of columns without words.
+def entity_features(boxes: Tensor, sizes: Tensor, label_dist: Tensor, batch: Tensor, ptr: Tensor) -> Tensor:
+    """Features of a flat batch, in the type of `label_dist`.
 
-    Args:
-        distribution: "log" (default), "probability", or "none".
-        floor: probabilities below it count as it, before the logarithm.
-        box: part (2).
-        counts: parts (3) to (5): "fraction" of the others, "number" (the paper's), or "none".
+    boxes ``(N, 4)`` x1 y1 x2 y2, sizes ``(G, 2)`` width and height of each image, label_dist ``(N, C)``, batch
+    ``(N,)``, ptr ``(G + 1,)`` -> ``(N, 13)``, columns as in `BOX_NAMES` and `COUNT_NAMES`.
     """
-
-    distribution: Literal["log", "probability", "none"] = "log"
-    floor: float = 1e-4
-    box: bool = True
-    counts: Literal["fraction", "number", "none"] = "fraction"
-
-    def width(self, num_labels: int) -> int:
-        """Columns for C labels, words not counted."""
-        return len(self.names([""] * num_labels))
-
-    def names(self, labels: list[str] | tuple[str, ...]) -> list[str]:
-        """A name for each column."""
-        found = [] if self.distribution == "none" else [f"P({label})" for label in labels]
-        found += BOX_NAMES if self.box else ()
-        return found + list(() if self.counts == "none" else COUNT_NAMES)
-
-    def __call__(
-        self, boxes: Tensor, sizes: Tensor, label_dist: Tensor, batch: Tensor, ptr: Tensor, words: Tensor | None = None
-    ) -> Tensor:
-        """Features of a flat batch.
-
-        boxes ``(N, 4)`` x1 y1 x2 y2, sizes ``(G, 2)`` width and height of each image, label_dist ``(N, C)``, batch
-        ``(N,)``, ptr ``(G + 1,)``, words ``(C, d)`` -> ``(N, width + d)`` in the type of `label_dist`.
-        """
-        parts = []
-        if self.distribution != "none":
-            parts.append(clamped_log(label_dist, self.floor) if self.distribution == "log" else label_dist)
-        if self.box:
-            parts.append(relative_boxes(boxes, sizes[batch]).to(label_dist.dtype))
-        if self.counts != "none":
-            counts = entity_counts(boxes, label_dist.amax(1), batch, ptr).to(label_dist.dtype)
-            if self.counts == "fraction":
-                others = (ptr[1:] - ptr[:-1] - 1).clamp_min(1)
-                counts = counts / others[batch, None]
-            parts.append(counts)
-        if words is not None:
-            parts.append(words.to(label_dist.dtype)[label_dist.argmax(1)])
-        return torch.cat([*parts, label_dist.new_zeros(boxes.shape[0], 0)], 1)
+    counts = entity_counts(boxes, label_dist.amax(1), batch, ptr).to(label_dist.dtype)
+    others = (ptr[1:] - ptr[:-1] - 1).clamp_min(1)
+    return torch.cat([relative_boxes(boxes, sizes[batch]).to(label_dist.dtype), counts / others[batch, None]], 1)
 
 
 def clamped_log(dist: Tensor, floor: float = 1e-4) -> Tensor:

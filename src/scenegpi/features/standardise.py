@@ -40,8 +40,8 @@ class Standardise(nn.Module):
 def measured(rows: Tensor, floor: float = 0.0) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation of the columns of rows ``(M, d)``: two of ``(d,)``, in double precision.
 
-    With a `floor` no deviation is below that share of the mean deviation: a column that hardly varies says little and
-    must not be blown up. Constant columns get 0 and 1.
+    With a `floor` no deviation is below that share of the mean deviation: a column that hardly varies is not blown
+    up. Constant columns get 0 and 1.
     """
     if len(rows) < 2:
         return rows.new_zeros(rows.shape[1], dtype=torch.double), rows.new_ones(rows.shape[1], dtype=torch.double)

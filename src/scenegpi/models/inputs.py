@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from scenegpi.features.batch import SceneBatch
-from scenegpi.features.entities import BOX_NAMES, EntityFeatures
+from scenegpi.features.entities import BOX_NAMES, COUNT_NAMES, entity_features
 from scenegpi.features.pairs import PAIR_WIDTH, pair_geometry
 from scenegpi.features.standardise import Standardise
 
@@ -24,9 +24,8 @@ ALL = slice(None)
 IOU = 0.5
 COLUMNS = 4
 DUPLICATE_SCALE = 6.0
-ENTITY = EntityFeatures(distribution="none")
-ENTITY_WIDTH = ENTITY.width(0)
 BOX_WIDTH = len(BOX_NAMES)
+ENTITY_WIDTH = BOX_WIDTH + len(COUNT_NAMES)
 PAIR_INPUTS = PAIR_WIDTH + COLUMNS
 
 
@@ -57,7 +56,7 @@ class LayoutInputs(nn.Module):
 
 
 def _entities(batch: SceneBatch) -> Tensor:
-    return ENTITY(batch.boxes, batch.sizes, batch.label_dist, batch.batch, batch.ptr)
+    return entity_features(batch.boxes, batch.sizes, batch.label_dist, batch.batch, batch.ptr)
 
 
 def _pairs(batch: SceneBatch, rows: slice = ALL) -> Tensor:
