@@ -22,7 +22,7 @@ from scenegpi.files import read_object, write_json
 from scenegpi.models import load_model
 from scenegpi.prediction.finding import UNION, load_finder
 from scenegpi.progress import watched
-from scenegpi.training.combining import fit_combination
+from scenegpi.training.finder_calibration import fit_combination
 from scenegpi.vision import combine
 from scenegpi.vision.detect import DETECTORS
 from scenegpi.vision.photos import EncodedPhoto, open_photo, photo_boxes

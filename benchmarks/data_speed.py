@@ -139,9 +139,9 @@ def train_step(folder: Path) -> float:
     """The loss of the first step of a baseline that counted all training images; it is saved in the folder."""
     from scenegpi.models import save_model
     from scenegpi.training.batches import TrainingImages, train_loader
-    from scenegpi.training.config import train_config
     from scenegpi.training.data_split import open_images
     from scenegpi.training.losses import scene_loss
+    from scenegpi.training.recipes import train_config
     from scenegpi.training.simulate import label_shares
     from scenegpi.training.stage import Stage, make_module
 

@@ -28,7 +28,7 @@ from scenegpi.models.presets import preset
 from scenegpi.models.systems import MODULES
 from scenegpi.prediction import PredictOptions, Predictor
 from scenegpi.training import TrainConfig, find_recipe, read_config, resume, train
-from scenegpi.training.config import merged, with_epochs
+from scenegpi.training.recipes import merged, with_epochs
 
 BASELINE = "baseline"
 GROUP = 256

@@ -36,7 +36,7 @@ from scenegpi.models import load_model
 from scenegpi.models.presets import PRESETS, preset
 from scenegpi.models.systems import MODULES
 from scenegpi.training import TrainConfig, find_recipe, read_config
-from scenegpi.training.config import merged, with_epochs
+from scenegpi.training.recipes import merged, with_epochs
 
 Task = Literal["predcls", "sgcls"]
 RECIPE = "vg150-layout"
@@ -59,9 +59,7 @@ OWN: dict[str, dict[str, Any]] = {
 }
 """As published: cross-entropy over predicates and "no relation" (256 sampled pairs, which is nearly all there are), the
 background left out (2017) or weighing as much as the rest (Graph R-CNN), and a trained table of frequencies."""
-BALANCED = "gpi-linguistic, balanced"
-"""Both of its stages with the loss that weighs rare predicates more: for the table per relation, not for the others."""
-APPENDIX = ("lu", "imp", "gpi-linguistic", BALANCED)
+APPENDIX = ("lu", "imp", "gpi-linguistic")
 SWAPPED = ("imp", "graph-rcnn", "motifs", "transformer", "vctree")
 
 
@@ -71,10 +69,6 @@ class Entry(NamedTuple):
     preset: str
     options: dict[str, Any]
     start: str | None = None
-
-
-ON_REQUEST = {BALANCED: Entry("gpi-linguistic", {"loss": {"kind": "balanced"}})}
-"""Rows of the table of whole systems that are not part of it, as they have another loss."""
 
 
 def entries(table: str, words: bool) -> dict[str, Entry]:
@@ -180,8 +174,7 @@ def main() -> None:
     for table in options.table:
         chosen = entries(table, options.words is not None)
         if options.rows:
-            every = chosen | (ON_REQUEST if table == "whole" else {})
-            chosen = {name: entry for name, entry in every.items() if name in {BASELINE, *options.rows}}
+            chosen = {name: entry for name, entry in chosen.items() if name in {BASELINE, *options.rows}}
         models: dict[str, list[Path]] = {}
         for seed in options.seeds:
             for name, entry in chosen.items():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from models.model_cases import VOCABULARY, random_graphs
 from scenegpi.training.augment import drop_boxes, mirror_image
 from scenegpi.training.batches import EpochBatches, TrainingImages, train_loader
-from scenegpi.training.config import SimulateConfig, train_config
 from scenegpi.training.label_resampling import LabelResampler
+from scenegpi.training.recipes import train_config
 from scenegpi.training.simulate import label_shares, simulate_labels, simulated
 
 
@@ -43,7 +43,7 @@ def test_two_processes_see_what_one_sees_with_twice_the_batch():
 
 def test_an_epoch_is_the_same_whenever_it_is_asked_for():
     graphs = random_graphs((4, 5, 6, 3), dist=False)
-    config = train_config({"augment": {"drop": 0.5}, "simulate": {}, "task": "sgcls"})
+    config = train_config({"augment": {"drop": 0.5}, "simulate": 5.0, "task": "sgcls"})
     images = TrainingImages(graphs, config, config.context, label_shares(graphs, 5))
     assert images.image(2, 1) == images.image(2, 1)
     assert images.image(2, 1) != images.image(3, 1)
@@ -109,7 +109,7 @@ def test_simulated_labels_are_right_as_often_as_they_are_strong():
     assert shares.sum() == pytest.approx(1)
 
     def accuracy(strength):
-        found = list(simulated(graphs, shares, SimulateConfig(strength=strength), seed=1))
+        found = list(simulated(graphs, shares, strength, seed=1))
         assert all(np.allclose(graph.label_dist.sum(1), 1, atol=1e-5) for graph in found)
         assert all(np.array_equal(graph.labels, old.labels) for graph, old in zip(found, graphs, strict=True))
         return np.mean([(graph.label_dist.argmax(1) == graph.labels).mean() for graph in found])
@@ -117,4 +117,4 @@ def test_simulated_labels_are_right_as_often_as_they_are_strong():
     weak, strong, sure = accuracy(0.0), accuracy(2.0), accuracy(50.0)
     assert weak < 0.4 < strong < sure == 1
     empty = random_graphs((0,), dist=False)[0]
-    assert simulate_labels(empty, shares, SimulateConfig(), 0).label_dist.shape == (0, 5)
+    assert simulate_labels(empty, shares, 5.0, 0).label_dist.shape == (0, 5)

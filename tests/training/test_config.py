@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from scenegpi.errors import OptionError
 from scenegpi.options import override, plain
-from scenegpi.training.config import TrainConfig, merged, train_config, with_epochs
+from scenegpi.training.config import TrainConfig
+from scenegpi.training.recipes import merged, train_config, with_epochs
 
 
 def test_shared_settings_hold_for_both_stages_and_their_own_come_first():

@@ -13,12 +13,12 @@ from models.model_cases import predict_graphs, random_graphs, small_model
 from scenegpi.features.batch import SceneBatch
 from scenegpi.prediction import Predictor
 from scenegpi.training import photo_module
-from scenegpi.training.config import train_config
+from scenegpi.training.config import PhotoFitConfig
 from scenegpi.training.losses import scene_loss
 from scenegpi.training.module import scored
 from scenegpi.training.photo_batches import PhotoBatch
-from scenegpi.training.photo_config import PhotoFitConfig
 from scenegpi.training.photo_sets import LabelSets
+from scenegpi.training.recipes import train_config
 from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel
 from vision.vision_cases import TINY_EYES, VOCABULARY
@@ -74,7 +74,7 @@ def test_the_photo_network_finds_names_and_is_trained(monkeypatch):
         vision = vision if where == "cpu" else moved(vision)
         found.append(Finder(vision.eval()).detect(photo).boxes)
         module = photo_module.PhotoModule(vision.train(), LabelSets(vision.labels.objects, vision.names), options, 20)
-        batch = PhotoBatch(*(each.to(where) for each in tensors), torch.ones(2, 2, dtype=torch.bool).to(where), 64)
+        batch = PhotoBatch(*(each.to(where) for each in tensors), torch.ones(2, 2, dtype=torch.bool).to(where))
         torch.manual_seed(0)
         losses.append(module.training_step(batch, 0))
         weights.append(stepped(module, losses[-1], module.configure_optimizers()["optimizer"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from scenegpi.training.finder_loss import RATIO, STRIDES, FinderLoss, assigned, finder_loss, giou
+from scenegpi.training.photo_module import RATIO, STRIDES, assigned, finder_loss, giou
 from scenegpi.vision.finder import ANCHORS, KINDS, LEVELS, Candidates
 
 SIDE = 64
@@ -57,14 +57,14 @@ def test_giou_of_known_boxes():
 
 def judged(
     logits: torch.Tensor, boxes: torch.Tensor, truth: torch.Tensor, kind: int, listed=(True, True)
-) -> FinderLoss:
+) -> dict[str, torch.Tensor]:
     count = len(truth)
     kinds, image = torch.full((count,), kind), torch.zeros(count, dtype=torch.long)
     return finder_loss(Candidates(boxes[None], logits[None]), truth, kinds, image, torch.tensor([listed]), SIDE)
 
 
 def loss_of(logits: torch.Tensor, boxes: torch.Tensor, truth: torch.Tensor, kind: int) -> float:
-    return float(sum(judged(logits, boxes, truth, kind)))
+    return float(sum(judged(logits, boxes, truth, kind).values()))
 
 
 @pytest.mark.parametrize("kind", range(KINDS))
@@ -93,7 +93,7 @@ def test_where_boxes_are_missing_a_confident_candidate_is_hardly_penalized():
             leaf = torch.full((candidates(), KINDS), -12.0)
             leaf[free, kind] = value
             leaf.requires_grad_(True)
-            judged(leaf, boxes, truth, kind).objectness.backward()
+            judged(leaf, boxes, truth, kind)["objectness"].backward()
             pushes[kind, value] = float(leaf.grad[free, kind])
     assert all(push > 0 for push in pushes.values())
     assert pushes[0, 8.0] > pushes[0, 0.0]
@@ -103,7 +103,7 @@ def test_where_boxes_are_missing_a_confident_candidate_is_hardly_penalized():
 def test_a_kind_that_nobody_listed_says_nothing():
     boxes = torch.full((candidates(), 4), 0.5)
     leaf = torch.zeros(candidates(), KINDS, requires_grad=True)
-    judged(leaf, boxes, some_boxes(3), 1, (False, True)).objectness.backward()
+    judged(leaf, boxes, some_boxes(3), 1, (False, True))["objectness"].backward()
     assert not bool(leaf.grad[:, 0].any())
     assert bool(leaf.grad[:, 1].any())
 
@@ -126,8 +126,8 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_photos():
         )
         for k in range(2)
     ]
-    for at in range(2):
-        torch.testing.assert_close(whole[at], (alone[0][at] + alone[1][at]) / 2)
+    for name, value in whole.items():
+        torch.testing.assert_close(value, (alone[0][name] + alone[1][name]) / 2)
 
 
 def test_no_box_at_all_is_a_loss_too():

@@ -17,17 +17,14 @@ from scenegpi.files import read_object
 from scenegpi.models import load_model
 from scenegpi.options import override
 from scenegpi.prediction import Predictor
-from scenegpi.training import photo_fit, photo_stage, resume, train
-from scenegpi.training.config import MachineConfig, TrainConfig, train_config
+from scenegpi.training import photo_network, resume, train
+from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import open_images
-from scenegpi.training.kept_maps import KeptMaps
 from scenegpi.training.label_head import folds_of
 from scenegpi.training.photo_batches import TrainingPhotos, jittered
 from scenegpi.training.photo_sets import own_photos
-from scenegpi.training.photo_stage import box_logits
+from scenegpi.training.recipes import train_config
 from scenegpi.vision.efficientnet import packaged_network
-from scenegpi.vision.finder import LEVELS
-from scenegpi.vision.network import PhotoNetwork
 from training.coloured import write_scenes
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*does not have many workers.*")
@@ -82,7 +79,7 @@ def settings_of(folder):
 def run(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "photo"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(photo_fit, "PART", 4)  # several parts in a pass
+        patch.setattr(photo_network, "PART", 4)  # several parts in a pass
         train(settings(data), folder)
     return folder
 
@@ -128,26 +125,22 @@ def test_held_out_distributions_come_from_the_other_half(run):
 def test_every_step_trains_where_it_is_told_to(data, tmp_path, monkeypatch):
     devices = {}
 
-    def no_training(vision, photos, sets, options, epochs, folder, *, machine, **_):
+    def no_training(vision, photos, sets, options, folder, *, machine, **_):
         devices[folder.name] = machine.device
 
-    monkeypatch.setattr(photo_stage, "fit_network", no_training)
-    monkeypatch.setattr(photo_stage, "held_out_logits", lambda *_, **__: {})
-    monkeypatch.setattr(photo_stage, "_calibrated", lambda *_: None)
-    config = settings(data)
+    monkeypatch.setattr(photo_network, "fit_network", no_training)
+    monkeypatch.setattr(photo_network, "held_out_logits", lambda *_, **__: {})
+    monkeypatch.setattr(photo_network, "calibrated", lambda *_: None)
+    config = replace(settings(data), device="cuda")
     images = open_images(config.data, photos=True)
     some = images.train_photos[:4], images.train[:4]
-    photo_stage.fit_photo_network(
-        config.model.vision, images.vocabulary, *some, config.photo, tmp_path, machine=MachineConfig(device="cuda")
-    )
+    photo_network.fit_photo_network(config, config.model.vision, images.vocabulary, *some, tmp_path)
     assert devices == {"half0": "cuda", "half1": "cuda", "whole": "cuda"}
 
 
-def test_new_eyes_for_a_model_leave_its_graph_alone(run, data, tmp_path):
-    config = replace(
-        settings(data, only=True, names=0.0, finder=0.0, frozen=7, sizes=(64,), keep=True), start=str(run / "model")
-    )
-    made = load_model(train(config, tmp_path / "eyes"))
+def test_a_second_look_that_is_trained_leaves_the_rest_of_a_model_alone(run, data, tmp_path):
+    config = replace(settings(data, only=True), start=str(run / "model"))
+    made = load_model(train(config, tmp_path / "look"))
     before = load_model(run / "model")
     for name, value in before.network.state_dict().items():
         torch.testing.assert_close(made.network.state_dict()[name], value, msg=name)
@@ -155,29 +148,30 @@ def test_new_eyes_for_a_model_leave_its_graph_alone(run, data, tmp_path):
     assert not torch.equal(eyes, new)
     assert made.vision.config.finder.weights == before.vision.config.finder.weights  # what was fitted for it holds
     photo, graph = data / "images" / "3.png", open_dataset(data / "data.jsonl")[3]
-    said = [box_logits(each.vision, photo, graph) for each in (before, made)]
+    said = [photo_network.box_logits(each.vision, photo, graph) for each in (before, made)]
     torch.testing.assert_close(*said, atol=1e-5, rtol=1e-5)  # the label head says what it said before
-    assert not list((tmp_path / "eyes").rglob("maps.*"))  # what was kept while it went on
     assert Predictor(made)(photo).width == 128
 
 
 def test_what_a_half_said_of_the_others_is_kept(run, monkeypatch):
     vision = load_model(run / "model").vision
     graphs = open_images(settings_of(run).data, photos=True).train
-    file = run / "vision" / "half1" / photo_stage.HELD_OUT
-    monkeypatch.setattr(photo_stage, "box_logits", None)  # nothing is computed anew
+    file = run / "vision" / "half1" / photo_network.HELD_OUT
+    monkeypatch.setattr(photo_network, "box_logits", None)  # nothing is computed anew
     others = np.flatnonzero(folds_of(18, 2, 0) == 1).tolist()
-    kept = photo_stage.held_out_logits(vision, others, [], graphs, file, 1)
+    kept = photo_network.held_out_logits(vision, others, [], graphs, file)
     assert [len(kept[i]) for i in others] == [len(graphs[i]) for i in others]
     with pytest.raises(DataError, match=r"held_out\.safetensors: logits: .*shape"):
-        photo_stage.held_out_logits(vision, others[1:], [], graphs, file, 1)
+        photo_network.held_out_logits(vision, others[1:], [], graphs, file)
 
 
 def test_weights_that_are_read_back_are_laid_out_as_they_were_trained(data, tmp_path):
     config = settings(data)
-    made = [photo_fit.new_vision(config.model.vision, open_dataset(data / "data.jsonl").vocabulary, 0) for _ in "ab"]
-    photo_fit.save_weights(made[0], tmp_path / photo_fit.WEIGHTS)
-    read = photo_fit.fit_network(made[1], [], None, config.photo, 1, tmp_path)
+    made = [
+        photo_network.new_vision(config.model.vision, open_dataset(data / "data.jsonl").vocabulary, 0) for _ in "ab"
+    ]
+    photo_network.save_weights(made[0], tmp_path / photo_network.WEIGHTS)
+    read = photo_network.fit_network(made[1], [], None, config.photo, tmp_path)
     weights = [each for each in read.backbone.parameters() if each.dim() == 4]
     assert len(weights) > 10
     assert all(each.is_contiguous(memory_format=torch.channels_last) for each in weights)
@@ -187,7 +181,7 @@ def test_weights_that_are_read_back_are_laid_out_as_they_were_trained(data, tmp_
 def test_a_signal_while_the_network_trains_ends_the_command_as_elsewhere(data, tmp_path, monkeypatch, number, code):
     """Lightning makes an exit code of its own of what our handlers raise."""
     before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE)}
-    monkeypatch.setattr(photo_fit.PhotoModule, "training_step", lambda *_: os.kill(os.getpid(), number))
+    monkeypatch.setattr(photo_network.PhotoModule, "training_step", lambda *_: os.kill(os.getpid(), number))
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in its background
         _behave()
@@ -204,19 +198,19 @@ def test_a_killed_run_ends_where_an_undisturbed_one_does(run, data, tmp_path, mo
     class Killed(BaseException):
         pass
 
-    real = photo_fit._KeepState.on_train_epoch_end
-    monkeypatch.setattr(photo_fit, "PART", 4)  # as in `run`: the kill comes in the middle of a pass
+    real = photo_network._KeepState.on_train_epoch_end
+    monkeypatch.setattr(photo_network, "PART", 4)  # as in `run`: the kill comes in the middle of a pass
 
     def stop(self, trainer, module):
         real(self, trainer, module)
         if self.folder.name == "half1":
             raise Killed
 
-    monkeypatch.setattr(photo_fit._KeepState, "on_train_epoch_end", stop)
+    monkeypatch.setattr(photo_network._KeepState, "on_train_epoch_end", stop)
     folder = tmp_path / "killed"
     with pytest.raises(Killed):
         train(settings(data), folder)
-    monkeypatch.setattr(photo_fit._KeepState, "on_train_epoch_end", real)
+    monkeypatch.setattr(photo_network._KeepState, "on_train_epoch_end", real)
     resume(folder)
     first, second = (load_model(each / "model").state_dict() for each in (run, folder))
     for name, value in first.items():
@@ -231,28 +225,9 @@ def test_photos_of_an_epoch_depend_on_seed_epoch_and_number_alone(data):
     photos = TrainingPhotos(own_photos(paths, [dataset[i] for i in range(6)]), (64,), seed=1)
     again = TrainingPhotos(own_photos(paths, [dataset[i] for i in range(6)]), (64,), seed=1)
     keys = [(0, i) for i in range(6)]
-    for a, b in zip(photos[keys][:-2], again[keys][:-2], strict=True):
+    for a, b in zip(photos[keys], again[keys], strict=True):
         assert torch.equal(a, b)
-    assert not np.array_equal(photos.pixels(64, 0, 0), photos.pixels(64, 1, 0))
-
-
-def test_kept_maps_are_those_of_the_photos(data, tmp_path):
-    dataset = open_dataset(data / "data.jsonl", images=data / "images")
-    paths = [*(dataset.image_path(i) for i in range(3)), tmp_path / "none.png"]
-    photos = own_photos(paths, [dataset[i] for i in range(4)])
-    network = PhotoNetwork()
-    network.start()
-    plain, kept = TrainingPhotos(photos, (64,), 1), KeptMaps(photos, 64, 1, network, tmp_path / "maps")
-    keys = [(0, i) for i in range(4)]
-    wanted, found = plain[keys], kept[keys]
-    with torch.no_grad():
-        maps = network.lite0.maps(wanted.photos[:3], LEVELS)
-    for a, b in zip(maps, found.trunk, strict=True):
-        torch.testing.assert_close(a.values, b[:3].float(), atol=2e-2, rtol=2e-2)
-    for name in ("boxes", "rows", "kinds", "image", "listed"):
-        assert torch.equal(getattr(wanted, name), getattr(found, name)), name
-    again = KeptMaps(photos, 64, 1, PhotoNetwork(), tmp_path / "maps")[keys]  # another network: nothing is computed
-    assert all(torch.equal(a, b) for a, b in zip(found.trunk, again.trunk, strict=True))
+    assert not np.array_equal(photos.seen(64, 0, 0)[0], photos.seen(64, 1, 0)[0])
 
 
 def test_boxes_follow_the_photo(data):
@@ -263,7 +238,7 @@ def test_boxes_follow_the_photo(data):
     seen = right = 0
     for epoch in range(3):
         for i in range(8):
-            pixels, (boxes, kept) = photos.pixels(128, epoch, i), photos.boxes(epoch, i)
+            pixels, boxes, kept = photos.seen(128, epoch, i)
             for (x1, y1, x2, y2), label in zip((boxes * 128).tolist(), photos.photos[i].rows[kept], strict=True):
                 x, y = (x1 + x2) / 2, (y1 + y2) / 2
                 patch = pixels[int(y) - 1 : int(y) + 2, int(x) - 1 : int(x) + 2].mean((0, 1))

@@ -19,33 +19,33 @@ import json, os, signal, sys, torch
 torch.set_num_threads(1)
 from pathlib import Path
 from scenegpi.data import open_dataset
-from scenegpi.training import MachineConfig, photo_fit, photo_module
-from scenegpi.training.photo_config import PhotoFitConfig
+from scenegpi.training import MachineConfig, photo_module, photo_network
+from scenegpi.training.config import PhotoFitConfig
 from scenegpi.training.photo_sets import LabelSets, own_photos
 from scenegpi.vision.config import BoxFeatureConfig, HeadConfig, VisionConfig
 
 how, data, folder, devices, batch = sys.argv[1:]
 photo_module.JITTER = 0.0  # drawn by each process on its own
-photo_fit.PART = 8
-ended = photo_fit._KeepState.on_train_epoch_end
+photo_network.PART = 8
+ended = photo_network._KeepState.on_train_epoch_end
 def told(self, trainer, module):
     ended(self, trainer, module)
     if trainer.is_global_zero:
         print(f"exact {float(trainer.callback_metrics['loss']):.9f}", flush=True)
-photo_fit._KeepState.on_train_epoch_end = told
+photo_network._KeepState.on_train_epoch_end = told
 if how == "die" and os.environ.get("RANK") == "1":  # one of the two, once the first part is on disk
-    photo_fit._KeepState.on_train_epoch_start = lambda self, trainer, module: (
+    photo_network._KeepState.on_train_epoch_start = lambda self, trainer, module: (
         os.kill(os.getpid(), signal.SIGKILL) if trainer.current_epoch else None
     )
 dataset = open_dataset(Path(data) / "data.jsonl", images=Path(data) / "images")
 rows = range(15)
 photos = own_photos([dataset.image_path(i) for i in rows], [dataset[i] for i in rows])
 config = VisionConfig(BoxFeatureConfig(backbone="photo", photo_size=64, mirror=False), HeadConfig(8, 0.0, 0.0))
-vision = photo_fit.new_vision(config, dataset.vocabulary, 0)
-options = PhotoFitConfig(sizes=(64,), batch=int(batch), frozen=6)
+vision = photo_network.new_vision(config, dataset.vocabulary, 0)
+options = PhotoFitConfig(epochs=2, sizes=(64,), batch=int(batch), frozen=6)
 sets = LabelSets(vision.labels.objects, vision.names)
 machine = MachineConfig(devices=int(devices))
-photo_fit.fit_network(vision, photos, sets, options, 2, Path(folder), machine=machine)
+photo_network.fit_network(vision, photos, sets, options, Path(folder), machine=machine)
 """
 
 

@@ -12,9 +12,9 @@ from scenegpi.data import open_dataset
 from scenegpi.errors import DataError
 from scenegpi.models import load_model
 from scenegpi.prediction import Predictor
-from scenegpi.training import resume, train, vision_stage
+from scenegpi.training import label_predictor, resume, train
 from scenegpi.training import run as running
-from scenegpi.training.config import train_config
+from scenegpi.training.recipes import train_config
 from training.coloured import write_scenes
 
 
@@ -79,7 +79,7 @@ def test_interrupted_at_any_stage_it_goes_on_to_the_same_model(moment, run, data
         with pytest.raises(KeyboardInterrupt):
             train(settings(data), tmp_path / "run")
     assert (tmp_path / "run" / "config.json").is_file()
-    assert vision_stage.stage_figures(tmp_path / "run") is not None
+    assert label_predictor.stage_figures(tmp_path / "run") is not None
     assert getattr(running, moment) is plain
     resume(tmp_path / "run")
     one, two = load_model(run / "model").state_dict(), load_model(tmp_path / "run" / "model").state_dict()

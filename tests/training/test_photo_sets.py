@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from scenegpi.graph import SceneGraph
-from scenegpi.training.photo_sets import LabelSets, joined, own_photos
+from scenegpi.training.photo_sets import Annotations, LabelSets
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.everyday import COCO, STANDS_FOR, everyday_names, may_be
 
@@ -52,12 +52,12 @@ def test_the_loss_is_minus_log_of_the_sum_over_the_set():
 
 def test_of_two_boxes_of_one_thing_the_more_careful_one_stays_with_the_finer_name():
     sets = LabelSets(LABELS, NAMES, OTHER)
-    own = graph(LABELS, ["man", "screen", "hat"], [[10, 10, 50, 90], [60, 60, 95, 95], [20, 0, 40, 15]])
+    own = graph(LABELS, ["man", "screen", "hat"], [[10, 10, 50, 90], [60, 60, 95, 95], [20, 0, 40, 15]], image_id=1)
     there = graph(
         OTHER, ["person", "tv", "person", "zebra"], [[12, 12, 50, 90], [61, 60, 95, 95], [70, 5, 90, 40], [0, 0, 9, 9]]
     )
     other = {"7": (Path("7.jpg"), there), "8": (Path("8.jpg"), there)}
-    photos = joined(own_photos([Path("a.jpg")], [own]), ["1"], other, {"1": "7"}, sets, 2)
+    photos = Annotations(sets, other, {"1": "7"}, 2).training([Path("a.jpg")], [own])
     assert [str(photo.path) for photo in photos] == ["a.jpg", "a.jpg", "8.jpg"]
     both, alone = photos[0], photos[2]
     assert both.rows.tolist() == [0, 5, sets.other[0], sets.alone[4]]  # man, tv, a person of unknown kind, just a hat
@@ -70,16 +70,16 @@ def test_of_two_boxes_of_one_thing_the_more_careful_one_stays_with_the_finer_nam
 
 def test_a_screen_that_is_no_listed_tv_is_just_a_screen():
     sets = LabelSets(LABELS, NAMES, OTHER)
-    own = graph(LABELS, ["screen"], [[10, 10, 50, 90]])
+    own = graph(LABELS, ["screen"], [[10, 10, 50, 90]], image_id=1)
     for there in (graph(OTHER, ["tv"], [[60, 10, 95, 40]]), graph(OTHER, [], np.zeros((0, 4)))):
-        (both,) = joined(own_photos([Path("a.jpg")], [own]), ["1"], {"7": (Path("7.jpg"), there)}, {"1": "7"}, sets, 1)
+        (both,) = Annotations(sets, {"7": (Path("7.jpg"), there)}, {"1": "7"}).training([Path("a.jpg")], [own])
         assert {NAMES[k] for k in np.flatnonzero(sets.members[both.rows[-1]])} == {"screen"}
 
 
 def test_a_thing_with_two_different_names_is_two_things():
     sets = LabelSets(LABELS, NAMES, OTHER)
-    own = graph(LABELS, ["hat"], [[10, 10, 50, 90]])
+    own = graph(LABELS, ["hat"], [[10, 10, 50, 90]], image_id=1)
     there = graph(OTHER, ["person"], [[10, 10, 50, 90]])
-    (both,) = joined(own_photos([Path("a.jpg")], [own]), ["1"], {"7": (Path("7.jpg"), there)}, {"1": "7"}, sets, 1)
+    (both,) = Annotations(sets, {"7": (Path("7.jpg"), there)}, {"1": "7"}).training([Path("a.jpg")], [own])
     assert both.rows.tolist() == [sets.other[0], sets.alone[4]]
     assert both.kinds.tolist() == [0, 1]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from scenegpi.training.photo_module import ROIS, look_loss, looked_at
 from scenegpi.training.photo_sets import LabelSets
-from scenegpi.training.second_look_loss import ROIS, look_loss, looked_at
 from scenegpi.vision.finder import KINDS, Candidates
 from scenegpi.vision.second_look import Looked
 
@@ -27,10 +27,10 @@ def judged(rois, moves, logits, kinds=(0, 1), listed=(True, True), names=None, r
 def test_names_are_those_that_the_box_may_have():
     moves, logits = torch.zeros(2, 4), torch.zeros(2, KINDS)
     right = torch.tensor([[9.0, 9.0, -9.0], [-9.0, -9.0, 9.0]])
-    assert float(judged(TRUTH, moves, logits, names=right).name) < 1e-3
-    assert float(judged(TRUTH, moves, logits, names=right.flip(0)).name) > 5
+    assert float(judged(TRUTH, moves, logits, names=right)["name"]) < 1e-3
+    assert float(judged(TRUTH, moves, logits, names=right.flip(0))["name"]) > 5
     away = torch.tensor([[0.1, 0.9, 0.1, 0.1]]).repeat(2, 1)
-    assert float(judged(away, moves, logits, names=right.flip(0)).name) == 0
+    assert float(judged(away, moves, logits, names=right.flip(0))["name"]) == 0
 
 
 def test_moves_onto_the_annotated_boxes_cost_nothing():
@@ -38,11 +38,11 @@ def test_moves_onto_the_annotated_boxes_cost_nothing():
     right = torch.cat([(TRUTH[:, :2] - rois[:, :2]) / rois[:, 2:], (TRUTH[:, 2:] / rois[:, 2:]).log()], 1)
     logits = torch.tensor([[12.0, -12.0], [-12.0, 12.0]])
     good = judged(rois, right, logits)
-    assert float(good.move) < 1e-4
-    assert float(good.fit) < 0.01
-    assert float(judged(rois, torch.zeros(2, 4), logits).move) > 0.5
-    assert float(judged(rois, right, -logits).fit) > 5
-    assert float(judged(rois, right, -logits, listed=(False, False)).fit) == 0
+    assert float(good["move"]) < 1e-4
+    assert float(good["fit"]) < 0.01
+    assert float(judged(rois, torch.zeros(2, 4), logits)["move"]) > 0.5
+    assert float(judged(rois, right, -logits)["fit"]) > 5
+    assert float(judged(rois, right, -logits, listed=(False, False))["fit"]) == 0
 
 
 def test_a_box_on_nothing_is_not_moved():
@@ -50,7 +50,7 @@ def test_a_box_on_nothing_is_not_moved():
     moves = torch.zeros(1, 4, requires_grad=True)
     logits = torch.zeros(1, KINDS, requires_grad=True)
     loss = judged(rois, moves, logits)
-    (loss.move + loss.fit).backward()
+    (loss["move"] + loss["fit"]).backward()
     assert not bool(moves.grad.any())
     assert bool((logits.grad > 0).all())
 

@@ -14,7 +14,7 @@ from scenegpi.cli import app
 from scenegpi.models import load_model
 from scenegpi.models.calibration import Calibrations
 from scenegpi.training import train
-from scenegpi.training.config import merged, train_config
+from scenegpi.training.recipes import merged, train_config
 from training.training_cases import data_file
 
 

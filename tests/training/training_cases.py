@@ -11,7 +11,8 @@ import numpy as np
 
 from models.model_cases import random_graph
 from scenegpi.data import write_jsonl
-from scenegpi.training.config import TrainConfig, merged, train_config
+from scenegpi.training.config import TrainConfig
+from scenegpi.training.recipes import merged, train_config
 
 SMALL = {
     "baseline": {"hidden": 16, "embedding": 8, "rank": 4},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from scenegpi.training.combining import fit_combination
+from scenegpi.training.finder_calibration import fit_combination
 from scenegpi.vision.combine import LOWEST, Candidates, Combined, Things, chances, shipped_weights, things
 from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.detect import Detections

@@ -70,7 +70,7 @@ def train(
     vision = {"features": {"backbone": backbone}} if backbone else {}
     options = _given(
         preset=preset, task=task, seed=seed, start=start, device=device, devices=devices, nodes=num_nodes,
-        precision=precision, strategy=strategy, epochs=epochs, simulate={} if simulate else None,
+        precision=precision, strategy=strategy, epochs=epochs, simulate=5.0 if simulate else None,
         data=_given(path=path, photos=photos, validation=validation, limit=limit, words=words,
                     more={"path": relations} if relations else None,
                     distributions=distributions) or None,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from scenegpi.lazy import lazy
 
 if TYPE_CHECKING:
-    from scenegpi.training.config import FitOptions, MachineConfig, TrainConfig, train_config
+    from scenegpi.training.config import FitOptions, MachineConfig, TrainConfig
     from scenegpi.training.label_head import FittedVision, fit_vision
-    from scenegpi.training.recipes import find_recipe, read_config, recipe_titles
+    from scenegpi.training.recipes import find_recipe, read_config, recipe_titles, train_config
     from scenegpi.training.run import resume, train
     from scenegpi.training.simulate import simulate_labels
 

@@ -79,24 +79,3 @@ class Bar(Callback):
 
     def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
         self._open.close()
-
-
-class StageBar:
-    """Shows what is done of what, for functions that tell: `bar("photos", done, total)`."""
-
-    def __init__(self, shown: bool) -> None:
-        self.shown, self._what, self._done, self._open = shown, "", 0, ExitStack()
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if what != self._what:
-            self._open.close()
-            self._advance = self._open.enter_context(progress(what, total, self.shown))
-            self._what, self._done = what, 0
-        self._advance(done - self._done)
-        self._done = done
-
-    def __enter__(self) -> StageBar:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._open.close()

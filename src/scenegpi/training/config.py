@@ -13,22 +13,19 @@
     [context.optim]               # or for one of them
     learning_rate = 2e-3
 
-A model with context is trained in two stages: its baseline first; then the context, with the baseline as it is. A key
-that is no setting is refused, with the file's name and the field's.
+A model with context is trained in two stages: its baseline first; then the context, with the baseline as it is. An
+unknown key is refused by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
-from scenegpi.errors import OptionError
 from scenegpi.models.calibration import Calibrations
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.presets import preset
-from scenegpi.options import bounded, override
-from scenegpi.training.photo_config import PhotoFitConfig
+from scenegpi.options import bounded
 
 _DEFAULT_PRESET = "gpi-feature-attention"
 
@@ -80,12 +77,12 @@ class LossConfig:
     """The loss by name, and its weights; see `scenegpi.training.losses`.
 
     Args:
-        kind: "paper", "released", "balanced" or "metric".
+        kind: "paper", "released" or "metric".
         entities: weight of an entity's label.
         negatives: weight of a pair without a relation.
     """
 
-    kind: Literal["paper", "released", "balanced", "metric"] = "metric"
+    kind: Literal["paper", "released", "metric"] = "metric"
     entities: float = bounded(4.0, 0.0, 1e4)
     negatives: float = bounded(1.0, 0.0, 1e4)
 
@@ -144,26 +141,67 @@ class StageConfig:
 
 
 @dataclass(frozen=True)
-class SimulateConfig:
-    """SGCls without a detector: label distributions by a confusion model, see `scenegpi.training.simulate`."""
-
-    strength: float = bounded(5.0, 0.0, 100.0)
-
-
-@dataclass(frozen=True)
 class FitOptions:
     """How the label head is trained on a backbone that stays as it is: see `scenegpi.training.label_head`.
 
     Args:
-        epochs, batch, rate, weight_decay: of the training; a batch counts boxes.
+        epochs, batch, rate: a batch counts boxes.
         folds: number of parts that the photos are dealt into.
     """
 
     epochs: int = bounded(20, 1, 1000)
     batch: int = bounded(256, 1, 65536)
     rate: float = bounded(2e-3, 1e-6, 1.0)
-    weight_decay: float = bounded(0.01, 0.0, 10.0)
     folds: int = bounded(5, 2, 100)
+
+
+@dataclass(frozen=True)
+class OtherConfig:
+    """Another annotation of photos, complete for its own labels (COCO), that the photo network learns from as well.
+
+    Args:
+        path, photos: as `open_dataset` takes them; an empty path leaves it out.
+        same: JSON file: image id here -> image id there, of photos that both annotations have.
+        limit: number of its photos, spread evenly over all; 0 for all.
+        repeat: number of times that the own photos come in each pass over those of the other.
+    """
+
+    path: str = ""
+    photos: str | None = None
+    same: str | None = None
+    limit: int = bounded(0, 0, 10**9)
+    repeat: int = bounded(1, 1, 1000)
+
+
+@dataclass(frozen=True)
+class PhotoFitConfig:
+    """How the photo network is trained with its label head: see `scenegpi.training.photo_network`.
+
+    The photos are dealt into two halves and a network is trained on each: what it says of the other half is held out,
+    and is what the graph model learns from. The network that is kept starts from the mean of their weights and goes on
+    with all photos.
+
+    Args:
+        other: more photos, in every batch.
+        only: train only the second look of the model that the run starts from; all else stays as it is.
+        epochs: of each half.
+        whole_epochs: over all photos, after that.
+        sizes: sides of the square photos that it is trained on, in pixels, multiples of 32; a batch has one of them.
+        batch: photos.
+        whole_rate: share of the learning rate over all photos.
+        frozen: of the backbone's seven stages, how many stay as they are.
+        average: decay of the running mean of the weights, which is what is kept.
+    """
+
+    other: OtherConfig = OtherConfig()
+    only: bool = False
+    epochs: int = bounded(5, 1, 1000)
+    whole_epochs: float = bounded(3.0, 0.1, 1000.0)
+    sizes: tuple[int, ...] = (256, 320)
+    batch: int = bounded(16, 1, 1024)
+    whole_rate: float = bounded(0.5, 1e-3, 1.0)
+    frozen: int = bounded(3, 0, 7)
+    average: float = bounded(0.998, 0.0, 0.999999)
 
 
 @dataclass(frozen=True)
@@ -204,7 +242,8 @@ class TrainConfig(MachineConfig):
         fit: how the label head is trained, where the backbone stays as it is.
         photo: how the photo network is trained with its label head, where the model has one.
         baseline, context: how each stage is trained.
-        simulate: label distributions for SGCls are made up; the figures are then called simulated.
+        simulate: the strength of label distributions that are made up for SGCls (`scenegpi.training.simulate`); the
+            figures are then called simulated.
         calibration: numbers that the finished model gets; by default they are fitted to the validation images.
         half: the finished model is stored in half precision.
     """
@@ -216,10 +255,10 @@ class TrainConfig(MachineConfig):
     model: ModelConfig = field(default_factory=lambda: preset(_DEFAULT_PRESET))
     data: DataConfig = DataConfig()
     fit: FitOptions = FitOptions()
-    photo: PhotoFitConfig = field(default_factory=PhotoFitConfig)
+    photo: PhotoFitConfig = PhotoFitConfig()
     baseline: StageConfig = StageConfig()
     context: StageConfig = StageConfig(epochs=4, augment=AugmentConfig(drop=0.5))
-    simulate: SimulateConfig | None = None
+    simulate: float | None = bounded(None, 0.0, 100.0)
     calibration: Calibrations | None = None
     half: bool = False
 
@@ -238,54 +277,3 @@ class TrainConfig(MachineConfig):
     def stage(self) -> StageConfig:
         """The stage that the finished model comes from."""
         return self.context if self.model.two_stages else self.baseline
-
-
-_SHARED = ("loss", "optim", "augment")
-WHOLE_SYSTEM = StageConfig(epochs=10, augment=AugmentConfig(drop=0.5))
-"""A compared system without a baseline below: as many epochs as the two stages have, augmented as the context is."""
-
-
-def train_config(values: Mapping[str, Any]) -> TrainConfig:
-    """From the tables of a TOML file; the model starts from its preset. OptionError that names the field.
-
-    A task that is not given is "both" for a model that uses photos, else PredCls.
-    """
-    if not isinstance(values, Mapping):
-        raise OptionError(f"expected a table of settings, found {type(values).__name__}")
-    named = values.get("preset", TrainConfig.preset)
-    if not isinstance(named, str):
-        raise OptionError(f"preset: expected a text, found {type(named).__name__}")
-    shared = {key: values[key] for key in _SHARED if key in values}
-    override(StageConfig(), shared, "")  # so that errors name the table that the user wrote
-    rest = {key: value for key, value in values.items() if key not in (*_SHARED, "epochs")}
-    for stage in ("baseline", "context"):
-        rest[stage] = merged(shared, rest.get(stage, {}))
-    start = replace(TrainConfig(), preset=named, model=preset(named))
-    if start.model.system is not None:
-        start = replace(start, baseline=WHOLE_SYSTEM)
-    config = override(start, rest, "")
-    if config.model.vision is not None and "task" not in values:
-        config = replace(config, task="both")
-    return config if values.get("epochs") is None else with_epochs(config, values["epochs"])
-
-
-def with_epochs(config: TrainConfig, epochs: Any) -> TrainConfig:
-    """The same run with this many epochs in all, divided between its stages in the proportion that they had."""
-    whole = override(config.stage, {"epochs": epochs}, "").epochs
-    if not config.model.two_stages:
-        return replace(config, baseline=replace(config.baseline, epochs=whole))
-    if config.start is not None:
-        return replace(config, context=replace(config.context, epochs=whole))
-    if whole < 2:
-        raise OptionError("epochs: baseline and context need one each, so at least 2 (or take a baseline over: start)")
-    share = config.baseline.epochs / (config.baseline.epochs + config.context.epochs)
-    first = min(max(round(share * whole), 1), whole - 1)
-    baseline, context = replace(config.baseline, epochs=first), replace(config.context, epochs=whole - first)
-    return replace(config, baseline=baseline, context=context)
-
-
-def merged(below: Any, above: Any) -> Any:
-    """Two nested tables; where both have a value, that of `above` counts."""
-    if not isinstance(below, Mapping) or not isinstance(above, Mapping):
-        return above
-    return {**below, **{key: merged(below.get(key), value) for key, value in above.items()}}

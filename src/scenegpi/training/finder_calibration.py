@@ -1,4 +1,6 @@
-"""The chance that a found box shows something, fitted to photos that the network was not trained on."""
+"""What is known of found boxes, fitted to annotated photos by logistic regression: the chance that a box of the finder
+shows something, and how the evidence of two detectors is combined (`scenegpi.vision.combine`).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from scenegpi.boxes import box_iou
 from scenegpi.graph import SceneGraph
+from scenegpi.vision.combine import SEEN, Things
 from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel
@@ -24,9 +26,12 @@ FITS = 0.5
 RIDGE = 1e-3
 TWICE = 2
 """Which boxes stay depends on their chances: fitted again to those that stay after the first fit."""
+STEPS = 50
 Photos = Sequence[tuple[Path, SceneGraph]]
 Candidates = tuple[Tensor, Tensor, NDArray[np.float64]]
 """Boxes in pixels, their evidence, and the annotated boxes."""
+Example = tuple[Things, NDArray[np.float64]]
+"""Things of a photo, and the boxes (M, 4) that people annotated."""
 
 
 def fit_finder(vision: VisionModel, photos: Photos) -> FinderConfig:
@@ -35,25 +40,10 @@ def fit_finder(vision: VisionModel, photos: Photos) -> FinderConfig:
     read = [_read(Finder(vision, config), path, graph) for path, graph in photos]
     for _ in range(TWICE):
         rows = [_outcomes(Finder(vision, config), *each) for each in read]
-        x, y = (torch.cat([row[k] for row in rows]) for k in range(2))
-        config = replace(config, weights=tuple(round(each, 4) for each in _fitted(x, y)))
+        x, y = (np.concatenate([row[k] for row in rows]) for k in range(2))
+        weights = logistic(np.insert(x, 0, 1.0, axis=1), y, 2 * RIDGE * len(x))
+        config = replace(config, weights=tuple(round(each, 4) for each in weights.tolist()))
     return replace(vision.config.finder or FinderConfig(), weights=config.weights)
-
-
-def _fitted(x: Tensor, y: Tensor) -> list[float]:
-    """Logistic regression: evidence (n, F), and whether a thing was there (n,)."""
-    weights = torch.zeros(1 + x.shape[1], dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([weights], max_iter=300, line_search_fn="strong_wolfe")
-
-    def loss() -> Tensor:
-        optimiser.zero_grad()
-        logits = weights[0] + x @ weights[1:]
-        value = binary_cross_entropy_with_logits(logits, y) + RIDGE * weights[1:].square().sum()
-        value.backward()
-        return value
-
-    optimiser.step(loss)
-    return [float(each) for each in weights.detach()]
 
 
 @torch.inference_mode()
@@ -64,8 +54,56 @@ def _read(finder: Finder, path: Path, graph: SceneGraph) -> Candidates:
     return boxes, evidence.cpu(), photo_boxes(graph, photo)
 
 
-def _outcomes(finder: Finder, boxes: Tensor, evidence: Tensor, truth: NDArray[np.float64]) -> tuple[Tensor, Tensor]:
+def _outcomes(
+    finder: Finder, boxes: Tensor, evidence: Tensor, truth: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The evidence of the boxes that stay, (n, F), and which meet an annotated one, (n,)."""
     rows = finder.chosen(boxes, finder.chance(evidence))
     met = (box_iou(boxes[rows].numpy(), truth) >= FITS).any(axis=1)
-    return evidence[rows].double(), torch.from_numpy(np.asarray(met, dtype=np.float64))
+    return evidence[rows].double().numpy(), np.asarray(met, dtype=np.float64)
+
+
+def fit_combination(examples: Sequence[Example], ridge: float = 1.0) -> dict[str, list[float]]:
+    """Weights of each of SEEN.
+
+    They rank things by the chance to be the best one of an annotated box, by 0.7 at least: who sees where a thing ends
+    comes first, and second boxes last. Then all are scaled and shifted alike, so that the chance is that of an overlap
+    by half, as our finder counts it, and the order stays.
+    """
+    features = np.concatenate([found.features for found, _ in examples])
+    seen = np.concatenate([found.seen for found, _ in examples])
+    tight = np.concatenate([_right(*each, 0.7, single=True) for each in examples])
+    half = np.concatenate([_right(*each, 0.5, single=False) for each in examples])
+    weights = np.stack([logistic(features[seen == k], tight[seen == k], ridge) for k in range(len(SEEN))])
+    logits = (features * weights[seen]).sum(1)
+    shift, scale = logistic(np.stack([np.ones(len(logits)), logits], 1), half, ridge)
+    weights *= scale
+    weights[:, 0] += shift
+    return {name: [round(float(w), 4) for w in row] for name, row in zip(SEEN, weights, strict=True)}
+
+
+def _right(found: Things, truth: NDArray[np.float64], overlap: float, single: bool) -> NDArray[np.float64]:
+    """(N,) 1 for things that overlap an annotated box by at least `overlap`; if `single`, only the best one per box."""
+    if not len(truth) or not len(found.boxes):
+        return np.zeros(len(found.boxes))
+    iou = box_iou(found.boxes, truth)
+    right = iou >= overlap
+    if single:
+        right &= iou >= iou.max(axis=0, keepdims=True)
+    return np.asarray(right.any(axis=1), dtype=np.float64)
+
+
+def logistic(x: NDArray[np.float64], y: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
+    """Newton's method; the first column is 1 and not penalized. Columns that never vary keep the weight 0."""
+    penalty = np.full(x.shape[1], ridge)
+    penalty[0] = 1e-6
+    weights = np.zeros(x.shape[1])
+    for _ in range(STEPS):
+        p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
+        gradient = x.T @ (y - p) - penalty * weights
+        curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag(penalty)
+        step = np.linalg.solve(curvature, gradient)
+        weights += step
+        if np.abs(step).max() < 1e-8:
+            break
+    return weights

@@ -2,7 +2,7 @@
 
     config.json   every setting; written first
     scenes/       where the run drew its own
-    vision/       the label predictor, see `scenegpi.training.vision_stage`
+    vision/       the label predictor, see `scenegpi.training.label_predictor`
     baseline/     the stage before the context: a log, a model and a state of its own
     log.csv       one row per epoch
     model/        the best model so far, or the last (a checkpoint folder)

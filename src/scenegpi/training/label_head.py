@@ -13,8 +13,9 @@ good. The temperature is fitted on them as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,11 @@ from torch.utils.data import DataLoader, Dataset
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.calibration import calibration_error, fit_temperature
+from scenegpi.progress import progress
 from scenegpi.threads import one_thread
 from scenegpi.training.batches import EpochBatches, Key, as_they_are
 from scenegpi.training.config import FitOptions, MachineConfig
-from scenegpi.training.trainer import fit, make_trainer
+from scenegpi.training.trainer import fit, make_trainer, one_cycle
 from scenegpi.vision.backbone import load_backbone
 from scenegpi.vision.box_features import BoxFeatureExtractor
 from scenegpi.vision.cache import cached_box_features
@@ -42,7 +44,8 @@ from scenegpi.vision.model import VisionModel, graph_geometry
 from scenegpi.vocabulary import Vocabulary
 
 READ = 1024
-Progress = Callable[[str, int, int], Any]
+WEIGHT_DECAY = 0.01
+log = logging.getLogger("scenegpi")
 
 
 @dataclass(frozen=True)
@@ -73,14 +76,13 @@ class Boxes(Dataset[tuple[Tensor, Tensor, Tensor]]):
 
 
 class HeadModule(L.LightningModule):
-    """Trains the label head of a vision model. Half of the steps see mirror images where boxes were described with
-    theirs.
+    """Trains the label head of a vision model; boxes described with their mirror images are mirrored in half of the
+    steps.
     """
 
     def __init__(self, vision: VisionModel, options: FitOptions, steps: int) -> None:
         super().__init__()
-        # The first tenth of the steps warms up; fewer than 11 can't be divided that way.
-        self.head, self.options, self.steps = vision.head, options, max(steps, 11)
+        self.head, self.options, self.steps = vision.head, options, steps
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], number: int) -> Tensor:
         features, geometry, labels = batch
@@ -90,15 +92,7 @@ class HeadModule(L.LightningModule):
         return F.cross_entropy(self.head(features[:, :width], geometry), labels)
 
     def configure_optimizers(self) -> Any:
-        """AdamW with a learning rate that falls to 0 along a cosine."""
-        options, weights = self.options, list(self.head.parameters())
-        groups = [
-            {"params": [each for each in weights if (each.dim() > 1) == decayed], "weight_decay": decay}
-            for decayed, decay in ((True, options.weight_decay), (False, 0.0))
-        ]
-        optimiser = torch.optim.AdamW(groups, lr=options.rate)
-        falling = torch.optim.lr_scheduler.OneCycleLR(optimiser, options.rate, total_steps=self.steps, pct_start=0.1)
-        return {"optimizer": optimiser, "lr_scheduler": {"scheduler": falling, "interval": "step"}}
+        return one_cycle([(self.options.rate, list(self.head.parameters()))], WEIGHT_DECAY, self.steps)
 
 
 def fit_vision(
@@ -111,35 +105,32 @@ def fit_vision(
     options: FitOptions | None = None,
     seed: int = 0,
     machine: MachineConfig | None = None,
-    progress: Progress | None = None,
-    unreadable: Callable[[DataError], Any] | None = None,
+    shown: bool = False,
 ) -> FittedVision:
     """Trains a vision model on photos (paths, arrays or Pillow images) and the labels of their graphs.
+
+    A photo that cannot be read is reported by the logger "scenegpi" and left out.
 
     Args:
         cache: folder where features of the backbone are kept.
         options: how.
         seed: of weights, folds and the order of the boxes.
         machine: heads are trained by one process on its device.
-        progress: called with what is being done, the number done, and the total.
-        unreadable: called with the error of a photo that cannot be read, which is then left out; by default it is
-            raised.
+        shown: show progress.
     """
     if len(photos) != len(graphs):
         raise GraphError(f"photos: {len(photos)} for {len(graphs)} graphs")
-    options = options or FitOptions()
+    options, device = options or FitOptions(), (machine or MachineConfig()).device
     with torch.random.fork_rng(devices=[]):
         extractor = BoxFeatureExtractor(config.features, load_backbone(config.features))
     inputs: dict[int, Tensor] = {}
-    for k, (photo, graph) in enumerate(zip(photos, graphs, strict=True)):
-        try:
-            inputs[k] = cached_box_features(extractor, photo, graph, cache)
-        except DataError as error:
-            if unreadable is None:
-                raise
-            unreadable(error)
-        if progress is not None:
-            progress("photos", k + 1, len(photos))
+    with progress("photos", len(photos), shown) as advance:
+        for k, (photo, graph) in enumerate(zip(photos, graphs, strict=True)):
+            try:
+                inputs[k] = cached_box_features(extractor, photo, graph, cache)
+            except DataError as error:
+                report_unreadable(error)
+            advance()
     readable = [graphs[k] for k in inputs]
     if len(readable) < options.folds:
         raise GraphError(f"folds: {options.folds} of only {len(readable)} photos")
@@ -150,42 +141,53 @@ def fit_vision(
     labels = torch.from_numpy(np.concatenate([graph.labels for graph in readable]).astype(np.int64))
     boxes = Boxes(torch.cat(list(inputs.values())), torch.cat([graph_geometry(graph) for graph in readable]), labels)
     counts = [len(graph) for graph in readable]
-    image = torch.arange(len(readable)).repeat_interleave(torch.tensor(counts))
-    fold = torch.from_numpy(folds_of(len(readable), options.folds, seed))[image]
+    fold = torch.from_numpy(folds_of(len(readable), options.folds, seed)).repeat_interleave(torch.tensor(counts))
     logits = torch.zeros(len(labels), len(vocabulary.objects))
-    machine = replace(MachineConfig(), device=(machine or MachineConfig()).device)
-    for k in range(options.folds + 1):
-        with torch.random.fork_rng(devices=[]), one_thread():
-            torch.manual_seed(seed * 1000 + k)
-            model = VisionModel(config, vocabulary)
-            _train(model, Boxes(*(each[fold != k] for each in boxes.all)), options, seed * 1000 + k, machine)
-        if k < options.folds:
-            logits[fold == k] = _logits(model, *(each[fold == k] for each in boxes.all[:2]))
-        if progress is not None:
-            progress("label heads", k + 1, options.folds + 1)
-    temperature = fit_temperature(logits, labels, image)
+    with progress("label heads", options.folds + 1, shown) as advance:
+        for k in range(options.folds + 1):
+            with torch.random.fork_rng(devices=[]), one_thread():
+                torch.manual_seed(seed * 1000 + k)
+                model = VisionModel(config, vocabulary)
+                others = Boxes(*(each[fold != k] for each in boxes.all))
+                _train(model, others, options, seed * 1000 + k, MachineConfig(device))
+            if k < options.folds:
+                logits[fold == k] = _logits(model, *(each[fold == k] for each in boxes.all[:2]))
+            advance()
+    return calibrated(model, graphs, dict(zip(inputs, logits.split(counts), strict=True)))
+
+
+def calibrated(model: VisionModel, graphs: Sequence[SceneGraph], logits: Mapping[int, Tensor]) -> FittedVision:
+    """The model with the temperature that suits what others said of boxes that they were not trained on.
+
+    `logits` are ``(N, C)`` by the number of the photo; those that could not be read are missing.
+    """
+    places = sorted(logits)
+    rows = torch.cat([logits[i] for i in places])
+    labels = torch.from_numpy(np.concatenate([graphs[i].labels for i in places]).astype(np.int64))
+    image = torch.arange(len(places)).repeat_interleave(torch.tensor([len(logits[i]) for i in places]))
+    temperature = fit_temperature(rows, labels, image)
     model.head.temperature.fill_(temperature)
-    held_out = dict(zip(inputs, (logits / temperature).softmax(1).split(counts), strict=True))
-    rows = [held_out[k].numpy() if k in held_out else None for k in range(len(photos))]
-    return FittedVision(model.eval(), rows, label_figures(logits, labels, temperature))
+    ranked = rows.topk(min(5, rows.shape[1]), 1).indices == labels[:, None]
+    figures = {
+        "top-1": float(ranked[:, 0].double().mean()),
+        "top-5": float(ranked.any(1).double().mean()),
+        "temperature": temperature,
+        "calibration error before": calibration_error(rows.softmax(1), labels),
+        "calibration error": calibration_error((rows / temperature).softmax(1), labels),
+    }
+    held_out = [(logits[i] / temperature).softmax(1).numpy() if i in logits else None for i in range(len(graphs))]
+    return FittedVision(model.eval(), held_out, figures)
+
+
+def report_unreadable(error: DataError) -> None:
+    """A photo that cannot be read costs the run that photo."""
+    log.warning("%s; the image is used without its photo", error)
 
 
 def folds_of(images: int, folds: int, seed: int) -> NDArray[np.int64]:
     """The fold of each image (G,), sizes as even as can be."""
     place = np.random.default_rng(seed).permutation(images)
     return np.asarray(place % folds, dtype=np.int64)
-
-
-def label_figures(logits: Tensor, labels: Tensor, temperature: float) -> dict[str, float]:
-    """How good logits ``(N, C)`` are for labels ``(N,)``: see `FittedVision`."""
-    ranked = logits.topk(min(5, logits.shape[1]), 1).indices == labels[:, None]
-    return {
-        "top-1": float(ranked[:, 0].double().mean()),
-        "top-5": float(ranked.any(1).double().mean()),
-        "temperature": temperature,
-        "calibration error before": calibration_error(logits.softmax(1), labels),
-        "calibration error": calibration_error((logits / temperature).softmax(1), labels),
-    }
 
 
 def _train(model: VisionModel, boxes: Boxes, options: FitOptions, seed: int, machine: MachineConfig) -> None:

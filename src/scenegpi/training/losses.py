@@ -11,7 +11,6 @@ last two terms for a = b, so losses differ in their weights only (n_ij: the rows
 paper      a = b = 1 for related pairs, b = `negatives` (0.1) for others; c = `entities` (4)
 released   the same, but all negatives of a batch together weigh `negatives` times all its positives, and all
            its entities `entities` times
-balanced   the paper's, a times the mean over r of v_r, v_r = (1 - beta) / (1 - beta ** n_r), n_r the training count
 metric     as recall counts: a = n_ij / sqrt(k_g), b the same, `negatives` / sqrt(k_g) for others
 =========  =================================================================================================
 
@@ -31,7 +30,6 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.models.network import SceneLogits
 from scenegpi.training.config import LossConfig
 
-BETA = 0.999
 Total = Callable[[Tensor], Tensor]
 
 
@@ -48,15 +46,14 @@ def scene_loss(
     out: SceneLogits,
     batch: SceneBatch,
     config: LossConfig,
-    balance: Tensor | None = None,
     total: Total = lambda x: x,
 ) -> Tensor:
     """The loss of each image, (G,), to be added up.
 
-    `balance` (P,) are the v_r; `total` adds numbers over all processes and divides by how many there are.
+    `total` adds numbers over all processes and divides by how many there are.
     """
     target = batch.target_distribution().to(out.edges[-1].dtype)
-    weights = loss_weights(batch, config, target, balance, total)
+    weights = loss_weights(batch, config, target, total)
     loss = target.new_zeros(batch.num_graphs)
     image = batch.batch[batch.edge_index[0]]
     steps = list(zip(out.nodes, out.edges, strict=True))
@@ -66,9 +63,7 @@ def scene_loss(
     return loss / weights.images
 
 
-def loss_weights(
-    batch: SceneBatch, config: LossConfig, target: Tensor, balance: Tensor | None, total: Total
-) -> Weights:
+def loss_weights(batch: SceneBatch, config: LossConfig, target: Tensor, total: Total) -> Weights:
     """The weights of a batch; target (E, 1 + P)."""
     related = 1 - target[:, 0]
     image = batch.batch[batch.edge_index[0]]
@@ -82,10 +77,6 @@ def loss_weights(
         a = related * images / positives.clamp_min(1)
         b = a + (1 - related) * config.negatives * images / negatives.clamp_min(1)
         entity = entity * images / entities.clamp_min(1)
-    elif config.kind == "balanced":
-        if balance is None:
-            raise ValueError("the balanced loss needs the predicates' weights")
-        a = target[:, 1:] @ balance.to(target.dtype)
     elif config.kind == "metric":
         rows = torch.zeros_like(related).index_add_(0, batch.relation_edge, batch.relation_count.to(related.dtype))
         held = rows.new_zeros(batch.num_graphs).index_add_(0, image, rows)
@@ -94,13 +85,6 @@ def loss_weights(
         b = a + config.negatives * (1 - related) * scale[image]
         entity = entity * scale[batch.batch]
     return Weights(entity, b, a, images)
-
-
-def predicate_balance(counts: Tensor) -> Tensor:
-    """v_r by the effective number of samples (Cui et al. 2019), mean 1 over training rows: counts (P,) -> (P,)."""
-    n = counts.double().clamp_min(1)
-    v = (1 - BETA) / (1 - BETA**n)
-    return (v * n.sum() / (v * n).sum()).float()
 
 
 def _pairs(edges: Tensor, target: Tensor, weights: Weights) -> Tensor:

@@ -33,38 +33,24 @@ class SceneModule(L.LightningModule):
         model: prepared; a context's baseline stays as it is.
         config: of the run.
         stage: of this part of the run.
-        balance: (P,) weights of the predicates for the balanced loss.
         run: names the run in errors.
     """
 
-    balance: Tensor | None
-
-    def __init__(
-        self, model: SceneModel, config: TrainConfig, stage: StageConfig, balance: Tensor | None = None, run: str = ""
-    ) -> None:
+    def __init__(self, model: SceneModel, config: TrainConfig, stage: StageConfig, run: str = "") -> None:
         super().__init__()
         self.model, self.config, self.stage, self.run = model, config, stage, run
-        self.register_buffer("balance", balance, persistent=False)
         self.plan = recall_plan(config, model)
         self.recall = RecallState(self.plan)
 
     def training_step(self, batch: SceneBatch, number: int) -> Tensor:
         """The loss of a batch, divided by its images."""
         out = self.model(batch)
-        losses = scene_loss(out, batch, self.stage.loss, self.balance, self._mean_over_processes)
-        losses = self.model.training_loss(batch, out, losses)
-        loss = losses.sum()
+        losses = scene_loss(out, batch, self.stage.loss, self._mean_over_processes)
+        losses = self.model.network.training_loss(batch, out, losses)
+        loss, several = losses.sum(), self.trainer.world_size > 1
         if not bool(torch.isfinite(loss)):
             self._stop(batch, losses.detach(), number)
-        self.log(
-            "loss",
-            loss.detach(),
-            batch_size=batch.num_graphs,
-            prog_bar=True,
-            on_epoch=True,
-            on_step=False,
-            sync_dist=self.trainer.world_size > 1,
-        )
+        self.log("loss", loss.detach(), batch_size=batch.num_graphs, on_epoch=True, on_step=False, sync_dist=several)
         return loss
 
     def on_validation_epoch_start(self) -> None:
@@ -79,7 +65,7 @@ class SceneModule(L.LightningModule):
             sums = torch.from_numpy(self.recall.sums).to(self.device)
             self.recall.sums[:] = self.trainer.strategy.reduce(sums, reduce_op="sum").cpu().numpy()
         for name, value in recall_figures(self.recall).items():
-            self.log(name, 100 * value, prog_bar=name == MONITOR, rank_zero_only=False)
+            self.log(name, 100 * value)
 
     def configure_optimizers(self) -> Any:
         """Adam with decoupled weight decay on matrices, warm-up, then a cosine."""
@@ -114,10 +100,8 @@ class SceneModule(L.LightningModule):
         bad = (~torch.isfinite(losses)).nonzero().flatten().tolist()
         images = ", ".join(repr(batch.ids[g]) for g in bad[:3]) or "none alone"
         more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
-        value = float(losses.sum())
-        raise DataError(
-            self.run, f"the loss is {value} in epoch {self.current_epoch + 1}, step {number + 1}: image {images}{more}"
-        )
+        where = f"epoch {self.current_epoch + 1}, step {number + 1}: image {images}{more}"
+        raise DataError(self.run, f"the loss is {float(losses.sum())} in {where}")
 
 
 def recall_plan(config: TrainConfig, model: SceneModel) -> Plan:

@@ -14,22 +14,43 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from scenegpi.data.open import open_dataset
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, OptionError
+from scenegpi.files import read_object, write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
+from scenegpi.models.checkpoint import load_model, save_model
 from scenegpi.models.prior import CountPrior
-from scenegpi.training.config import MoreRelations
+from scenegpi.models.shipped import find_model
+from scenegpi.training.config import MoreRelations, TrainConfig
+from scenegpi.training.folder import CONFIG, FINISHED, MODEL
+from scenegpi.training.processes import is_first_process
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.everyday import STANDS_FOR, may_be
 
 Row = tuple[tuple[int, ...], tuple[int, ...], int]
 """Labels that subject and object may have, and the predicate."""
+
+
+def add_relations(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> None:
+    """Adds relations to what the model `config.start` has counted, and writes it into the run's folder."""
+    if config.start is None:
+        raise OptionError("data.more.only: needs a model to start from (--start)")
+    model = load_model(config.start)
+    if model.labels != vocabulary:
+        raise DataError(config.start, "is not a model of this data set's labels")
+    added = count_more(model, config.data.more)
+    if is_first_process():
+        made = read_object(find_model(config.start) / CONFIG).get("training", {})
+        record = made | {"more relations": {"counted": added, "weight": config.data.more.weight}}
+        save_model(model, folder / MODEL, {}, record, overwrite=True, half=config.half)
+        write_json(folder / FINISHED, {"relations": added})
 
 
 def count_more(model: SceneModel, config: MoreRelations) -> int:

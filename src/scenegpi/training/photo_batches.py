@@ -24,24 +24,11 @@ VISIBLE = 0.5
 """A box stays in a zoomed photo if at least this share of its area does."""
 LIGHT = 0.25
 log = logging.getLogger("scenegpi")
-Seen = tuple[NDArray[np.float64], NDArray[np.int64]]
-"""Boxes in fractions of what a photo shows, and their numbers."""
-NOTHING: Seen = (np.zeros((0, 4)), np.zeros(0, np.int64))
-
-
-class View(NamedTuple):
-    """What is done to a photo: the part that is shown, (4,), what each of 256 values becomes, and whether mirrored."""
-
-    window: NDArray[np.float64]
-    light: NDArray[np.uint8]
-    mirrored: bool
 
 
 class PhotoBatch(NamedTuple):
     """photos ``(B, 3, S, S)`` bytes; boxes ``(N, 4)`` x1, y1, x2, y2 in fractions; row of label sets, kind and photo of
-    each ``(N,)``; listed ``(B, KINDS)``, which kinds of things are annotated in a photo; side S.
-
-    `trunk`, if any, are the backbone's maps of the photos, which are left out then.
+    each ``(N,)``; listed ``(B, KINDS)``, which kinds of things are annotated in a photo.
     """
 
     photos: Tensor
@@ -50,19 +37,15 @@ class PhotoBatch(NamedTuple):
     kinds: Tensor
     image: Tensor
     listed: Tensor
-    side: int
-    trunk: tuple[Tensor, ...] = ()
 
 
 class TrainingPhotos(Dataset[PhotoBatch]):
     """Photos as an epoch sees them: keys (epoch, i) -> a batch. What is done to one depends on the seed and its key.
 
-    A photo that can't be read is reported and comes without boxes.
-
     Args:
         photos: with their boxes.
         sides: the side of a batch's square photos, in pixels, is one of these.
-        seed: of everything random.
+        seed: random seed.
     """
 
     def __init__(self, photos: Sequence[TrainingPhoto], sides: Sequence[int], seed: int) -> None:
@@ -73,55 +56,39 @@ class TrainingPhotos(Dataset[PhotoBatch]):
 
     def __getitem__(self, keys: list[Key]) -> PhotoBatch:
         side = int(np.random.default_rng((self.seed, *keys[0])).choice(self.sides))
-        pixels = [self.pixels(side, *key) for key in keys]
-        seen = [self.boxes(*key) if some is not None else NOTHING for key, some in zip(keys, pixels, strict=True)]
-        shown = [np.zeros((side, side, 3), np.uint8) if some is None else some for some in pixels]
-        return self.batch(keys, seen, torch.from_numpy(np.stack(shown)).permute(0, 3, 1, 2), side)
-
-    def batch(self, keys: list[Key], seen: Sequence[Seen], pixels: Tensor, side: int) -> PhotoBatch:
-        """Photos ``(B, 3, S, S)`` and the boxes that can be seen in each."""
-        boxes, kept = zip(*seen, strict=True)
+        pixels, boxes, kept = zip(*(self.seen(side, *key) for key in keys), strict=True)
         photos = [self.photos[i] for _, i in keys]
         rows, kinds = (
             np.concatenate([getattr(photo, name)[some] for photo, some in zip(photos, kept, strict=True)])
             for name in ("rows", "kinds")
         )
-        image = np.repeat(np.arange(len(keys)), [len(some) for some in kept])
         return PhotoBatch(
-            pixels,
+            torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2),
             torch.from_numpy(np.concatenate(boxes)).float(),
             torch.from_numpy(rows),
             torch.from_numpy(kinds),
-            torch.from_numpy(image),
+            torch.from_numpy(np.repeat(np.arange(len(keys)), [len(some) for some in kept])),
             torch.tensor([photo.listed for photo in photos]),
-            side,
         )
 
-    def pixels(self, side: int, epoch: int, i: int) -> NDArray[np.uint8] | None:
-        """A photo as it is in an epoch, (side, side, 3); None if it can't be read."""
+    def seen(self, side: int, epoch: int, i: int) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int64]]:
+        """A photo as it is in an epoch: pixels (side, side, 3), the boxes that can be seen in fractions of these, and
+        their numbers. One that cannot be read is reported, and is black and without boxes.
+        """
+        photo, rng = self.photos[i], np.random.default_rng((self.seed, epoch, i))
+        window, light, mirrored = _window(rng), _light(rng), rng.random() < 0.5
         try:
-            image = Image.fromarray(open_photo(self.photos[i].path))
+            image = Image.fromarray(open_photo(photo.path))
         except DataError as error:
             log.warning("%s; left out", error)
-            return None
-        view = self.view(epoch, i)
-        frame = np.array(image.size * 2) * view.window
-        small = image.resize((side, side), Image.Resampling.BILINEAR, box=tuple(frame.tolist()), reducing_gap=3.0)
-        pixels = view.light[np.asarray(small)]
-        return pixels[:, ::-1] if view.mirrored else pixels
-
-    def boxes(self, epoch: int, i: int) -> Seen:
-        """The boxes that can be seen of a photo in an epoch, in fractions, and their numbers."""
-        view = self.view(epoch, i)
-        boxes, kept = _seen_through(self.photos[i].boxes.astype(np.float64), view.window)
-        if view.mirrored:
+            return np.zeros((side, side, 3), np.uint8), np.zeros((0, 4)), np.zeros(0, np.int64)
+        frame = tuple((np.array(image.size * 2) * window).tolist())
+        pixels = light[np.asarray(image.resize((side, side), Image.Resampling.BILINEAR, frame, reducing_gap=3.0))]
+        boxes, kept = _seen_through(photo.boxes.astype(np.float64), window)
+        if mirrored:
+            pixels = pixels[:, ::-1]
             boxes = np.stack([1 - boxes[:, 2], boxes[:, 1], 1 - boxes[:, 0], boxes[:, 3]], 1)
-        return boxes, kept
-
-    def view(self, epoch: int, i: int) -> View:
-        """What is done to a photo in an epoch."""
-        rng = np.random.default_rng((self.seed, epoch, i))
-        return View(_window(rng), _light(rng), bool(rng.random() < 0.5))
+        return pixels, boxes, kept
 
 
 def jittered(boxes: Tensor, amount: float) -> Tensor:

@@ -1,4 +1,21 @@
-"""The photo network and its label head as a Lightning module: one loss for names and for boxes."""
+r"""One step of training the photo network: names, boxes, and what each of them learns from.
+
+**Names.** The label head is to give a box one of the names that it may have: -log of the sum of their P.
+
+**Finder.** A box is the business of every anchor whose sides are within a factor `RATIO` of its own, in the cell that
+its centre lies in and the two cells nearest to it. There the candidate's box is to be the box (1 - GIoU), its
+objectness the overlap of the two (quality focal loss, Li et al. 2020). Everywhere else the objectness is to be 0:
+
+.. math:: p^2 \cdot -\log(1 - p) \quad\text{for kind 0, and for kind 1}\quad p^2 \cdot (1 - (1 - p)^q) / q.
+
+The second is bounded, and its gradient vanishes as p nears 1: Visual Genome lists only some of the things in a photo,
+so confident candidates on unlisted objects are hardly penalized.
+
+**Second look.** It looks at candidates of the finder and at annotated boxes that were shaken. A box that overlaps an
+annotated one by at least `LEAST` is to be moved onto it (smooth L1 of the move, and 1 - GIoU); how well it then fits is
+to be known beforehand, for the annotated box's kind (binary cross-entropy), and from `NAMED` on what it shows (-log P
+of the names that it may have). Boxes that overlap nothing are penalized as the finder's are.
+"""
 
 from __future__ import annotations
 
@@ -8,55 +25,61 @@ from typing import Any
 
 import lightning as L
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn import functional as F
 
-from scenegpi.training.finder_loss import STRIDES, finder_loss
+from scenegpi.training.config import PhotoFitConfig
 from scenegpi.training.photo_batches import PhotoBatch, jittered
-from scenegpi.training.photo_config import PhotoFitConfig
 from scenegpi.training.photo_sets import LabelSets
-from scenegpi.training.second_look_loss import look_loss, looked_at
+from scenegpi.training.trainer import one_cycle
 from scenegpi.vision.backbone import FeatureMap
-from scenegpi.vision.config import Layer
-from scenegpi.vision.finder import FIND, LEVELS
+from scenegpi.vision.finder import ANCHORS, FIND, KINDS, LEVELS, Candidates, corners
 from scenegpi.vision.labels import box_geometry
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
+from scenegpi.vision.second_look import LARGEST, Looked, moved
 
 JITTER = 0.12
 """By how much the edges of a box are moved before its name is asked for, as a share of its sides."""
-WARMUP = 0.1
-FIRST = 4
-"""Batches on which the label head's inputs are measured."""
 BOXES = 8
 """About as many boxes are named per photo."""
+RATE, BACKBONE_RATE, WEIGHT_DECAY = 1e-3, 3e-4, 0.02
+STAGES = 7
+"""Of a backbone."""
+RATIO = 3.0
+FORGIVING = 0.5
+STRIDES = {"early": 8, "middle": 16, "last": 32}
+ROIS = 48
+"""Boxes per photo for the second look, half of them shaken ones if any are annotated."""
+BEST = 120
+"""The others are drawn from this many of the finder's best candidates."""
+SHAKEN = 0.17
+"""Standard deviation of an edge's place, as a share of the box's sides."""
+LEAST, FITS, NAMED = 0.35, 0.4, 0.5
+SCALE = (10.0, 10.0, 5.0, 5.0)
+"""Moves are about this much smaller than 1."""
 
 
 class PhotoModule(L.LightningModule):
-    """Trains a vision model on whole photos.
+    """Trains a vision model on whole photos, by one loss for names and for boxes.
 
     Args:
         vision: with a photo network.
         sets: which names a box may have.
-        options: how.
-        steps: of the whole training; the rate rises for a tenth of them and falls to 0 along a cosine.
+        options: how; with `only`, the second look alone is trained.
+        steps: of the whole training.
+        rate: share of the learning rate.
     """
 
-    def __init__(self, vision: VisionModel, sets: LabelSets, options: PhotoFitConfig, steps: int) -> None:
+    def __init__(
+        self, vision: VisionModel, sets: LabelSets, options: PhotoFitConfig, steps: int, rate: float = 1.0
+    ) -> None:
         super().__init__()
-        self.vision, self.sets, self.options, self.steps = vision, sets, options, max(steps, 11)
-        network, head = self.network, vision.head
-        network.trunk.freeze(options.frozen)
-        names = options.names > 0
+        self.vision, self.sets, self.only, self.steps, self.rate = vision, sets, options.only, steps, rate
         self.labels = sets.folded(vision.stands)
-        for part, trained in (
-            (network.finding, options.look > 0),
-            (network.look, options.look > 0),
-            (network.finder, options.finder > 0),
-            (network.naming, names or options.finder > 0),
-            (head.network, names),
-        ):
-            if part is not None:
-                part.requires_grad_(trained)
+        self.network.trunk.freeze(STAGES if self.only else options.frozen)
+        for part in (self.network.naming, self.network.finder, vision.head):
+            part.requires_grad_(not self.only)
 
     @property
     def network(self) -> PhotoNetwork:
@@ -66,94 +89,192 @@ class PhotoModule(L.LightningModule):
         return network
 
     def training_step(self, batch: PhotoBatch, number: int) -> Tensor:
-        options, photos = self.options, len(batch.listed)
-        named, looked = options.names > 0 and len(batch.rows) > 0, options.look > 0 and self.network.look is not None
-        found = looked or options.finder > 0
-        layers = (*(LEVELS if named or found else ()), *(FIND if looked else ()))
-        maps = self.maps(batch, layers) if layers else []
-        parts: dict[str, Tensor] = {}
-        if named:
-            logits = self.vision.head(*self.label_inputs(maps[: len(LEVELS)], batch)).float()
-            parts["names"] = options.names * self.labels.nll(logits, batch.rows).sum() / (BOXES * photos)
-        if found:
-            parts |= self.finding_losses(maps, batch)
-        world = self.trainer.world_size
-        if world > 1:  # their losses are averaged, and a batch is cut into parts of almost one size
-            mean = self.trainer.strategy.reduce(batch.boxes.new_tensor(float(photos)), reduce_op="mean")
-            parts = {name: value * photos / mean for name, value in parts.items()}
-        loss = (
-            torch.stack(list(parts.values())).sum()
-            if parts
-            else self.vision.head.mean.new_zeros((), requires_grad=True)
-        )
-        told = {"names": 0.0} if options.names > 0 else {}  # a photo without boxes: all processes tell the same
-        self.log_dict(told | parts | {"loss": loss}, batch_size=1, on_step=False, on_epoch=True, sync_dist=world > 1)
-        return loss
-
-    def maps(self, batch: PhotoBatch, layers: Sequence[Layer]) -> list[FeatureMap]:
-        """Maps of the necks; what the backbone says of the photos may have been kept."""
-        if not batch.trunk:
-            return self.network.features(batch.photos, layers)
-        trunk = [
-            FeatureMap(values.float(), stride, self.network.trunk.first(stride))
-            for values, stride in zip(batch.trunk, STRIDES.values(), strict=True)
-        ]
-        return self.network.necks(trunk, layers)
-
-    def finding_losses(self, maps: list[FeatureMap], batch: PhotoBatch) -> dict[str, Tensor]:
-        """The losses of finder and second look, weighted."""
-        options, network, side = self.options, self.network, batch.side
+        network, photos, side = self.network, len(batch.listed), batch.photos.shape[-1]
+        maps = network.features(batch.photos, LEVELS if network.look is None else (*LEVELS, *FIND))
+        found = network.finder(maps[: len(LEVELS)])
         low, high = batch.boxes.split(2, 1)
         boxes = torch.cat([(low + high) / 2, high - low], 1)
         where = (batch.kinds, batch.image, batch.listed)
-        found = network.finder(maps[: len(LEVELS)])
-        losses: list[tuple[float, dict[str, Tensor]]] = []
-        if options.finder > 0:
-            losses.append((options.finder, finder_loss(found, boxes, *where, side)._asdict()))
-        if len(maps) > len(LEVELS) and network.look is not None:
+        parts: dict[str, Tensor] = {}
+        if not self.only:
+            parts["names"] = boxes.new_zeros(())
+            if len(batch.rows):
+                logits = self.vision.head(*self.label_inputs(maps[: len(LEVELS)], batch)).float()
+                parts["names"] = self.labels.nll(logits, batch.rows).sum() / (BOXES * photos)
+            parts |= finder_loss(found, boxes, *where, side)
+        if network.look is not None:
             rois = looked_at(found, boxes, batch.image)
             looked = network.look(network.look.narrowed(maps[len(LEVELS) :]), rois, side)
-            losses.append((options.look, look_loss(looked, rois, boxes, *where, batch.rows, self.sets)._asdict()))
-        return {name: weight * value for weight, some in losses for name, value in some.items()}
+            parts |= look_loss(looked, rois, boxes, *where, batch.rows, self.sets)
+        world = self.trainer.world_size
+        if world > 1:  # their losses are averaged, and a batch is cut into parts of almost one size
+            mean = self.trainer.strategy.reduce(boxes.new_tensor(float(photos)), reduce_op="mean")
+            parts = {name: value * photos / mean for name, value in parts.items()}
+        loss = torch.stack(list(parts.values())).sum()
+        self.log_dict(parts | {"loss": loss}, batch_size=1, on_step=False, on_epoch=True, sync_dist=world > 1)
+        return loss
 
     def label_inputs(self, maps: list[FeatureMap], batch: PhotoBatch) -> tuple[Tensor, Tensor]:
         """What the label head reads of a batch's boxes, in training with their edges moved: features and geometry."""
         boxes = jittered(batch.boxes, JITTER) if self.training else batch.boxes
-        side = batch.side
-        extractor, rows = self.vision.extractor, []
+        rows = []
         # Split at once: the gradient of a slice would be a batch of zeros for every photo.
         parts = [each.values.split(1) for each in maps]
         for k in range(len(batch.listed)):
             mine = [replace(each, values=values[k]) for each, values in zip(maps, parts, strict=True)]
-            rows.append(extractor.roi_features(mine, boxes[batch.image == k] * side))
+            rows.append(self.vision.extractor.roi_features(mine, boxes[batch.image == k] * batch.photos.shape[-1]))
         return torch.cat(rows), box_geometry(boxes, boxes.new_ones(len(boxes), 2))
 
+    @torch.no_grad()
+    def measure_head(self, batches: Sequence[PhotoBatch]) -> None:
+        """Sets what the label head standardises its inputs by, on a few batches."""
+        rows = [self.label_inputs(self.network.features(each.photos), each)[0] for each in batches]
+        self.vision.head.measure(torch.cat(rows))
+
     def configure_optimizers(self) -> Any:
-        options = self.options
-        slow = {id(each) for each in self.network.trunk.parameters()}
-        groups, rates = [], []
-        for tuned in (False, True):
-            for decayed in (False, True):
-                chosen = [
-                    each
-                    for each in self.parameters()
-                    if each.requires_grad and (id(each) in slow) == tuned and (each.dim() > 1) == decayed
-                ]
-                groups.append({"params": chosen, "weight_decay": options.weight_decay if decayed else 0.0})
-                rates.append(options.backbone_rate if tuned else options.rate)
-        optimiser = torch.optim.AdamW(groups)
-        falling = torch.optim.lr_scheduler.OneCycleLR(optimiser, rates, total_steps=self.steps, pct_start=WARMUP)
-        return {"optimizer": optimiser, "lr_scheduler": {"scheduler": falling, "interval": "step"}}
+        trunk = list(self.network.trunk.parameters())
+        slow = {id(each) for each in trunk}
+        rest = [each for each in self.parameters() if id(each) not in slow]
+        return one_cycle([(RATE * self.rate, rest), (BACKBONE_RATE * self.rate, trunk)], WEIGHT_DECAY, self.steps)
 
 
-def measure_head(vision: VisionModel, batches: list[PhotoBatch], module: PhotoModule) -> None:
-    """Sets what the label head standardises its inputs by, on a few batches (in place)."""
-    with torch.no_grad():
-        rows = [module.label_inputs(module.network.features(each.photos), each)[0] for each in batches]
-        vision.head.measure(torch.cat(rows))
+def finder_loss(
+    found: Candidates, boxes: Tensor, kinds: Tensor, image: Tensor, listed: Tensor, side: int
+) -> dict[str, Tensor]:
+    """Losses "overlap" and "objectness" of a batch: means over the candidates that answer for a box, then over photos.
+
+    Args:
+        found: of B square photos.
+        boxes: ``(N, 4)`` centre x, y, width, height in fractions of the photo.
+        kinds, image: ``(N,)`` kind and photo of each box.
+        listed: ``(B, KINDS)`` which kinds are annotated in a photo; others say nothing.
+        side: of the photos in pixels.
+    """
+    rows, which = assigned(boxes, side)
+    place, photos = image[which], len(listed)
+    overlap = giou(found.boxes[place, rows], boxes[which])
+    # Where two boxes want one candidate, the objectness is that of the better one.
+    targets = torch.zeros_like(found.logits)
+    cell = (place * targets.shape[1] + rows) * targets.shape[2] + kinds[which]
+    targets = targets.flatten().scatter_reduce(0, cell, overlap.detach().clamp(0, 1), "amax").view_as(targets)
+    p = found.logits.sigmoid()
+    focal = (targets - p).square() * F.binary_cross_entropy_with_logits(found.logits, targets, reduction="none")
+    loss = torch.where(targets > 0, focal, p.square() * unlisted(found.logits)) * listed[:, None]
+    count = torch.zeros(photos).to(overlap).index_add(0, place, torch.ones_like(overlap)).clamp_min(1)
+    return {
+        "overlap": ((1 - overlap) / count[place]).sum() / photos,
+        "objectness": (loss.sum((1, 2)) / count).sum() / photos,
+    }
 
 
-def mean_weights(models: list[nn.Module]) -> dict[str, Tensor]:
-    """The mean of the weights of models of one shape that started alike."""
-    states = [model.state_dict() for model in models]
-    return {name: torch.stack([state[name].float() for state in states]).mean(0) for name in states[0]}
+def unlisted(logits: Tensor) -> Tensor:
+    """The loss where no box is listed, before it is focused on what is sure: ``(..., KINDS)`` -> ``(..., KINDS)``."""
+    p = logits[..., 1].sigmoid()
+    forgiving = (1 - (1 - p).clamp_min(1e-6) ** FORGIVING) / FORGIVING
+    return torch.stack([F.softplus(logits[..., 0]), forgiving], -1)
+
+
+def assigned(boxes: Tensor, side: int) -> tuple[Tensor, Tensor]:
+    """boxes ``(N, 4)`` -> candidates ``(M,)`` within a photo, and which box each of them answers for ``(M,)``."""
+    rows, which, first = [], [], 0
+    for name in LEVELS:
+        cells = side // STRIDES[name]
+        anchors = boxes.new_tensor(ANCHORS[name])
+        ratio = (boxes[:, None, 2:] / anchors).clamp_min(1e-6)
+        fits = torch.maximum(ratio, 1 / ratio).amax(2) < RATIO  # (N, A)
+        box, anchor = fits.nonzero(as_tuple=True)
+        at = boxes[box, :2] * cells
+        cell = at.floor().clamp(0, cells - 1)
+        step = torch.where(at - cell < 0.5, -1.0, 1.0)
+        for move in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
+            x, y = (cell + step * boxes.new_tensor(move)).unbind(1)
+            inside = (x >= 0) & (x < cells) & (y >= 0) & (y < cells)
+            rows.append((first + (anchor * cells + y.long()) * cells + x.long())[inside])
+            which.append(box[inside])
+        first += len(ANCHORS[name]) * cells * cells
+    return torch.cat(rows), torch.cat(which)
+
+
+def giou(a: Tensor, b: Tensor) -> Tensor:
+    """Generalised IoU (Rezatofighi et al. 2019) row by row; boxes are centre and size: two ``(M, 4)`` -> ``(M,)``."""
+    a, b = corners(a), corners(b)
+    low, high = torch.maximum(a[:, :2], b[:, :2]), torch.minimum(a[:, 2:], b[:, 2:])
+    both = (high - low).clamp_min(0).prod(1)
+    union = (a[:, 2:] - a[:, :2]).prod(1) + (b[:, 2:] - b[:, :2]).prod(1) - both
+    hull = (torch.maximum(a[:, 2:], b[:, 2:]) - torch.minimum(a[:, :2], b[:, :2])).prod(1)
+    return both / union.clamp_min(1e-9) - (hull - union) / hull.clamp_min(1e-9)
+
+
+@torch.no_grad()
+def looked_at(found: Candidates, boxes: Tensor, image: Tensor) -> Tensor:
+    """Boxes to look at: ``(B, ROIS, 4)`` centre and size. `boxes` are ``(N, 4)``, centre and size, `image` ``(N,)``."""
+    sure = found.logits.sigmoid().amax(-1)
+    best = sure.topk(min(BEST, sure.shape[1]), 1).indices
+    chosen = []
+    for k in range(len(sure)):
+        drawn = best[k][torch.randperm(best.shape[1])[: ROIS // 2]]
+        mine, rest = boxes[image == k], ROIS - len(drawn)
+        if len(mine):
+            mine = mine[torch.randint(len(mine), (rest,))]
+            low, high = corners(mine).split(2, 1)
+            strength = torch.rand(len(mine), 1, device=mine.device) * 2 * SHAKEN
+            low, high = (edge + strength * mine[:, 2:] * torch.randn_like(edge) for edge in (low, high))
+            more = torch.cat([(low + high) / 2, (high - low).abs().clamp_min(0.01)], 1)
+        else:
+            more = found.boxes[k, best[k][torch.randint(best.shape[1], (rest,))]]
+        chosen.append(torch.cat([found.boxes[k, drawn], more]))
+    low, high = corners(torch.stack(chosen)).clamp(0, 1).split(2, 2)
+    return torch.cat([(low + high) / 2, (high - low).clamp_min(0.005)], 2)
+
+
+def look_loss(
+    looked: Looked,
+    rois: Tensor,
+    boxes: Tensor,
+    kinds: Tensor,
+    image: Tensor,
+    listed: Tensor,
+    rows: Tensor,
+    sets: LabelSets,
+) -> dict[str, Tensor]:
+    """Losses "move", "fit" and "name" of a batch: means over the boxes of a photo, then over photos.
+
+    rois ``(B, R, 4)`` and annotated boxes ``(N, 4)`` are centre and size; `rows` ``(N,)`` are those of the names that
+    an annotated box may have, all else as in `finder_loss`.
+    """
+    photos, number = rois.shape[:2]
+    there = moved(rois, looked.moves)
+    which, overlap = _matched(rois, boxes, image)
+    target = torch.cat([boxes, boxes.new_zeros(1, 4)])[which]
+    kind = torch.cat([kinds, kinds.new_zeros(1)])[which]
+    target = torch.where((overlap > 0)[..., None], target, rois)
+    fits, named = overlap >= LEAST, overlap >= NAMED
+    scale = rois.new_tensor(SCALE)
+    wanted = torch.cat(
+        [(target[..., :2] - rois[..., :2]) / rois[..., 2:], (target[..., 2:] / rois[..., 2:]).clamp_min(1e-3).log()], -1
+    ).clamp(-LARGEST, LARGEST)
+    step = F.smooth_l1_loss(looked.moves * scale, wanted * scale, reduction="none").sum(-1)
+    after = giou(there.flatten(0, 1), target.flatten(0, 1)).view(photos, number)
+    move = torch.where(fits, step + 2 * (1 - after), 0.0).sum(1) / fits.sum(1).clamp_min(1)
+    reached = after.detach().clamp(0, 1)
+    hit = F.one_hot(kind, KINDS) * (fits & (reached >= FITS))[..., None]
+    wrong = F.binary_cross_entropy_with_logits(looked.logits, hit * reached[..., None], reduction="none")
+    fit = torch.where(hit > 0, wrong, unlisted(looked.logits))
+    name = sets.nll(looked.names[named], rows[which[named]]).sum() / (number * photos)
+    return {"move": move.mean(), "fit": (fit * listed[:, None]).sum(-1).mean(), "name": name}
+
+
+def _matched(rois: Tensor, boxes: Tensor, image: Tensor) -> tuple[Tensor, Tensor]:
+    """The annotated box that each box to look at overlaps most (N if none), and by how much: two ``(B, R)``."""
+    which = image.new_full(rois.shape[:2], len(boxes))
+    overlap = rois.new_zeros(rois.shape[:2])
+    for k in range(len(rois)):
+        mine = (image == k).nonzero().flatten()
+        if len(mine):
+            a, b = corners(rois[k])[:, None], corners(boxes[mine])
+            sides = torch.minimum(a[..., 2:], b[..., 2:]) - torch.maximum(a[..., :2], b[..., :2])
+            common = sides.clamp_min(0).prod(2)
+            areas = rois[k, :, 2:].prod(1)[:, None] + boxes[mine, 2:].prod(1) - common
+            best = (common / areas.clamp_min(1e-9)).max(1)
+            which[k], overlap[k] = mine[best.indices], best.values
+    return which, overlap

@@ -1,7 +1,7 @@
 """What the photo network learns from: photos with boxes, from one annotation or from two.
 
-    sets = own_photos(photos, graphs, names)                          # your data set
-    sets = joined(own, other, same, names, repeat)                    # and another one, complete for its own labels
+    annotations = open_annotations(labels, names, graphs, config)     # the other one is complete for its own labels
+    photos = annotations.training(paths, graphs)
 
 A box has a row of `LabelSets`, the names that it may have: what one annotation calls a "person" the other calls a man
 or a woman. And it has a kind, 0 where its thing is of the other annotation's list, which is complete, else 1.
@@ -20,14 +20,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scenegpi.boxes import box_iou
+from scenegpi.data.open import open_dataset
+from scenegpi.errors import DataError
 from scenegpi.features.arrays import image_size
+from scenegpi.files import read_object
 from scenegpi.graph import SceneGraph
+from scenegpi.training.config import OtherConfig
 from scenegpi.words.everyday import BROADER, includes, may_be
 
 SAME = 0.6
 """Boxes of two annotations that overlap by this much, and whose names agree, show one thing."""
 FINE = 4096
-"""Overlap is counted in pixels; in so many per side the last one makes no difference."""
+"""Overlap is counted in pixels; with this many per side the last one makes no difference."""
 
 
 class TrainingPhoto(NamedTuple):
@@ -91,35 +95,62 @@ class LabelSets:
         return logits.logsumexp(1) - within.logsumexp(1)
 
 
-def own_photos(photos: Sequence[Path], graphs: Sequence[SceneGraph]) -> list[TrainingPhoto]:
+class Annotations(NamedTuple):
+    """Which names a box may have, and another annotation if any.
+
+    Args:
+        sets: rows of names.
+        other: id there -> photo and boxes of the other annotation.
+        same: id here -> id there of the same photo.
+        repeat: number of times that the own photos come in each pass over those of the other.
+    """
+
+    sets: LabelSets
+    other: Mapping[str, tuple[Path, SceneGraph]] = {}
+    same: Mapping[str, str] = {}
+    repeat: int = 1
+
+    def training(self, paths: Sequence[Path], graphs: Sequence[SceneGraph]) -> list[TrainingPhoto]:
+        """Photos of a pass: own ones, with the boxes of both annotations where they have both; then all others."""
+        own = own_photos(paths, graphs)
+        if not self.other:
+            return own
+        ids = [self.same.get(str(graph.image_id), "") for graph in graphs]
+        both = [_union(photo, self.other.get(name), self.sets) for photo, name in zip(own, ids, strict=True)]
+        taken = set(ids)
+        rest = [_other(*entry, self.sets) for name, entry in self.other.items() if name not in taken]
+        return both * self.repeat + rest
+
+
+def open_annotations(
+    labels: Sequence[str], names: Sequence[str], graphs: Sequence[SceneGraph], config: OtherConfig
+) -> Annotations:
+    """Of the labels and names of a label predictor; the other annotation has at least the photos of `graphs`."""
+    if not config.path:
+        return Annotations(LabelSets(labels, names))
+    dataset = open_dataset(config.path, images=config.photos)
+    same = {str(here): str(there) for here, there in read_object(Path(config.same)).items()} if config.same else {}
+    needed = {same.get(str(graph.image_id)) for graph in graphs}
+    photos = {i: path for i in range(len(dataset)) if (path := dataset.image_path(i)) is not None}
+    if not photos:
+        raise DataError(config.path, "no photo of its images was found (photo.other.photos)")
+    ids = {i: str(dataset[i].image_id) for i in photos}
+    free = [i for i in photos if ids[i] not in needed]
+    if config.limit and config.limit < len(free):
+        free = [free[k * len(free) // config.limit] for k in range(config.limit)]
+    chosen = [*(i for i in photos if ids[i] in needed), *free]
+    other = {ids[i]: (photos[i], dataset[i]) for i in chosen}
+    return Annotations(LabelSets(labels, names, dataset.vocabulary.objects), other, same, config.repeat)
+
+
+def own_photos(paths: Sequence[Path], graphs: Sequence[SceneGraph]) -> list[TrainingPhoto]:
     """Photos of one annotation, of which nothing is known to be complete."""
     return [
         TrainingPhoto(
             path, _fractions(graph), graph.labels.astype(np.int64), np.ones(len(graph), np.int64), (False, True)
         )
-        for path, graph in zip(photos, graphs, strict=True)
+        for path, graph in zip(paths, graphs, strict=True)
     ]
-
-
-def joined(
-    own: Sequence[TrainingPhoto],
-    ids: Sequence[str],
-    other: Mapping[str, tuple[Path, SceneGraph]],
-    same: Mapping[str, str],
-    sets: LabelSets,
-    repeat: int,
-) -> list[TrainingPhoto]:
-    """Own photos, `repeat` times, with the boxes of both annotations where they have both; then all others.
-
-    Args:
-        ids: of the own photos.
-        other: id there -> photo and boxes of the other annotation.
-        same: id here -> id there of the same photo.
-    """
-    both = [_union(photo, other.get(same.get(name, "")), sets) for photo, name in zip(own, ids, strict=True)]
-    taken = {same[name] for name in ids if name in same}
-    rest = [_other(*entry, sets) for name, entry in other.items() if name not in taken]
-    return both * repeat + rest
 
 
 def _other(path: Path, graph: SceneGraph, sets: LabelSets) -> TrainingPhoto:
@@ -134,18 +165,15 @@ def _union(photo: TrainingPhoto, entry: tuple[Path, SceneGraph] | None, sets: La
         return photo
     more = _other(photo.path, entry[1], sets)
     just = np.array([sets.alone[row] for row in photo.rows], dtype=np.int64)
-    if not len(more.rows):
-        return photo._replace(listed=(True, True), rows=just)
     labels = [k for k in entry[1].labels if bool(sets.members[sets.other[k]].any())]
-    overlap = box_iou(photo.boxes * FINE, more.boxes * FINE) if len(photo.rows) else None
+    overlap = box_iou(photo.boxes * FINE, more.boxes * FINE)
     rows, left = more.rows.copy(), np.ones(len(photo.rows), dtype=bool)
-    if overlap is not None:
-        for i, j in zip(*np.unravel_index(np.argsort(-overlap, axis=None), overlap.shape), strict=True):
-            if overlap[i, j] < SAME:
-                break
-            agreed = sets.agreed(int(photo.rows[i]), labels[j]) if left[i] and rows[j] == more.rows[j] else None
-            if agreed is not None:
-                rows[j], left[i] = agreed, False
+    for i, j in zip(*np.unravel_index(np.argsort(-overlap, axis=None), overlap.shape), strict=True):
+        if overlap[i, j] < SAME:
+            break
+        agreed = sets.agreed(int(photo.rows[i]), labels[j]) if left[i] and rows[j] == more.rows[j] else None
+        if agreed is not None:
+            rows[j], left[i] = agreed, False
     return TrainingPhoto(
         photo.path,
         np.concatenate([more.boxes, photo.boxes[left]]),

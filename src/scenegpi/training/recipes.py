@@ -1,9 +1,10 @@
-"""Recipes: the TOML files by which the shipped models were made, and the reader of any such file."""
+"""Recipes: the TOML files by which the shipped models were made; and the settings of a run from any such file."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,14 @@ from typing import Any
 from scenegpi.errors import DataError, OptionError
 from scenegpi.files import read_text
 from scenegpi.models.presets import preset
-from scenegpi.training.config import TrainConfig, merged, train_config
+from scenegpi.options import override
+from scenegpi.training.config import AugmentConfig, StageConfig, TrainConfig
 
 MAX_BYTES = 1 << 20
 MAX_DOTS = 100
+_SHARED = ("loss", "optim", "augment")
+WHOLE_SYSTEM = StageConfig(epochs=10, augment=AugmentConfig(drop=0.5))
+"""A compared system without a baseline below: as many epochs as the two stages have, augmented as the context is."""
 
 
 def recipe_files() -> dict[str, Path]:
@@ -56,6 +61,52 @@ def _fitting(values: dict[str, Any], options: Mapping[str, Any]) -> dict[str, An
         if getattr(before, "kind", None) != getattr(after, "kind", None):
             return values | {"model": {key: value for key, value in model.items() if key != "network"}}
     return values
+
+
+def train_config(values: Mapping[str, Any]) -> TrainConfig:
+    """From the tables of a TOML file; the model starts from its preset. OptionError that names the field.
+
+    A task that is not given is "both" for a model that uses photos, else PredCls.
+    """
+    if not isinstance(values, Mapping):
+        raise OptionError(f"expected a table of settings, found {type(values).__name__}")
+    named = values.get("preset", TrainConfig.preset)
+    if not isinstance(named, str):
+        raise OptionError(f"preset: expected a text, found {type(named).__name__}")
+    shared = {key: values[key] for key in _SHARED if key in values}
+    override(StageConfig(), shared, "")  # so that errors name the table that the user wrote
+    rest = {key: value for key, value in values.items() if key not in (*_SHARED, "epochs")}
+    for stage in ("baseline", "context"):
+        rest[stage] = merged(shared, rest.get(stage, {}))
+    start = replace(TrainConfig(), preset=named, model=preset(named))
+    if start.model.system is not None:
+        start = replace(start, baseline=WHOLE_SYSTEM)
+    config = override(start, rest, "")
+    if config.model.vision is not None and "task" not in values:
+        config = replace(config, task="both")
+    return config if values.get("epochs") is None else with_epochs(config, values["epochs"])
+
+
+def with_epochs(config: TrainConfig, epochs: Any) -> TrainConfig:
+    """The same run with this many epochs in all, divided between its stages in the proportion that they had."""
+    whole = override(config.stage, {"epochs": epochs}, "").epochs
+    if not config.model.two_stages:
+        return replace(config, baseline=replace(config.baseline, epochs=whole))
+    if config.start is not None:
+        return replace(config, context=replace(config.context, epochs=whole))
+    if whole < 2:
+        raise OptionError("epochs: baseline and context need one each, so at least 2 (or take a baseline over: start)")
+    share = config.baseline.epochs / (config.baseline.epochs + config.context.epochs)
+    first = min(max(round(share * whole), 1), whole - 1)
+    baseline, context = replace(config.baseline, epochs=first), replace(config.context, epochs=whole - first)
+    return replace(config, baseline=baseline, context=context)
+
+
+def merged(below: Any, above: Any) -> Any:
+    """Two nested tables; where both have a value, that of `above` counts."""
+    if not isinstance(below, Mapping) or not isinstance(above, Mapping):
+        return above
+    return {**below, **{key: merged(below.get(key), value) for key, value in above.items()}}
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:

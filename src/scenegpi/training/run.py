@@ -10,21 +10,20 @@ from typing import Any, NamedTuple
 from scenegpi.errors import DataError, OptionError, SceneGPIError
 from scenegpi.files import read_object, tidy, write_json
 from scenegpi.locks import LOCK, folder_lock
-from scenegpi.models.checkpoint import load_model, save_model
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
-from scenegpi.training.callbacks import StageBar
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images, open_images, open_words
 from scenegpi.training.folder import BASELINE, CONFIG, FINISHED, MODEL, check_empty
+from scenegpi.training.label_predictor import STAGE as VISION
+from scenegpi.training.label_predictor import fit_stage, load_stage, stage_figures, with_label_dist
 from scenegpi.training.label_resampling import LabelResampler
-from scenegpi.training.more_relations import count_more
+from scenegpi.training.more_relations import add_relations
+from scenegpi.training.photo_network import train_second_look
 from scenegpi.training.processes import is_first_process
 from scenegpi.training.simulate import label_shares, simulated
 from scenegpi.training.stage import Stage, train_stage
-from scenegpi.training.vision_stage import STAGE as VISION
-from scenegpi.training.vision_stage import fit_stage, load_stage, stage_figures, with_label_dist
 from scenegpi.vision.config import HF
 from scenegpi.vision.hf_trunk import read_architecture
 from scenegpi.vision.model import VisionModel
@@ -85,7 +84,7 @@ class Run(NamedTuple):
     config: TrainConfig
     images: Images
     folder: Path
-    progress: bool
+    shown: bool
     vision: VisionModel | None = None
     figures: dict[str, Any] | None = None
     resampler: LabelResampler | None = None
@@ -97,19 +96,16 @@ def stages(config: TrainConfig) -> list[Callable[[Run], Run]]:
     if config.data.more.only:
         return [more_relations]
     if config.photo.only:
-        return [new_eyes]
-    found: list[Callable[[Run], Run]] = [] if config.model.vision is None else [label_predictor]
-    found.append(label_distributions)
-    if config.model.two_stages:
-        found.append(baseline)
-    return [*found, graph_model]
+        return [second_look]
+    photos = [] if config.model.vision is None else [label_predictor]
+    return [*photos, label_distributions, *([baseline] if config.model.two_stages else []), graph_model]
 
 
-def _train(config: TrainConfig, folder: Path, progress: bool) -> Path:
+def _train(config: TrainConfig, folder: Path, shown: bool) -> Path:
     config = replace(config, model=with_architecture(config.model))
     images = open_images(config.data, photos=config.model.vision is not None)
     open_words(config, images.vocabulary)  # now, not after hours: a run whose words cannot be read has no last stage
-    run = Run(config, images, folder, progress)
+    run = Run(config, images, folder, shown)
     for stage in stages(config):
         run = stage(run)
     return folder / MODEL
@@ -126,41 +122,26 @@ def with_architecture(model: ModelConfig) -> ModelConfig:
 
 def more_relations(run: Run) -> Run:
     """Nothing is trained: relations of another annotation are added to what another model has counted."""
-    config = run.config
-    if config.start is None:
-        raise OptionError("data.more.only: needs a model to start from (--start)")
-    model = load_model(config.start)
-    if model.labels != run.images.vocabulary:
-        raise DataError(config.start, "is not a model of this data set's labels")
-    added = count_more(model, config.data.more)
-    if is_first_process():
-        made = read_object(find_model(config.start) / CONFIG).get("training", {})
-        record = made | {"more relations": {"counted": added, "weight": config.data.more.weight}}
-        save_model(model, run.folder / MODEL, {}, record, overwrite=True, half=config.half)
-        write_json(run.folder / FINISHED, {"relations": added})
+    add_relations(run.config, run.images.vocabulary, run.folder)
     return run
 
 
-def new_eyes(run: Run) -> Run:
-    """Only the photo network of another model is trained; its graph stays."""
-    from scenegpi.training.eyes import train_eyes
-
-    train_eyes(run.config, run.images, run.folder, run.progress)
+def second_look(run: Run) -> Run:
+    """Only the second look of another model is trained."""
+    train_second_look(run.config, run.images, run.folder, run.shown)
     return run
 
 
 def label_predictor(run: Run) -> Run:
     """Photos -> label distributions, by a predictor that is trained here or taken over."""
-    config, images = run.config, run.images
+    config, images, shown = run.config, run.images, run.shown
     folder = _vision_run(config.start) or run.folder
-    with StageBar(run.progress) as bar:
-        if stage_figures(folder) is None:
-            figures = fit_stage(config, images, folder, bar)
-            if is_first_process():
-                shown = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
-                print(f"label predictor, on boxes it was not trained on: {shown}", flush=True)
-        vision = load_stage(config, images.vocabulary, folder)
-        images = with_label_dist(config, images, folder, vision, bar)
+    if stage_figures(folder) is None:
+        figures = fit_stage(config, images, folder, shown)
+        if is_first_process():
+            print(f"label predictor, on boxes it was not trained on: {_listed(figures)}", flush=True)
+    vision = load_stage(config, images.vocabulary, folder)
+    images = with_label_dist(config, images, folder, vision, shown)
     config = replace(config, model=replace(config.model, vision=vision.config))
     return run._replace(config=config, images=images, vision=vision, figures=stage_figures(folder))
 
@@ -186,12 +167,12 @@ def baseline(run: Run) -> Run:
         return run._replace(start=find_model(_start_model(config.start)))
     about = {key: value for key, value in _record(run).items() if key != "context"}
     stage = _stage(run, run.folder / BASELINE)._replace(settings=config.baseline, model=config.model.first_stage())
-    return run._replace(start=train_stage(stage, run.images, {**about, "preset": BASELINE}, run.progress))
+    return run._replace(start=train_stage(stage, run.images, {**about, "preset": BASELINE}, run.shown))
 
 
 def graph_model(run: Run) -> Run:
     """The whole model, on its baseline if it has one."""
-    train_stage(_stage(run, run.folder), run.images, _record(run), run.progress)
+    train_stage(_stage(run, run.folder), run.images, _record(run), run.shown)
     return run
 
 
@@ -223,13 +204,17 @@ def _record(run: Run) -> dict[str, Any]:
     record: dict[str, Any] = {"preset": config.preset, "task": config.task, "data": Path(config.data.path).name}
     record |= {"seed": config.seed, "training images": len(images.train), "validation images": len(images.validation)}
     if figures is not None:
-        record["label predictor, held out"] = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+        record["label predictor, held out"] = _listed(figures)
     record["baseline"] = config.start or plain(config.baseline)
     if config.model.two_stages:
         record["context"] = plain(config.context)
     if config.simulate is not None:
-        record["simulate"] = plain(config.simulate)
+        record["simulate"] = config.simulate
     return record
+
+
+def _listed(figures: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
 
 
 def _free(folder: Path) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.graph import SceneGraph
-from scenegpi.training.config import SimulateConfig
 
 FREQUENCY = 0.5
 
@@ -29,20 +28,20 @@ def label_shares(graphs: Iterable[SceneGraph], labels: int) -> NDArray[np.float6
 
 
 def simulate_labels(
-    graph: SceneGraph, shares: NDArray[np.float64], config: SimulateConfig, seed: int | Sequence[int]
+    graph: SceneGraph, shares: NDArray[np.float64], strength: float, seed: int | Sequence[int]
 ) -> SceneGraph:
     """The graph with a simulated `label_dist`; its labels stay the true ones. The same seed gives the same noise."""
     n, c = len(graph), len(shares)
     logits = np.random.default_rng(seed).standard_normal((n, c)) + FREQUENCY * np.log(shares)
-    logits[np.arange(n), graph.labels] += config.strength
+    logits[np.arange(n), graph.labels] += strength
     dist = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
     dist = (dist / dist.sum(axis=1, keepdims=True)).astype(np.float32)
     return graph.with_fields(label_dist=dist)
 
 
 def simulated(
-    graphs: Iterable[SceneGraph], shares: NDArray[np.float64], config: SimulateConfig, seed: int = 0
+    graphs: Iterable[SceneGraph], shares: NDArray[np.float64], strength: float, seed: int = 0
 ) -> Iterator[SceneGraph]:
     """A data set with simulated distributions, image by image; the noise of image k is drawn by (seed, k)."""
     for k, graph in enumerate(graphs):
-        yield simulate_labels(graph, shares, config, (seed, k))
+        yield simulate_labels(graph, shares, strength, (seed, k))

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import lightning as L
-import numpy as np
-import torch
 from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.data import DataLoader
 
@@ -30,7 +28,6 @@ from scenegpi.training.config import StageConfig, TrainConfig
 from scenegpi.training.data_split import Images, open_words
 from scenegpi.training.folder import FINISHED, MODEL, STATE, RunFolder
 from scenegpi.training.label_resampling import LabelResampler
-from scenegpi.training.losses import predicate_balance
 from scenegpi.training.module import MONITOR, SceneModule, recall_figures, recall_plan, scored
 from scenegpi.training.more_relations import count_more
 from scenegpi.training.simulate import label_shares
@@ -89,7 +86,7 @@ def finish(stage: Stage, writer: RunFolder, validation: Sequence[SceneGraph]) ->
     if half:  # before it is calibrated: killed after it was written, this is done again with what was written
         round_to_half(model)
     calibration = config.calibration if stage.model == config.model else None
-    if calibration is None and validation and model.probabilities:
+    if calibration is None and validation and model.network.probabilities:
         calibration = fit_calibrations(model, validation, config.task)
     model.calibration = calibration or Calibrations()
     if model.calibration != Calibrations():
@@ -117,11 +114,7 @@ def make_module(stage: Stage, images: Images) -> SceneModule:
         model.vision.requires_grad_(False)
     if stage.start is not None:
         take_baseline(model, stage.start)
-    balance = None
-    if stage.settings.loss.kind == "balanced":
-        rows = np.concatenate([graph.relations[:, 2] for graph in images.train])
-        balance = predicate_balance(torch.from_numpy(np.bincount(rows, minlength=len(images.vocabulary.predicates))))
-    return SceneModule(model, config, stage.settings, balance, str(stage.folder))
+    return SceneModule(model, config, stage.settings, str(stage.folder))
 
 
 def take_baseline(model: SceneModel, source: Path | str) -> None:

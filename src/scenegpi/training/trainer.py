@@ -71,6 +71,22 @@ def make_trainer(
         raise OptionError(f"device, devices, precision, strategy: {' '.join(str(error).split()):.200}") from None
 
 
+def one_cycle(rates: Sequence[tuple[float, Sequence[Tensor]]], decay: float, steps: int) -> dict[str, Any]:
+    """AdamW for a Lightning module: (greatest rate, weights) each, decay of matrices, and the number of steps.
+
+    Rates rise for a tenth of the steps and fall to 0 along a cosine.
+    """
+    groups = [
+        {"params": [each for each in weights if each.requires_grad and (each.dim() > 1) == matrix], "weight_decay": by}
+        for _, weights in rates
+        for matrix, by in ((False, 0.0), (True, decay))
+    ]
+    optimiser, highest = torch.optim.AdamW(groups), [rate for rate, _ in rates for _ in range(2)]
+    # Fewer than 11 steps can't be divided into a tenth and the rest.
+    falling = torch.optim.lr_scheduler.OneCycleLR(optimiser, highest, total_steps=max(steps, 11), pct_start=0.1)
+    return {"optimizer": optimiser, "lr_scheduler": {"scheduler": falling, "interval": "step"}}
+
+
 def fit(
     trainer: L.Trainer, module: L.LightningModule, batches: Any, state: Path | None = None, validation: Any = None
 ) -> None:

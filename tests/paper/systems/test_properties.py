@@ -16,8 +16,9 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models import PRESETS, ModelConfig, build_model, load_model, save_model
 from scenegpi.models.systems import KINDS, MODULES, system_module
 from scenegpi.options import override, plain
-from scenegpi.training.config import LossConfig, train_config
+from scenegpi.training.config import LossConfig
 from scenegpi.training.losses import scene_loss
+from scenegpi.training.recipes import train_config
 
 NAMES = [*SYSTEMS, *SWAPPED]
 

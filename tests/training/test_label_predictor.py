@@ -10,10 +10,10 @@ from PIL import Image
 
 from scenegpi.errors import DataError, OptionError
 from scenegpi.graph import SceneGraph
-from scenegpi.training import label_head, vision_stage
-from scenegpi.training.config import train_config
+from scenegpi.training import label_head, label_predictor
 from scenegpi.training.data_split import Images
-from scenegpi.training.vision_stage import FIGURES, STAGE, fit_stage, load_stage, stage_figures, with_label_dist
+from scenegpi.training.label_predictor import FIGURES, STAGE, fit_stage, load_stage, stage_figures, with_label_dist
+from scenegpi.training.recipes import train_config
 from scenegpi.vocabulary import Vocabulary
 
 COLOURS = {"red": (220, 40, 40), "green": (40, 200, 60), "blue": (40, 60, 220)}
@@ -104,7 +104,7 @@ def test_training_distributions_are_held_out_and_broken_photos_are_reported(imag
 def test_a_kill_at_any_moment_leaves_no_half_stage(images, tmp_path, monkeypatch, kill):
     """Between the files of a stage that replaces an older one, and while photos are read."""
     fit_stage(settings(epochs=1), images, tmp_path)
-    writes, whole_file = [], vision_stage.whole_file
+    writes, whole_file = [], label_predictor.whole_file
 
     def write(path, *more):
         writes.append(path)
@@ -117,8 +117,8 @@ def test_a_kill_at_any_moment_leaves_no_half_stage(images, tmp_path, monkeypatch
 
     with monkeypatch.context() as patch:
         if kill:
-            patch.setattr(vision_stage, "whole_file", write)
-            patch.setattr(vision_stage, "write_json", json)
+            patch.setattr(label_predictor, "whole_file", write)
+            patch.setattr(label_predictor, "write_json", json)
         else:
             patch.setattr(label_head, "_train", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):

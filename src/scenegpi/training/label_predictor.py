@@ -8,7 +8,7 @@
     RUN/vision/vision.safetensors     the label predictor
     RUN/vision/held_out.safetensors   its label distributions of the training boxes, each from a predictor that was not
                                       trained on that image: what the graph stage learns to correct
-    RUN/vision/finder.json            the finder's settings, calibrated on validation photos, where there is a finder
+    RUN/vision/finder.json            the finder's settings, calibrated on validation photos, for a photo network
     RUN/vision/figures.json           how good they are; the stage is done once this is there
 
 Every file is written whole, figures.json last: after a kill at any moment `fit_stage` starts again, and photos whose
@@ -18,8 +18,6 @@ without a photo.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,11 +30,12 @@ from scenegpi.files import read_figures, read_object, whole_file, write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
 from scenegpi.options import override, plain
+from scenegpi.progress import progress
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images
 from scenegpi.training.finder_calibration import fit_finder
-from scenegpi.training.label_head import FittedVision, fit_vision
-from scenegpi.training.photo_stage import fit_photo_network
+from scenegpi.training.label_head import FittedVision, fit_vision, report_unreadable
+from scenegpi.training.photo_network import WEIGHTS, fit_photo_network, save_weights, take_weights
 from scenegpi.training.processes import is_first_process, wait_for
 from scenegpi.vision.cache import cached_box_features
 from scenegpi.vision.config import FinderConfig, VisionConfig
@@ -44,13 +43,10 @@ from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vocabulary import Vocabulary
 
-STAGE, WEIGHTS, HELD_OUT, FIGURES = "vision", "vision.safetensors", "held_out.safetensors", "figures.json"
-FINDER = "finder.json"
-Progress = Callable[[str, int, int], None]
-log = logging.getLogger("scenegpi")
+STAGE, HELD_OUT, FINDER, FIGURES = "vision", "held_out.safetensors", "finder.json", "figures.json"
 
 
-def fit_stage(config: TrainConfig, images: Images, folder: Path, progress: Progress | None = None) -> dict[str, Any]:
+def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = False) -> dict[str, Any]:
     """Trains the label predictor on the photos of the training images, writes the stage, and gives its figures.
 
     The figures are "photos", the number of training photos, and those of `FittedVision`. All processes train a photo
@@ -63,7 +59,7 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, progress: Progr
     if len(places) < 2:
         raise DataError(config.data.path, f"photos of {len(places)} training images were found (data.photos, --photos)")
     if first or _vision(config).features.finds:
-        fitted = _fitted(config, images, places, folder, progress)
+        fitted = _fitted(config, images, places, folder, shown)
     if not first:
         wait_for(stage / FIGURES)
         return read_figures(stage / FIGURES)
@@ -73,8 +69,7 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, progress: Progr
     for i, dist in readable.items():
         rows[i] = dist
     (stage / FIGURES).unlink(missing_ok=True)
-    with whole_file(stage / WEIGHTS) as part:
-        save_file({name: value.contiguous() for name, value in fitted.model.state_dict().items()}, part)
+    save_weights(fitted.model, stage / WEIGHTS)
     with whole_file(stage / HELD_OUT) as part:
         save_file({"label_dist": torch.from_numpy(np.concatenate(rows))}, part)
     validation = [(p, g) for p, g in zip(images.validation_photos, images.validation, strict=True) if p is not None]
@@ -86,7 +81,7 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, progress: Progr
 
 
 def with_label_dist(
-    config: TrainConfig, images: Images, folder: Path, vision: VisionModel, progress: Progress | None = None
+    config: TrainConfig, images: Images, folder: Path, vision: VisionModel, shown: bool = False
 ) -> Images:
     """The images, with `label_dist` in every graph whose photo can be read.
 
@@ -101,10 +96,10 @@ def with_label_dist(
     ]
     cache = _cache(config, folder)
     validation: list[SceneGraph] = []
-    for graph, path in zip(images.validation, images.validation_photos, strict=True):
-        validation.append(graph if path is None else _labelled(vision, path, graph, cache))
-        if progress is not None:
-            progress("photos", len(validation), len(images.validation))
+    with progress("photos", len(images.validation), shown) as advance:
+        for graph, path in zip(images.validation, images.validation_photos, strict=True):
+            validation.append(graph if path is None else _labelled(vision, path, graph, cache))
+            advance()
     return images._replace(train=train, validation=validation)
 
 
@@ -114,11 +109,11 @@ def load_stage(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> Vis
         raise DataError(folder / STAGE, "the vision stage is not done")
     vision = VisionModel(_vision(config), vocabulary)
     vision.everyday = False  # the graph learns in the labels
-    vision.load_state_dict(read_tensors(folder / STAGE / WEIGHTS, vision.state_dict()))
+    take_weights(vision, folder / STAGE / WEIGHTS)
     finder = folder / STAGE / FINDER
     if finder.is_file():
         vision.config = replace(vision.config, finder=override(FinderConfig(), read_object(finder), ""))
-    return vision.eval().requires_grad_(False)
+    return vision.requires_grad_(False)
 
 
 def stage_figures(folder: Path) -> dict[str, Any] | None:
@@ -127,38 +122,16 @@ def stage_figures(folder: Path) -> dict[str, Any] | None:
     return read_figures(path) if path.is_file() else None
 
 
-def _fitted(
-    config: TrainConfig, images: Images, places: list[int], folder: Path, progress: Progress | None
-) -> FittedVision:
+def _fitted(config: TrainConfig, images: Images, places: list[int], folder: Path, shown: bool) -> FittedVision:
     """The label predictor of the photos at `places`: a head on a fixed backbone, or the photo network as a whole."""
-    vision, vocabulary = _vision(config), images.vocabulary
+    vision, words = _vision(config), images.vocabulary
     photos = [path for i in places if (path := images.train_photos[i]) is not None]
     graphs = [images.train[i] for i in places]
     if vision.features.finds:
-        return fit_photo_network(
-            vision,
-            vocabulary,
-            photos,
-            graphs,
-            config.photo,
-            folder / STAGE,
-            seed=config.seed,
-            progress=progress,
-            shown=progress is not None,
-            unreadable=_report,
-            machine=config,
-        )
+        return fit_photo_network(config, vision, words, photos, graphs, folder / STAGE, shown)
+    cache = _cache(config, folder)
     return fit_vision(
-        vision,
-        vocabulary,
-        photos,
-        graphs,
-        _cache(config, folder),
-        options=config.fit,
-        seed=config.seed,
-        machine=config,
-        progress=progress,
-        unreadable=_report,
+        vision, words, photos, graphs, cache, options=config.fit, seed=config.seed, machine=config, shown=shown
     )
 
 
@@ -166,13 +139,9 @@ def _labelled(vision: VisionModel, path: Path, graph: SceneGraph, cache: Path) -
     try:
         features = cached_box_features(vision.extractor, path, graph, cache)
     except DataError as error:
-        _report(error)
+        report_unreadable(error)
         return graph
     return graph.replace(label_dist=vision.label_dist_of(features, graph))
-
-
-def _report(error: DataError) -> None:
-    log.warning("%s; the image is used without its photo", error)
 
 
 def _cache(config: TrainConfig, folder: Path) -> Path:
