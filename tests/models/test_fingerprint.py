@@ -33,8 +33,7 @@ def test_training_images_are_recognised_and_others_are_not():
     assert found.count(map(shuffled, seen)) == 60
     assert found.count(other) == 0
     assert found.count([GRAPHS[0], GRAPHS[100], GRAPHS[59]]) == 2
-    assert (found | Fingerprint.of(other)).count(GRAPHS) == 120
-    assert found | found == found
+    assert Fingerprint(found | Fingerprint.of(other)).count(GRAPHS) == 120
 
 
 @pytest.mark.parametrize("change", ["box", "label", "fewer"])

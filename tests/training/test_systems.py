@@ -40,7 +40,7 @@ def test_a_system_is_trained_and_loaded_like_any_model(preset, tmp_path):
     assert model.config.system == SYSTEMS[preset].system
     assert not (tmp_path / "run" / "baseline").exists()
     assert len(list(predict_graphs(model, random_graphs((3, 4))))) == 2
-    if not model.probabilities:
+    if not model.network.probabilities:
         assert model.calibration == Calibrations()
 
 

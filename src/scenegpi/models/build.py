@@ -107,20 +107,11 @@ class SceneModel(nn.Module):
         """Where its weights are."""
         return next(self.parameters()).device
 
-    @property
-    def probabilities(self) -> bool:
-        """Whether its outputs are meant as probabilities, not only as scores that rank."""
-        return self.network.probabilities
-
     def forward(self, batch: SceneBatch) -> SceneLogits:
         """Logits of every step, over the labels; the last is the answer."""
         if batch.vocabulary is not self.labels and batch.vocabulary != self.labels:
             raise GraphError("vocabulary: differs from the model's")
         return self.network(batch)
-
-    def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
-        """What is minimised, (G,), from the loss that all models share: a system may have one of its own."""
-        return self.network.training_loss(batch, out, common)
 
     @torch.inference_mode()
     def distributions(self, scenes: SceneArrays, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -55,7 +55,7 @@ class Calibration:
 
     def nodes(self, logits: Tensor) -> Tensor:
         """(N, C) logits -> distributions."""
-        return logits.softmax(1) if self.labels == 1 else tempered_nodes(logits, self.labels)
+        return (logits / self.labels).softmax(1)
 
     def edges(self, logits: Tensor) -> Tensor:
         """(E, 1 + P) logits -> distributions, column 0 "no relation"."""
@@ -97,11 +97,6 @@ class Outcomes(NamedTuple):
     nodes: Tensor
     labels: Tensor
     node_image: Tensor
-
-
-def tempered_nodes(logits: Tensor, labels: float | Tensor) -> Tensor:
-    """(N, C) logits at the temperature T_l -> distributions."""
-    return (logits / labels).softmax(1)
 
 
 def tempered_edges(

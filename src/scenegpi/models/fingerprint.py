@@ -12,7 +12,6 @@ from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scenegpi.errors import DataError
 from scenegpi.files import check_file, reason
@@ -21,58 +20,39 @@ from scenegpi.graph import SceneGraph
 MAX_BYTES = 1 << 26
 
 
-class Fingerprint:
-    """Keys of the training images, (n,) sorted, each once."""
-
-    def __init__(self, keys: NDArray[np.uint32]) -> None:
-        self.keys = keys
+class Fingerprint(frozenset[int]):
+    """Keys of the training images."""
 
     @classmethod
     def of(cls, graphs: Iterable[SceneGraph]) -> Fingerprint:
         """Of annotated images; those without boxes have nothing to be recognised by."""
-        return cls(np.unique(np.array([image_key(graph) for graph in graphs if len(graph)], dtype=np.uint32)))
+        return cls(image_key(graph) for graph in graphs if len(graph))
 
     def seen(self, graph: SceneGraph) -> bool:
         """Whether the model was trained on this image."""
-        if not len(graph):
-            return False
-        key = image_key(graph)
-        place = int(np.searchsorted(self.keys, key))
-        return place < len(self.keys) and int(self.keys[place]) == key
+        return len(graph) > 0 and image_key(graph) in self
 
     def count(self, graphs: Iterable[SceneGraph]) -> int:
         """How many of these images the model was trained on."""
         return sum(map(self.seen, graphs))
 
-    def __or__(self, other: Fingerprint) -> Fingerprint:
-        return Fingerprint(np.union1d(self.keys, other.keys))
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fingerprint) and np.array_equal(self.keys, other.keys)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def write(self, path: Path) -> None:
         """Sorted numbers of four bytes, little endian."""
-        path.write_bytes(self.keys.astype("<u4").tobytes())
+        path.write_bytes(np.array(sorted(self), dtype="<u4").tobytes())
 
     @classmethod
     def read(cls, path: Path) -> Fingerprint:
         """Inverse of `write`; DataError on anything else."""
         check_file(path, MAX_BYTES, empty=True)
         try:
-            data = path.read_bytes()
+            keys = np.frombuffer(path.read_bytes(), dtype="<u4")
         except OSError as error:
             raise DataError(path, f"cannot be read ({reason(error)})") from None
-        if len(data) % 4:
-            raise DataError(path, f"{len(data)} bytes are not a list of four-byte numbers")
-        keys = np.frombuffer(data, dtype="<u4").astype(np.uint32)
+        except ValueError:
+            raise DataError(path, "is not a list of four-byte numbers") from None
         if (keys[1:] <= keys[:-1]).any():
             raise DataError(path, "the keys are not sorted")
-        return cls(keys)
+        return cls(keys.tolist())
 
 
 def image_key(graph: SceneGraph) -> int:

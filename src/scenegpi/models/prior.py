@@ -27,12 +27,8 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
 from scenegpi.graph import SceneGraph
 from scenegpi.models.config import BaselineConfig
-from scenegpi.pairs import complete_pairs, edge_numbers
-from scenegpi.vocabulary import Vocabulary
 
 ALL = slice(None)
-MOST_CELLS = 1 << 28
-_FLUSH = 1 << 20
 EPSILON = 1e-3
 SMOOTHING = 3.0
 """k: how many counts the back-off is worth."""
@@ -129,43 +125,21 @@ def relation_table(graphs: Iterable[SceneGraph]) -> NDArray[np.int64]:
     Column 0 counts ordered pairs without a relation. The graphs may be a stream; rows with subject == object are no
     pairs.
     """
-    total: NDArray[np.int64] | None = None
-    vocabulary: Vocabulary | None = None
-    waiting: list[NDArray[np.int64]] = []
-    held = 0
+    table: NDArray[np.int64] | None = None
     for graph in graphs:
-        if vocabulary is None or total is None:
+        if table is None:
             vocabulary = graph.vocabulary
-            cells = len(vocabulary.objects) ** 2 * (1 + len(vocabulary.predicates))
-            if cells > MOST_CELLS:
-                raise GraphError(f"vocabulary: {cells:,} combinations of labels and predicates are too many")
-            total = np.zeros(cells, dtype=np.int64)
+            table = np.zeros((len(vocabulary.objects),) * 2 + (1 + len(vocabulary.predicates),), dtype=np.int64)
         elif graph.vocabulary is not vocabulary and graph.vocabulary != vocabulary:
             raise GraphError("vocabulary: the training graphs must share one")
-        waiting.append(_cells_of(graph))
-        held += len(waiting[-1])
-        if held > _FLUSH:
-            total += np.bincount(np.concatenate(waiting), minlength=len(total))
-            waiting, held = [], 0
-    if vocabulary is None or total is None:
+        subject, object_, predicate = graph.relations[graph.relations[:, 0] != graph.relations[:, 1]].T
+        free = ~np.eye(len(graph), dtype=bool)
+        free[subject, object_] = False
+        np.add.at(table, (graph.labels[subject], graph.labels[object_], 1 + predicate), 1)
+        np.add.at(table, (*graph.labels[np.stack(free.nonzero())], 0), 1)
+    if table is None:
         raise GraphError("counting needs at least one training graph")
-    if waiting:
-        total += np.bincount(np.concatenate(waiting), minlength=len(total))
-    labels = len(vocabulary.objects)
-    return total.reshape(labels, labels, -1)
-
-
-def _cells_of(graph: SceneGraph) -> NDArray[np.int64]:
-    """The cells (a C + b)(1 + P) + r that an image adds one to: its relation rows, and its pairs without any."""
-    labels = graph.labels.astype(np.int64)
-    width, classes = len(graph.vocabulary.objects), 1 + len(graph.vocabulary.predicates)
-    related = graph.relations[graph.relations[:, 0] != graph.relations[:, 1]]
-    pairs = complete_pairs(np.array([len(graph)]))
-    free = np.ones(pairs.shape[1], dtype=bool)
-    free[edge_numbers(related, len(graph))] = False
-    none = labels[pairs[:, free]]
-    positive = (labels[related[:, 0]] * width + labels[related[:, 1]]) * classes + related[:, 2] + 1
-    return np.concatenate([positive, (none[0] * width + none[1]) * classes])
+    return table
 
 
 def make_prior(config: BaselineConfig, labels: int, predicates: int) -> CountPrior | GivenPrior | None:

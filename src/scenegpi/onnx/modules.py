@@ -15,7 +15,7 @@ from scenegpi.errors import DataError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi import GPILayer, Recurrent
 from scenegpi.models.build import SceneModel
-from scenegpi.models.calibration import tempered_edges, tempered_nodes
+from scenegpi.models.calibration import tempered_edges
 from scenegpi.onnx.program import suppress, wire
 from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.crops import clipped
@@ -64,7 +64,7 @@ def layout(
     numbers = torch.tensor([[getattr(task, name) for name in _FIELDS] for task in tasks])
     related, offset, predicates, labels = numbers[labels_given.long()].unbind()
     edges = tempered_edges(out.edges[-1], related, offset, predicates)
-    return tempered_nodes(out.nodes[-1], labels), edges, batch.edge_index
+    return (out.nodes[-1] / labels).softmax(1), edges, batch.edge_index
 
 
 def photo(model: SceneModel, image: Tensor, boxes: Tensor) -> tuple[Tensor, ...]:

@@ -126,7 +126,7 @@ def take_baseline(model: SceneModel, source: Path | str) -> None:
         raise DataError(source, "model.baseline: built otherwise than the one that is to take over its weights")
     model.baseline.load_state_dict(other.baseline.state_dict())
     if other.trained_on is not None:
-        model.trained_on = other.trained_on if model.trained_on is None else model.trained_on | other.trained_on
+        model.trained_on = Fingerprint((model.trained_on or frozenset()) | other.trained_on)
 
 
 def stage_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -> tuple[L.Trainer, RunFolder]:

@@ -25,7 +25,7 @@ NAMES = [*SYSTEMS, *SWAPPED]
 
 def loss_of(model, batch):
     out = model(batch)
-    return model.training_loss(batch, out, scene_loss(out, batch, LossConfig())), out
+    return model.network.training_loss(batch, out, scene_loss(out, batch, LossConfig())), out
 
 
 @pytest.mark.parametrize("task", ["predcls", "sgcls"])

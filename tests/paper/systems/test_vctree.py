@@ -76,8 +76,8 @@ def test_links_are_learned_in_both_directions_alike():
     batch = SceneBatch.of(random_graphs((4,)))
     out = model(batch)
     common = torch.zeros(1)
-    loss = model.training_loss(batch, out, common)
+    loss = model.network.training_loss(batch, out, common)
     turned = SceneBatch.of(
         [graph.with_fields(relations=graph.relations[:, [1, 0, 2]]) for graph in random_graphs((4,))]
     )
-    assert torch.allclose(loss, model.training_loss(turned, out, common))
+    assert torch.allclose(loss, model.network.training_loss(turned, out, common))
