@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings
 
 from gpi.graphs import flat_graphs
-from scenegpi.gpi import GPILayer, aggregate
+from scenegpi.gpi import GPILayer
+from scenegpi.gpi.aggregate import aggregate
 
 
 class ExtendedPhi(torch.nn.Module):

@@ -243,7 +243,8 @@ def test_a_wrong_width_is_named(name, change, message):
 @pytest.mark.parametrize("chunk", [None, 4])
 def test_second_derivatives(chunk):
     torch.manual_seed(0)
-    layer = GPILayer(2, 2, 2, 2, hidden=3, aggregation="feature", activation="none", chunk_edges=chunk).double()
+    smooth = {"phi": Dense((2, 2, 2), 3, "none"), "alpha": Dense((2, 3), 3, "none")}
+    layer = GPILayer(2, 2, 2, 2, hidden=3, aggregation="feature", chunk_edges=chunk, **smooth).double()
     x, edges = torch.randn(3, 2, dtype=torch.double), torch.randn(6, 2, dtype=torch.double)
 
     def total(x, edges):

@@ -14,8 +14,6 @@ from torch import Tensor
 
 from scenegpi.gpi.segments import segment_exp, segment_max, segment_mean, segment_softmax, segment_sum
 
-__all__ = ["Aggregation", "aggregate", "score_width"]
-
 Aggregation = Literal["sum", "mean", "max", "neighbour", "feature"]
 
 

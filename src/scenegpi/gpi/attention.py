@@ -10,11 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from scenegpi.gpi.layer import GPILayer, GPIOutput
-
-__all__ = ["one_weight", "recorded_attention"]
 
 
 @contextmanager
@@ -43,8 +41,3 @@ def recorded_attention(model: nn.Module) -> Iterator[list[GPIOutput]]:
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def one_weight(weights: Tensor) -> Tensor:
-    """Weights (M, h) of attention over features as one number each, (M,): the mean over features. Sums are kept."""
-    return weights.mean(1)

@@ -6,7 +6,7 @@ backward pass, which computes it again.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,15 +14,13 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from scenegpi.gpi.features import EdgeFeatures
-
-__all__ = ["EdgeChunks"]
+from scenegpi.gpi.features import TableFeatures
 
 # Values of this many edges stay in a CPU's cache; those of many more are written to fresh memory, several times slower.
 _CACHE_EDGES = 2048
 _DEVICE_EDGES = 1 << 16
 
-_Chunk = tuple[Tensor, Tensor, EdgeFeatures, Tensor, int]
+_Chunk = tuple[Tensor, Tensor, TableFeatures, Tensor, int]
 """i ``(m,)``, j ``(m,)``, edge features, i counted from the chunk's first node, number of the chunk's nodes."""
 
 _Function = Callable[..., list[Tensor]]
@@ -37,7 +35,7 @@ class EdgeChunks:
     order: Tensor | None = None
 
     @classmethod
-    def cut(cls, i: Tensor, j: Tensor, edges: EdgeFeatures, num_nodes: int, most: int | None) -> "EdgeChunks":
+    def cut(cls, i: Tensor, j: Tensor, edges: TableFeatures, num_nodes: int, most: int | None) -> "EdgeChunks":
         """i, j ``(E,)`` -> chunks of at most ``most`` edges, but always whole neighbourhoods; None: one chunk.
 
         A program that is traced (torch.compile, export) walks all edges at once.
@@ -57,8 +55,7 @@ class EdgeChunks:
         while cuts[-1] < num_nodes:
             cuts.append(max(bisect_right(ends, ends[cuts[-1]] + most) - 1, cuts[-1] + 1))
         sizes = [ends[b] - ends[a] for a, b in pairwise(cuts)]
-        features: Sequence[EdgeFeatures] = edges.split(sizes)
-        pieces = zip(i.split(sizes), j.split(sizes), features, pairwise(cuts), strict=True)
+        pieces = zip(i.split(sizes), j.split(sizes), edges.split(sizes), pairwise(cuts), strict=True)
         return cls([(i, j, z, i - a, b - a) for i, j, z, (a, b) in pieces], order)
 
     def run(self, part: _Function, nodes: bool = False) -> list[Tensor]:
@@ -91,5 +88,5 @@ class EdgeChunks:
         return values if self.order is None else torch.empty_like(values).index_copy_(0, self.order, values)
 
 
-def _called(part: _Function, i: Tensor, j: Tensor, edges: EdgeFeatures, index: Tensor, count: int) -> list[Tensor]:
+def _called(part: _Function, i: Tensor, j: Tensor, edges: TableFeatures, index: Tensor, count: int) -> list[Tensor]:
     return part(i, j, edges.made(), index, count)

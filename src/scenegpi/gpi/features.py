@@ -5,14 +5,13 @@ r"""Features of nodes or edges: a dense part and, optionally, a row of a word ta
 The product of the table with a weight has one row for each class: it is made once, then looked up.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding, linear
-
-__all__ = ["EdgeFeatures", "LazyFeatures", "TableFeatures"]
 
 
 @dataclass(frozen=True)
@@ -67,55 +66,30 @@ class TableFeatures:
         out += embedding(self.classes, table)
         return out
 
-    def take(self, index: Tensor) -> "TableFeatures":
+    def take(self, index: Tensor) -> Self:
         """The rows ``index (K,)``."""
         classes = None if self.classes is None else self.classes.index_select(0, index)
-        return TableFeatures(self.dense.index_select(0, index), classes, self.table)
+        return replace(self, dense=self.dense.index_select(0, index), classes=classes)
 
-    def split(self, sizes: Sequence[int]) -> list["TableFeatures"]:
+    def split(self, sizes: list[int]) -> list[Self]:
         """Consecutive rows, ``sizes`` of them in each piece."""
-        dense = self.dense.split(list(sizes))
-        classes = [None] * len(dense) if self.classes is None else self.classes.split(list(sizes))
-        return [TableFeatures(*piece, self.table) for piece in zip(dense, classes, strict=True)]
+        dense = self.dense.split(sizes)
+        classes = [None] * len(dense) if self.classes is None else self.classes.split(sizes)
+        return [replace(self, dense=rows, classes=each) for rows, each in zip(dense, classes, strict=True)]
 
     def made(self) -> "TableFeatures":
-        """These features: they are there."""
+        """The features themselves."""
         return self
 
 
 @dataclass(frozen=True)
-class LazyFeatures:
+class LazyFeatures(TableFeatures):
     """Features of many edges that are made when they are read, a chunk at a time, so that they never all exist.
 
-    ``make`` takes row numbers ``(m,)`` and gives their dense part ``(m, a)``; ``rows (M,)`` are those of these edges;
-    ``classes (M,)`` and ``table (C, w)`` as of :class:`TableFeatures`.
+    ``dense (M,)`` holds row numbers, of which ``make`` gives the dense part: ``(m,) -> (m, a)``.
     """
 
-    make: Callable[[Tensor], Tensor]
-    rows: Tensor
-    classes: Tensor | None = None
-    table: Tensor | None = None
-
-    def take(self, index: Tensor) -> "LazyFeatures":
-        """The rows ``index (K,)``."""
-        classes = None if self.classes is None else self.classes.index_select(0, index)
-        return LazyFeatures(self.make, self.rows.index_select(0, index), classes, self.table)
-
-    def split(self, sizes: Sequence[int]) -> list["LazyFeatures"]:
-        """Consecutive rows, ``sizes`` of them in each piece."""
-        rows = self.rows.split(list(sizes))
-        classes = [None] * len(rows) if self.classes is None else self.classes.split(list(sizes))
-        return [LazyFeatures(self.make, *piece, self.table) for piece in zip(rows, classes, strict=True)]
-
-    def none(self) -> TableFeatures:
-        """The features of no edge, ``(0, a + w)``."""
-        return self.take(self.rows[:0]).made()
+    make: Callable[[Tensor], Tensor] = field(kw_only=True)
 
     def made(self) -> TableFeatures:
-        """The features themselves."""
-        return TableFeatures(self.make(self.rows), self.classes, self.table)
-
-
-EdgeFeatures = TableFeatures | LazyFeatures
-
-"""Of the edges of a batch."""
+        return TableFeatures(self.make(self.dense), self.classes, self.table)

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from scenegpi.pairs import complete_pairs
 
-__all__ = ["FlatGraph", "complete_edges"]
-
 
 @dataclass(frozen=True)
 class FlatGraph:

@@ -7,36 +7,12 @@ their features, and the list of edges is shuffled as well.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from scenegpi.gpi.flat import FlatGraph
-
-__all__ = ["Break", "assert_invariant", "permutation_breaks", "permutation_gap"]
-
-Level = Literal["node", "edge", "graph"]
-
-
-class Break(NamedTuple):
-    """The largest change of one output in one relabelling: which output, where, from what to what."""
-
-    gap: float
-    output: str
-    level: Level
-    place: str
-    expected: float
-    found: float
-    trial: int
-    order: list[int]
-
-    def __str__(self) -> str:
-        order = ", ".join(map(str, self.order[:12])) + (", ..." if len(self.order) > 12 else "")
-        return (
-            f"output {self.output} ({self.level} level) changes by {self.gap:.3g} at {self.place}: "
-            f"{self.expected:.6g} becomes {self.found:.6g} when nodes are listed as [{order}] (trial {self.trial})"
-        )
 
 
 def permutation_gap(model: Callable[..., Any], graph: Any, trials: int = 8, *, seed: int = 0) -> float:
@@ -44,79 +20,63 @@ def permutation_gap(model: Callable[..., Any], graph: Any, trials: int = 8, *, s
 
     ``graph``: a :class:`FlatGraph`, a PyG ``Data`` or ``Batch``. The model is called with its tensors as keywords
     (``x``, ``edge_index`` and, where present, ``edge_attr``, ``batch``, ``x_class``, ``edge_class``) and gives a
-    tensor or any nesting of tuples, lists and dicts of tensors. An output with one row a node, edge or graph must
+    tensor or any nesting of tuples, lists and dicts of tensors. An output with one row per node, edge or graph must
     permute accordingly; a name that contains "edge", "node" or "graph" decides where the number of rows does not.
     """
-    return max((found.gap for found in permutation_breaks(model, graph, trials, seed=seed)), default=0.0)
+    return max((gap for gap, _ in _changes(model, graph, trials, seed)), default=0.0)
 
 
 def assert_invariant(
     model: Callable[..., Any], graph: Any, trials: int = 8, *, tolerance: float = 1e-5, seed: int = 0
 ) -> None:
     """Raises ``AssertionError`` that says where the outputs changed by more than ``tolerance``, and by how much."""
-    worst = max(permutation_breaks(model, graph, trials, seed=seed), key=lambda found: found.gap, default=None)
-    if worst is not None and not worst.gap <= tolerance:
-        raise AssertionError(f"not permutation invariant (tolerance {tolerance:g}): {worst}")
+    gap, where = max(_changes(model, graph, trials, seed), default=(0.0, ""))
+    if not gap <= tolerance:
+        raise AssertionError(f"not permutation invariant (tolerance {tolerance:g}): {where}")
 
 
-def permutation_breaks(model: Callable[..., Any], graph: Any, trials: int = 8, *, seed: int = 0) -> Iterator[Break]:
-    """For every trial and every output, where it changed the most. NaN in one run only counts as inf."""
+def _changes(model: Callable[..., Any], graph: Any, trials: int, seed: int) -> Iterator[tuple[float, str]]:
+    """For every trial and every output: its largest change, and where that is."""
     flat = FlatGraph.of(graph)
-    generator = torch.Generator().manual_seed(seed)
+    device, generator = flat.x.device, torch.Generator().manual_seed(seed)
     with torch.no_grad():
         expected = dict(_leaves("", model(**flat.tensors())))
         for trial in range(trials):
-            order = _order_within_graphs(flat, generator)
-            edge_order = torch.randperm(flat.edge_index.shape[1], generator=generator)
-            edge_order = edge_order.to(flat.edge_index.device)
+            order = torch.randperm(len(flat.x), generator=generator).to(device)
+            if flat.batch is not None:  # within their graphs
+                order = order[torch.argsort(flat.batch[order], stable=True)]
+            edge_order = torch.randperm(flat.edge_index.shape[1], generator=generator).to(device)
             found = dict(_leaves("", model(**flat.relabel(order, edge_order).tensors())))
             if expected.keys() != found.keys():
                 raise ValueError(f"outputs {sorted(expected)} became {sorted(found)} when nodes were relabelled")
+            listed = ", ".join(map(str, order[:12].tolist())) + (", ..." if len(order) > 12 else "")
             for name, before in expected.items():
                 level = _level(name, before, flat)
-                rows = {"node": order, "edge": edge_order, "graph": None}[level]
-                moved = before if rows is None else before[rows]
-                yield _compare(name, level, moved, found[name], flat, rows, trial, order)
+                rows = {"node": order, "edge": edge_order}.get(level)
+                gap, change = _change(level, before if rows is None else before[rows], found[name], flat, rows)
+                output = f"output {name or '(the only one)'} ({level} level)"
+                yield gap, f"{output} {change} when nodes are listed as [{listed}] (trial {trial})"
 
 
-def _compare(
-    name: str,
-    level: Level,
-    expected: Tensor,
-    found: Tensor,
-    flat: FlatGraph,
-    rows: Tensor | None,
-    trial: int,
-    order: Tensor,
-) -> Break:
-    label = name or "(the only one)"
+def _change(level: str, expected: Tensor, found: Tensor, flat: FlatGraph, rows: Tensor | None) -> tuple[float, str]:
+    """The largest change of an output, and in words; NaN in one run only counts as inf."""
     if expected.shape != found.shape:
-        shapes = f"shape {tuple(expected.shape)} became {tuple(found.shape)}"
-        return Break(torch.inf, label, level, shapes, torch.nan, torch.nan, trial, order.tolist())
+        return torch.inf, f"has shape {tuple(found.shape)}, not {tuple(expected.shape)},"
     if not expected.numel():
-        return Break(0.0, label, level, "nowhere", 0.0, 0.0, trial, order.tolist())
-    rows_count = expected.shape[0] if expected.dim() else 1
-    before, after = (value.double().reshape(rows_count, -1) for value in (expected, found))
+        return 0.0, "is empty"
+    count = expected.shape[0] if expected.dim() else 1
+    before, after = (value.double().reshape(count, -1) for value in (expected, found))
     # Equal infinities and NaN in the same place are no change; any other non-finite difference is.
     same = (before == after) | (before.isnan() & after.isnan())
     change = torch.where(same, 0.0, (before - after).abs()).nan_to_num(nan=torch.inf)
-    worst = int(change.argmax())
-    row, column = divmod(worst, before.shape[1])
-    old = row if rows is None else int(rows[row])
+    row, column = divmod(int(change.argmax()), before.shape[1])
+    old, gap = row if rows is None else int(rows[row]), float(change[row, column])
     place = f"{level} {old}"
     if level == "edge":
-        source, target = flat.edge_index[:, old].tolist()
-        place = f"edge {old} ({source} -> {target})"
+        place += " ({} -> {})".format(*flat.edge_index[:, old].tolist())
     if before.shape[1] > 1:
         place += f", feature {column}"
-    values = float(before[row, column]), float(after[row, column])
-    return Break(float(change.reshape(-1)[worst]), label, level, place, *values, trial, order.tolist())
-
-
-def _order_within_graphs(flat: FlatGraph, generator: torch.Generator) -> Tensor:
-    count = flat.x.shape[0]
-    order = torch.randperm(count, generator=generator).to(flat.x.device)
-    return order if flat.batch is None else order[torch.argsort(flat.batch[order], stable=True)]
+    return gap, f"changes by {gap:.3g} at {place}: {before[row, column]:.6g} becomes {after[row, column]:.6g}"
 
 
 def _leaves(name: str, output: Any) -> Iterator[tuple[str, Tensor]]:
@@ -135,19 +95,12 @@ def _leaves(name: str, output: Any) -> Iterator[tuple[str, Tensor]]:
         yield from _leaves(f"{name}.{key}" if name else str(key), value)
 
 
-def _level(name: str, value: Tensor, flat: FlatGraph) -> Level:
-    counts: dict[Level, int] = {
-        "node": flat.x.shape[0],
-        "edge": flat.edge_index.shape[1],
-        "graph": flat.num_graphs,
-    }
+def _level(name: str, value: Tensor, flat: FlatGraph) -> str:
+    counts = {"node": flat.x.shape[0], "edge": flat.edge_index.shape[1], "graph": flat.num_graphs}
     rows = value.shape[0] if value.dim() else 1
-    fitting: list[Level] = [level for level, count in counts.items() if count == rows]
-    for level in fitting:
-        if level in name:
-            return level
+    fitting = [level for level, count in counts.items() if count == rows]
     if fitting:
-        return fitting[0]
-    if not value.dim() or rows == 1:
+        return next((level for level in fitting if level in name), fitting[0])
+    if rows == 1:
         return "graph"
     raise ValueError(f"output {name or 'of the model'} has {rows} rows: neither nodes, edges nor graphs ({counts})")

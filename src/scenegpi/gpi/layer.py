@@ -21,12 +21,10 @@ from torch import Tensor, nn
 
 from scenegpi.gpi.aggregate import Aggregation, aggregate, score_width
 from scenegpi.gpi.chunks import EdgeChunks
-from scenegpi.gpi.features import EdgeFeatures, LazyFeatures, TableFeatures
+from scenegpi.gpi.features import LazyFeatures, TableFeatures
 from scenegpi.gpi.flat import FlatGraph
-from scenegpi.gpi.networks import MLP, Activation, Dense
+from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.gpi.split import Part, on_edges, on_nodes
-
-__all__ = ["GPILayer", "GPIOutput"]
 
 
 class GPIOutput(NamedTuple):
@@ -86,7 +84,6 @@ class GPILayer(nn.Module):
         rho_hidden: tuple[int, ...] | None = None,
         aggregation: Aggregation = "sum",
         node_aggregation: Aggregation | None = None,
-        activation: Activation = "relu",
         strict: bool = False,
         gate: bool = False,
         dropout: float = 0.0,
@@ -118,9 +115,9 @@ class GPILayer(nn.Module):
         node_parts = (d, g) if strict else (d, s, g)
         edge_parts = (d, d, e, g) if strict else (d, d, s, s, e, g)
         scores, node_scores = score_width(self.aggregation, s), score_width(self.node_aggregation, g)
-        self.phi = phi or Dense(pair, s, activation)
+        self.phi = phi or Dense(pair, s)
         self.beta = (beta or Dense(pair, scores, "none")) if scores else None
-        self.alpha = alpha or Dense(near, g, activation)
+        self.alpha = alpha or Dense(near, g)
         self.gamma = (gamma or Dense(near, node_scores, "none")) if node_scores else None
         self.rho = rho or MLP(node_parts, widths, node_out, dropout)
         self.edge_rho = None if edge_out is None else edge_rho or MLP(edge_parts, widths, edge_out, dropout)
@@ -151,7 +148,7 @@ class GPILayer(nn.Module):
             raise TypeError("edge_index is missing: give (x, edge_index, ...) or one graph object")
         if edge_attr is None:
             edge_attr = x.new_zeros(edge_index.shape[1], 0)
-        self._check(x, edge_index, edge_attr if isinstance(edge_attr, Tensor) else edge_attr.none().dense)
+        self._check(x, edge_index, edge_attr if isinstance(edge_attr, Tensor) else edge_attr.make(edge_index[0, :0]))
         if batch is None:
             batch, num_graphs = edge_index.new_zeros(x.shape[0]), 1
         elif num_graphs is None:
@@ -159,9 +156,9 @@ class GPILayer(nn.Module):
         if self.dropout and self.training:
             x = torch.dropout(x, self.dropout, True)
         z = TableFeatures.of(x, x_class, self.x_table, "x_class")
-        walked, z_edge = self._edges(edge_attr, edge_class)
+        z_edge = self._edges(edge_attr, edge_class)
         i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
-        chunks = EdgeChunks.cut(i, j, walked, x.shape[0], self.chunk_edges)
+        chunks = EdgeChunks.cut(i, j, z_edge, x.shape[0], self.chunk_edges)
 
         s, edge_weights = self._neighbourhood(z, z_edge, chunks, return_attention)
         near = [z, TableFeatures(s)]
@@ -184,15 +181,13 @@ class GPILayer(nn.Module):
             if value.dim() != 2 or value.shape[1] != width:
                 raise ValueError(f"{name} must be ({rows}, {width}), not {tuple(value.shape)}")
 
-    def _edges(self, edge_attr: Tensor | LazyFeatures, edge_class: Tensor | None) -> tuple[EdgeFeatures, TableFeatures]:
-        """z_ij of all edges as it is walked; and as networks learn its parts, perhaps of no edge."""
+    def _edges(self, edge_attr: Tensor | LazyFeatures, edge_class: Tensor | None) -> TableFeatures:
+        """z_ij of all edges."""
         if isinstance(edge_attr, LazyFeatures):
-            lazy = replace(edge_attr, classes=edge_class, table=self.edge_table)
-            return lazy, lazy.none()
+            return replace(edge_attr, classes=edge_class, table=self.edge_table)
         if self.dropout and self.training:
             edge_attr = torch.dropout(edge_attr, self.dropout, True)
-        z_edge = TableFeatures.of(edge_attr, edge_class, self.edge_table, "edge_class")
-        return z_edge, z_edge
+        return TableFeatures.of(edge_attr, edge_class, self.edge_table, "edge_class")
 
     def _neighbourhood(
         self, z: TableFeatures, z_edge: TableFeatures, chunks: EdgeChunks, return_weights: bool

@@ -5,7 +5,7 @@ is a sum of affine maps of its parts,
 
 .. math:: W [z_i, z_{ij}, z_j] + b = (W_i z_i + b) + W_{ij} z_{ij} + W_j z_j,
 
-so what depends on one node can be computed once per node instead of once per edge (:mod:`scenegpi.gpi.edges`).
+so what depends on one node can be computed once per node instead of once per edge (:mod:`scenegpi.gpi.split`).
 :class:`Dense` and :class:`MLP` keep the one weight of the concatenated form, and the sizes of the parts by which it may
 be cut.
 """
@@ -15,8 +15,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-
-__all__ = ["MLP", "Activation", "Dense"]
 
 Activation = Literal["relu", "none"]
 

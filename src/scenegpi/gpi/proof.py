@@ -21,8 +21,6 @@ from torch import Tensor
 
 from scenegpi.gpi.segments import segment_sum
 
-__all__ = ["BlackBox", "HashConstruction", "apply_black_box", "dense_graph", "feature_hash", "shortest_paths"]
-
 BlackBox = Callable[[Tensor, Tensor, Tensor], Tensor]
 """nodes ``(n, d)``, pairs ``(n, n, e)``, edges ``(n, n)`` bool -> labels ``(n, ...)``, of one graph."""
 

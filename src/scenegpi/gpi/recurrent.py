@@ -6,7 +6,8 @@ The weights are shared by all steps; :math:`f \in (0, 1)` is the forget gate, on
 """
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,9 +15,7 @@ from torch import Tensor, nn
 from scenegpi.gpi.features import LazyFeatures
 from scenegpi.gpi.layer import GPILayer, GPIOutput
 
-__all__ = ["Recurrent", "RecurrentOutput"]
-
-Feedback = Literal["log_softmax", "softmax", "none"]
+LOG_PROBABILITIES = partial(torch.log_softmax, dim=1)
 EdgeStatic = Tensor | Callable[[Tensor | None], Tensor]
 # Where no gradient is wanted, features of more edges than this are made as they are read.
 _ROWS = 1 << 16
@@ -34,21 +33,19 @@ class Recurrent(nn.Module):
     """Runs ``layer`` for ``steps`` steps on labels that it corrects itself.
 
     ``layer`` has ``gate=True``, ``node_out = C``, ``edge_out = R``, ``node_dim = C + node_static`` and ``edge_dim = R
-    + edge_static``. ``feedback`` turns logits into the features that the next step reads: log-probabilities
-    (default), probabilities, the logits themselves, or any function of rows ``(M, C) -> (M, C)`` given instead. If
-    the layer has word tables, each step looks up the word of the label that is then the most probable.
+    + edge_static``. ``feedback (M, C) -> (M, C)`` turns logits into the features that the next step reads, by default
+    log-probabilities. If the layer has word tables, each step looks up the word of the label that is then the most
+    probable.
     """
 
     def __init__(
-        self, layer: GPILayer, steps: int = 2, feedback: Feedback | Callable[[Tensor], Tensor] = "log_softmax"
+        self, layer: GPILayer, steps: int = 2, feedback: Callable[[Tensor], Tensor] = LOG_PROBABILITIES
     ) -> None:
         super().__init__()
         if layer.node_gate is None:
             raise ValueError("Recurrent needs a layer with gate=True")
         if steps < 1:
             raise ValueError(f"steps must be at least 1, not {steps}")
-        if isinstance(feedback, str) and feedback not in ("log_softmax", "softmax", "none"):
-            raise ValueError(f"feedback must be 'log_softmax', 'softmax', 'none' or a function, not {feedback!r}")
         self.layer, self.steps, self.feedback = layer, steps, feedback
 
     def forward(
@@ -88,7 +85,8 @@ class Recurrent(nn.Module):
         return RecurrentOutput(nodes[1:], edges[1:], out)
 
     def _features(self, logits: Tensor, static: Tensor | None) -> Tensor:
-        return self._read(logits) if static is None else torch.cat([self._read(logits), static], 1)
+        read = self.feedback(logits)
+        return read if static is None else torch.cat([read, static], 1)
 
     def _edge_features(self, logits: Tensor, static: EdgeStatic | None, lazy: bool) -> Tensor | LazyFeatures:
         if not lazy and not callable(static):
@@ -98,9 +96,4 @@ class Recurrent(nn.Module):
             part = None if static is None else static(rows) if callable(static) else static.index_select(0, rows)
             return self._features(logits.index_select(0, rows), part)
 
-        return LazyFeatures(make, torch.arange(len(logits), device=logits.device))
-
-    def _read(self, logits: Tensor) -> Tensor:
-        if callable(self.feedback):
-            return self.feedback(logits)
-        return logits if self.feedback == "none" else getattr(torch, self.feedback)(logits, 1)
+        return LazyFeatures(torch.arange(len(logits), device=logits.device), make=make)

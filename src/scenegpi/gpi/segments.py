@@ -10,8 +10,6 @@ gives zero from every reduction. Half precision is accumulated in single precisi
 import torch
 from torch import Tensor
 
-__all__ = ["segment_exp", "segment_max", "segment_mean", "segment_softmax", "segment_sum"]
-
 
 def segment_sum(values: Tensor, index: Tensor, num_segments: int) -> Tensor:
     """Sum of each segment: values ``(M, ...)``, index ``(M,)`` -> ``(num_segments, ...)``."""

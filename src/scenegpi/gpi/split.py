@@ -17,8 +17,6 @@ from torch import Tensor, nn
 from scenegpi.gpi.features import TableFeatures
 from scenegpi.gpi.networks import MLP, Dense
 
-__all__ = ["EdgeFunction", "Part", "on_edges", "on_nodes"]
-
 Part = tuple[Literal["i", "j", "edge"], TableFeatures]
 """One part of what a network reads: rows ``(N, d)`` of node i or j, or the rows ``(E, e)`` of the edges."""
 

@@ -54,7 +54,7 @@ def attention(
         step: of the recurrence; the last by default.
         options: that keep all boxes (`PredictOptions.scoring`), where the predictor's own don't.
     """
-    from scenegpi.gpi import one_weight, recorded_attention
+    from scenegpi.gpi import recorded_attention
     from scenegpi.models import SceneModel
     from scenegpi.prediction import Item
 
@@ -74,8 +74,8 @@ def attention(
         raise GraphError("attention: this model sums over its neighbours, it has no attention")
     matrix = np.zeros((len(graph), len(graph)))
     if found.pairs is not None and len(found.pairs):
-        matrix[tuple(found.pairs.T)] = one_weight(call.edge_attention).double().cpu().numpy()
-    return Attention(matrix, one_weight(call.node_attention).double().cpu().numpy())
+        matrix[tuple(found.pairs.T)] = call.edge_attention.mean(1).double().cpu().numpy()
+    return Attention(matrix, call.node_attention.mean(1).double().cpu().numpy())
 
 
 def draw_attention(
