@@ -142,4 +142,3 @@ def test_the_page_about_search_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run_page("search.md")["nearest"]
     assert (tmp_path / "found.png").is_file()
-    assert (tmp_path / "graphdb" / "load.cypher").is_file()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 
 import numpy as np
 import pytest
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data import DataError, convert, open_dataset, write_jsonl
-from scenegpi.data.export.cypher import write_cypher
 
 WORDS = Vocabulary(['a "b"', "c,d\ne", "ü'ß", "\\n", "{}"], ['says "hi"', "near,\n"])
 
@@ -22,29 +20,6 @@ def graphs() -> list[SceneGraph]:
     )
     second = SceneGraph(boxes[:2], [1, 1], WORDS, [(1, 0, 0)], image_id=2, scores=[0.5, 1.0], relation_scores=[0.25])
     return [first, second]
-
-
-def test_a_graph_database_loads_its_files(tmp_path, monkeypatch):
-    kuzu = pytest.importorskip("kuzu")
-    assert write_cypher(tmp_path / "files", graphs()) == 2
-    monkeypatch.chdir(tmp_path / "files")  # as its page says
-    connection = kuzu.Connection(kuzu.Database(str(tmp_path / "database")))
-    for statement in (tmp_path / "files" / "load.cypher").read_text().splitlines():
-        connection.execute(statement)
-    rows = connection.execute(
-        "MATCH (a:Object)-[r:RELATION]->(b:Object) RETURN a.image, a.number, a.label, r.predicate, b.number, r.score"
-    ).get_all()
-    wanted = [
-        [str(graph.image_id), int(s), graph.names[s], WORDS.predicates[p], int(o), score]
-        for graph in graphs()
-        for (s, o, p), score in zip(graph.relations.tolist(), graph.triplet_scores().tolist(), strict=True)
-    ]
-    assert sorted(rows) == sorted(wanted)
-    sizes = connection.execute(
-        "MATCH (i:Image)-[:CONTAINS]->(o:Object) RETURN i.key, i.file, i.width, count(o)"
-    ).get_all()
-    assert sorted(sizes) == sorted([['x"1', "a,b.jpg", 50, 5], ["2", None, None, 2]])
-    assert os.getcwd() == str(tmp_path / "files")
 
 
 def test_label_studio(tmp_path):

@@ -1,4 +1,4 @@
-"""Search by trying everything, and the same query in SPARQL and Cypher: what the store's answers must equal."""
+"""Search by trying everything, and the same query in SPARQL: what the store's answers must equal."""
 
 from __future__ import annotations
 
@@ -91,41 +91,3 @@ def sparql(query: Query, words) -> str:
             body += f"FILTER NOT EXISTS {{ {pattern(clause, k)} }} "
     things = sorted({end for c in query.clauses if c.matched for end in (c.subject, c.object) if end is not None})
     return f"SELECT DISTINCT ?image {' '.join(f'?n{t}' for t in things)} WHERE {{ ?image a <urn:scenegpi:term:Image> . {body} }}"
-
-
-def cypher(query: Query, words) -> str:
-    """The same for the graph database."""
-
-    def names(values):
-        return "[" + ", ".join("'" + v.replace("\\", "\\\\").replace("'", "\\'") + "'" for v in values) + "]"
-
-    def pattern(clause, tag):
-        ends = [clause.subject] if clause.object is None else [clause.subject, clause.object]
-        conditions = []
-        for end in ends:
-            word = query.things[end].word
-            if word is not None:
-                conditions.append(f"n{end}.label IN {names(words.objects(word))}")
-        if clause.object is None:
-            return f"(image)-[:CONTAINS]->(n{clause.subject}:Object)", conditions
-        if clause.predicate is not None:
-            conditions.append(f"r{tag}.predicate IN {names(words.relations(clause.predicate))}")
-        return (
-            f"(image)-[:CONTAINS]->(n{clause.subject}:Object)-[r{tag}:RELATION]->(n{clause.object}:Object)",
-            conditions,
-        )
-
-    text, where = "MATCH (image:Image) ", []
-    for k, clause in enumerate(query.clauses):
-        if clause.matched:
-            path, conditions = pattern(clause, k)
-            text += f"MATCH {path} "
-            where += conditions
-    for k, clause in enumerate(query.clauses):
-        if clause.without:
-            path, conditions = pattern(clause, k)
-            inner = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-            where.append(f"NOT EXISTS {{ MATCH {path}{inner} }}")
-    things = sorted({end for c in query.clauses if c.matched for end in (c.subject, c.object) if end is not None})
-    given = ", ".join(["image.key", *(f"n{t}.number" for t in things)])
-    return f"{text}{'WHERE ' + ' AND '.join(where) if where else ''} RETURN DISTINCT {given}"

@@ -1,4 +1,4 @@
-"""A store's answers equal a loop over everything, SPARQL over the N-Triples export, and Cypher over the other one."""
+"""A store's answers equal a loop over everything and SPARQL over the N-Triples export."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data.export import to_ntriples
 from scenegpi.store import Store, parse_query
 from scenegpi.store.query import Clause, Count, Query, Thing, Word
-from store.brute import brute, cypher, sparql
+from store.brute import brute, sparql
 
 VOCABULARY = Vocabulary(["man", "woman", "horse", "hat", "o'dog"], ["riding", "wearing", "on", "sitting on"])
 
@@ -124,40 +124,10 @@ def test_answers_equal_sparql_over_the_rdf_export(graphs, store, rdf, query):
     assert found == {key: set(each) for key, each in wanted.items()}
 
 
-@pytest.fixture(scope="module")
-def database(graphs, tmp_path_factory):
-    kuzu = pytest.importorskip("kuzu")
-    from scenegpi.data import convert, open_dataset, write_jsonl
-
-    folder = tmp_path_factory.mktemp("cypher")
-    write_jsonl(folder / "graphs.jsonl", graphs)
-    assert convert(open_dataset(folder / "graphs.jsonl"), folder / "files", "cypher") == len(graphs)
-    connection = kuzu.Connection(kuzu.Database(str(folder / "database")))
-    for statement in (folder / "files" / "load.cypher").read_text().splitlines():
-        connection.execute(statement.replace("FROM '", f"FROM '{folder / 'files'}/"))
-    return connection
-
-
-@settings(max_examples=30)
-@given(queries(counts=False, most=1))
-def test_answers_equal_cypher_over_its_export(graphs, store, database, query):
-    """One clause at a time, between two things: where patterns share nodes Kuzu 0.11 loses rows or mixes them up."""
-    assume(query.clauses[0].subject != query.clauses[0].object)
-    wanted = expected(graphs, query, store.words)
-    rows = database.execute(cypher(query, store.words)).get_all()
-    found: dict[str, set] = {}
-    for image, *objects in rows:
-        found.setdefault(image, set()).add(tuple(map(int, objects)))
-    assert found == {key: set(each) for key, each in wanted.items()}
-
-
-def test_relations_of_an_object_to_itself_are_in_the_database(graphs, store, database):
-    loops = {(str(g.image_id), s, g.vocabulary.predicates[p]) for g in graphs for s, o, p in g.relations if s == o}
-    found = database.execute("MATCH (a:Object)-[r:RELATION]->(a) RETURN a.image, a.number, r.predicate").get_all()
-    assert len(loops) > 10
-    assert set(map(tuple, found)) == loops
-    images = {hit.key for hit in store.search("?a * ?a", limit=100).hits}
-    assert images == {image for image, _, _ in loops}
+def test_relations_of_an_object_to_itself_are_found(graphs, store):
+    loops = {str(g.image_id) for g in graphs for s, o, _ in g.relations if s == o}
+    assert len(loops) > 5
+    assert {hit.key for hit in store.search("?a * ?a", limit=100).hits} == loops
 
 
 def test_a_store_gives_graphs_back(graphs, store):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from scenegpi.data.dataset import Dataset
-from scenegpi.data.export.cypher import write_cypher
 from scenegpi.data.jsonl import write_jsonl
 from scenegpi.data.label_studio import write_label_studio
 from scenegpi.data.sgbench import write_sgbench
@@ -21,14 +20,12 @@ WRITERS = {
     "coco": "COCO JSON with rel_annotations (a file)",
     "label-studio": "Label Studio's JSON, boxes and relations (a file)",
     "sgbench": "SGBench's JSON, for predictions (a file)",
-    "cypher": "CSV files and load.cypher for a graph database (a folder)",
 }
 CANNOT_HOLD = {
     "visual-genome": ("scores", "relation_scores", "label_dist", "pair_dist", "attributes"),
     "coco": ("label_dist", "pair_dist"),
     "label-studio": ("label_dist", "relation_scores", "pair_dist", "attribute_scores"),
     "sgbench": ("file", "scores", "relation_scores", "label_dist", "pair_dist", "attributes"),
-    "cypher": ("label_dist", "pair_dist", "attributes"),
 }
 """Fields of the record that a target has no place for; `convert` names those that were there."""
 log = logging.getLogger("scenegpi")
@@ -83,8 +80,6 @@ def _write(dataset: Dataset, graphs: Iterable[SceneGraph], target: Path, to: str
         return write_sgbench(target, graphs, dataset.vocabulary, overwrite)
     if to == "label-studio":
         return write_label_studio(target, graphs, splits, dataset.vocabulary, overwrite, prefix)
-    if to == "cypher":
-        return write_cypher(target, graphs, overwrite)
     from scenegpi.data.write import write_coco, write_visual_genome
 
     write = write_coco if to == "coco" else write_visual_genome
