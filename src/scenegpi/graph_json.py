@@ -12,14 +12,12 @@ P(predicate) alone as its score, without factors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.checks import box_array
 from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
@@ -142,37 +140,6 @@ def from_dict(data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
     )
 
 
-def defects(data: Any, vocabulary: Vocabulary | None = None) -> list[str]:
-    """Everything that is wrong with a JSON object, row by row; the first entry is what `from_dict` says."""
-    try:
-        from_dict(data, vocabulary)
-        return []
-    except GraphError as error:
-        found = [str(error)]
-    try:
-        known = _vocabulary(data.get("vocabulary"), vocabulary)
-        objects, relations, pairs = (_rows(data, name) for name in ("objects", "relations", "pairs"))
-    except (GraphError, AttributeError):
-        return found
-    n = len(objects)
-    checks: list[Callable[[], object]] = []
-    for i, row in enumerate(objects):
-        checks.append(partial(_checked_box, row, i))
-        checks.append(partial(_label, row.get("label"), known.object_index, f"objects[{i}].label"))
-    for name, rows in (("relations", relations), ("pairs", pairs)):
-        for i, row in enumerate(rows):
-            checks += [partial(_end, row, end, n, f"{name}[{i}]") for end in ("subject", "object")]
-    for i, row in enumerate(relations):
-        checks.append(partial(_label, row.get("predicate"), known.predicate_index, f"relations[{i}].predicate"))
-    for check in checks:
-        try:
-            check()
-        except GraphError as error:
-            found.append(str(error))
-    # the first check by the record and the check of its row may say the same
-    return list(dict.fromkeys(found[1:] or found))
-
-
 def single(values: Any) -> Any:
     """The values in single precision; unchanged where that can't be, for the record to say what is wrong."""
     try:
@@ -180,13 +147,6 @@ def single(values: Any) -> Any:
             return np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError, OverflowError):
         return values
-
-
-def _checked_box(row: dict[str, Any], i: int) -> None:
-    try:
-        box_array([_get(row, "box", f"objects[{i}]")])
-    except GraphError as error:
-        raise GraphError(str(error).replace("boxes[0]", f"objects[{i}].box")) from None
 
 
 def _add(rows: list[dict[str, Any]], key: str, values: Any) -> None:

@@ -85,7 +85,6 @@ class _CocoFile:
         self.path, self.report = path, report
         self.lists = {name: RowStore() for name in LISTS}
         self.data: dict[str, Any] = {}
-        self.problems: list[GraphError] = []
         with JsonStream(path) as stream:
             for key in stream.entries():
                 if key in LISTS:
@@ -133,14 +132,13 @@ class _CocoFile:
                 if not is_identifier(image_id):
                     self.report.skip(None, f"images[{number}].id: expected a number or a string")
                     continue
-                self.problems = []
                 try:
                     fields = self._fields(image_id, image, number)
                 except GraphError as error:
-                    self.problems.append(error)
-                if self.problems:
-                    self.report.skip(image_id, *self.problems)
+                    self.report.skip(image_id, error)
                     continue
+                finally:
+                    self._forget(image_id)
                 if image.get("split") not in (None, *SPLITS):
                     said = f"{image['split']!r:.40} is none of {', '.join(SPLITS)}"
                     self.report.warning(image_id, f"images[{number}].split", said)
@@ -153,29 +151,30 @@ class _CocoFile:
         for key in self.table or ():
             self.report.error(key, f"rel.json {self.path.stem}", f"the image is not in {self.path.name}")
 
+    def _forget(self, image_id: int | str) -> None:
+        """What is left at the end belongs to no image."""
+        for name in LISTS[1:]:
+            self.lists[name].drop(image_id)
+        if self.table is not None:
+            self.table.pop(str(image_id), None)
+
     def _fields(self, image_id: int | str, image: dict[str, Any], number: int) -> dict[str, Any]:
         """Fields of a graph (see SceneGraph)."""
         annotations, relations = (self.lists[name] for name in LISTS[1:])
-        try:
-            check_crowd(annotations.count(image_id), relations.count(image_id))
-        except GraphError:
-            annotations.drop(image_id)
-            relations.drop(image_id)
-            raise
+        check_crowd(annotations.count(image_id), relations.count(image_id))
         rows = annotations.take(image_id)
         if not isinstance(image.get("file_name"), str | None):
-            self._problem(f"images[{number}].file_name: expected a string")
+            raise GraphError(f"images[{number}].file_name: expected a string")
         fields = {
-            "boxes": [self._box(row, f"annotations[{i}]") for i, row in rows],
-            "labels": [self._look_up(self.label_of, row, "category_id", f"annotations[{i}]") for i, row in rows],
-            "scores": self._optional(rows, "score", "annotations"),
+            "boxes": [corners(row.get("bbox"), f"annotations[{i}].bbox") for i, row in rows],
+            "labels": [_look_up(self.label_of, row, "category_id", f"annotations[{i}]") for i, row in rows],
+            "scores": _optional(rows, "score", "annotations"),
             "attributes": [_attributes(row) for _, row in rows],
             **{side: whole(image.get(side)) for side in ("width", "height")},
         }
-        links = (
-            self._triples(image_id, rows) if self.table is not None else self._relations(rows, relations.take(image_id))
-        )
-        return fields | links
+        if self.table is not None:
+            return fields | {"relations": self._triples(self.table.get(str(image_id), []), len(rows))}
+        return fields | self._relations(rows, relations.take(image_id))
 
     def _relations(self, rows: list[Row], links: list[Row]) -> dict[str, Any]:
         """What `rel_annotations` say of an image."""
@@ -183,60 +182,50 @@ class _CocoFile:
         for i, (number, row) in enumerate(rows):
             key = row.get("id")
             if key is not None and (isinstance(key, bool) or not isinstance(key, int | float | str) or key in place):
-                self._problem(f"annotations[{number}].id: {key!r:.40} is no id, or is duplicated")
-            elif key is not None:
+                raise GraphError(f"annotations[{number}].id: {key!r:.40} is no id, or is duplicated")
+            if key is not None:
                 place[key] = i
         tables = {"subject_id": place, "object_id": place, "predicate_id": self.predicate_of}
         triples = [
-            tuple(self._look_up(table, row, field, f"rel_annotations[{i}]") for field, table in tables.items())
+            tuple(_look_up(table, row, field, f"rel_annotations[{i}]") for field, table in tables.items())
             for i, row in links
         ]
         key = "predicate_score" if any("predicate_score" in row for _, row in links) else "score"
-        return {"relations": triples, "relation_scores": self._optional(links, key, "rel_annotations")}
+        return {"relations": triples, "relation_scores": _optional(links, key, "rel_annotations")}
 
-    def _triples(self, image_id: int | str, rows: list[Row]) -> dict[str, Any]:
+    def _triples(self, found: Any, boxes: int) -> list[tuple[int, int, int]]:
         """What rel.json says of an image."""
-        assert self.table is not None
-        found = self.table.pop(str(image_id), [])
         if not isinstance(found, list):
             raise GraphError(f"rel.json {self.path.stem}: expected a list")
         check_crowd(0, len(found))
         triples = []
         for row in found:
             if not isinstance(row, list) or len(row) != 3 or not all(type(value) is int for value in row):
-                self._problem(f"rel.json: expected [subject, object, predicate], found {row!r:.60}")
-            elif not (0 <= row[0] < len(rows) and 0 <= row[1] < len(rows)) or row[2] not in self.predicate_of:
-                limits = f"({len(rows)} boxes, {len(self.predicate_of)} predicates)"
-                self._problem(f"rel.json: {row!r:.60} is out of range {limits}")
-            else:
-                triples.append((*row[:2], self.predicate_of[row[2]]))
-        return {"relations": triples}
+                raise GraphError(f"rel.json: expected [subject, object, predicate], found {row!r:.60}")
+            subject, object_, predicate = row
+            if not (0 <= subject < boxes and 0 <= object_ < boxes) or predicate not in self.predicate_of:
+                limits = f"({boxes} boxes, {len(self.predicate_of)} predicates)"
+                raise GraphError(f"rel.json: {row!r:.60} is out of range {limits}")
+            triples.append((subject, object_, self.predicate_of[predicate]))
+        return triples
 
-    def _problem(self, text: str) -> None:
-        self.problems.append(GraphError(text))
 
-    def _box(self, row: dict[str, Any], where: str) -> list[float]:
-        try:
-            return corners(row.get("bbox"), f"{where}.bbox")
-        except GraphError as error:
-            self.problems.append(error)
-            return [0.0] * 4
+def _look_up(table: dict[Any, int], row: dict[str, Any], field: str, where: str) -> int:
+    value = row.get(field)
+    if isinstance(value, int | float | str) and not isinstance(value, bool) and value in table:
+        return table[value]
+    what = {"category_id": "category", "predicate_id": "rel_category"}.get(field, "annotation of this image")
+    raise GraphError(f"{where}.{field}: {value!r:.60} is no {what}")
 
-    def _look_up(self, table: dict[Any, int], row: dict[str, Any], field: str, where: str) -> int:
-        value = row.get(field)
-        if isinstance(value, int | float | str) and not isinstance(value, bool) and value in table:
-            return table[value]
-        what = {"category_id": "category", "predicate_id": "rel_category"}.get(field, "annotation of this image")
-        self._problem(f"{where}.{field}: {value!r:.60} is no {what}")
-        return 0
 
-    def _optional(self, rows: list[Row], key: str, field: str) -> list[Any] | None:
-        """The values of a key that all rows have, or none."""
-        values = [row.get(key) for _, row in rows]
-        given = [value is not None for value in values]
-        if any(given) and not all(given):
-            self._problem(f"{field}[{rows[given.index(False)][0]}].{key}: missing, though others of the image have it")
-        return values if any(given) else None
+def _optional(rows: list[Row], key: str, field: str) -> list[Any] | None:
+    """The values of a key that all rows have, or none."""
+    values = [row.get(key) for _, row in rows]
+    if all(value is None for value in values):
+        return None
+    if None in values:
+        raise GraphError(f"{field}[{rows[values.index(None)][0]}].{key}: missing, though others of the image have it")
+    return values
 
 
 def _categories(path: Path, data: dict[str, Any], field: str) -> tuple[list[str], dict[Any, int]]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.checks import box_array, check_range, integer_array
 from scenegpi.data.columns import NO_SPLIT
 from scenegpi.data.limits import check_crowd
 from scenegpi.errors import GraphError, Report
@@ -49,13 +47,9 @@ class Graphs:
         image = fields.get("image_id") if fields.get("image_id") is not None else fields.get("file")
         try:
             check_crowd(len(fields.get("boxes", ())), len(fields.get("relations", ())))
-        except GraphError as error:
-            self.report.skip(image, error)
-            return
-        try:
             graph = SceneGraph(vocabulary=self.vocabulary, **fields)
         except GraphError as error:
-            self.report.skip(image, *(list(_row_defects(self.vocabulary, fields)) or [str(error)]))
+            self.report.skip(image, error)
             return
         if graph.image_id is not None:
             seen = self._seen.setdefault(split, set())
@@ -83,31 +77,3 @@ def warn_flat(report: Report, image: object, boxes: NDArray[np.float64], field: 
     if flat.any():
         rows = np.flatnonzero(flat).tolist()
         report.warn_each(rows, lambda row: (image, field.format(row), f"{boxes[row].tolist()} has no area"))
-
-
-def _row_defects(vocabulary: Vocabulary, fields: dict[str, Any]) -> Iterator[str]:
-    """Every row of boxes, labels and relations that is invalid by itself."""
-    try:
-        boxes, labels, relations = (list(fields.get(name, ())) for name in ("boxes", "labels", "relations"))
-    except TypeError:
-        return
-
-    def check(name: str, rows: list[Any]) -> None:
-        if name == "boxes":
-            box_array(rows)
-        elif name == "labels":
-            check_range(integer_array(rows, (len(rows),), name), len(vocabulary.objects), name)
-        else:
-            triples = integer_array(rows, (len(rows), 3), name)
-            check_range(triples[:, :2], len(boxes), name)
-            check_range(triples[:, 2], len(vocabulary.predicates), "relations (predicate)")
-
-    for name, rows in (("boxes", boxes), ("labels", labels), ("relations", relations)):
-        try:
-            check(name, rows)
-        except GraphError:
-            for i, row in enumerate(rows):
-                try:
-                    check(name, [row])
-                except GraphError as error:
-                    yield str(error).replace("[0]", f"[{i}]", 1)

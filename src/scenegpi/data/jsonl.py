@@ -23,7 +23,7 @@ from scenegpi.data.limits import check_crowd, check_images
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import open_file, parse_json, reason, whole_file
 from scenegpi.graph import SceneGraph
-from scenegpi.graph_json import defects, from_dict, to_dict
+from scenegpi.graph_json import from_dict, to_dict
 from scenegpi.vocabulary import Vocabulary
 
 MAX_LINE = 2**26
@@ -123,7 +123,7 @@ class JsonLines:
 
     def _check(self) -> None:
         """Reads every line once: counts, splits, and drops invalid lines."""
-        rows = array("q")  # place, boxes, relations, split of each line that makes sense
+        rows = array("q")  # place, boxes, relations, split of each valid line
         seen: set[int | str] = set()
         self._readable = 0
         for i in range(len(self)):
@@ -133,13 +133,9 @@ class JsonLines:
                 data = self._parse(i)
                 self._readable += isinstance(data, dict)
                 _check_crowd(data)
+                graph = from_dict(data, self._known(data))
             except GraphError as error:
                 self.report.skip(_image_of(data), error, line=line)
-                continue
-            try:
-                graph = from_dict(data, self._known(data))
-            except GraphError:
-                self.report.skip(_image_of(data), *defects(data, self._known(data)), line=line)
                 continue
             if graph.image_id is not None:
                 if graph.image_id in seen:

@@ -28,41 +28,35 @@ def read_vrd(folder: Path, report: Report) -> Graphs:
     for split, path in files.items():
         report.file = str(path)
         for name, rows in keyed_rows(path):
-            _add_image(builder, name, rows, sizes, SPLITS[split])
+            try:
+                fields = _fields(rows, sizes.get(name, {}))
+            except GraphError as error:
+                report.skip(name, error)
+                continue
+            builder.add(SPLITS[split], image_id=name, file=name, **fields)
     return builder
 
 
-def _add_image(builder: Graphs, name: str, rows: Any, sizes: Any, split: int) -> None:
+def _fields(rows: Any, size: Any) -> dict[str, Any]:
+    """Fields of a graph (see SceneGraph)."""
+    if not isinstance(rows, list):
+        raise GraphError(f"annotations: expected a list, found {type(rows).__name__}")
+    if not isinstance(size, dict):
+        raise GraphError(f"image_sizes: expected an object with width and height, found {size!r:.60}")
     seen: dict[tuple[int, ...], int] = {}
     relations: list[tuple[int, ...]] = []
-    problems: list[GraphError] = []
-    if not isinstance(rows, list):
-        problems.append(GraphError(f"annotations: expected a list, found {type(rows).__name__}"))
-        rows = []
     for i, row in enumerate(rows):
-        try:
-            if not isinstance(row, dict):
-                raise GraphError(f"[{i}]: expected an object")
-            ends = [seen.setdefault(_object(row.get(end), f"[{i}].{end}"), len(seen)) for end in ("subject", "object")]
-            relations.append((*ends, _whole(row.get("predicate"), f"[{i}].predicate")))
-        except GraphError as error:
-            problems.append(error)
-    size = sizes.get(name, {})
-    if not isinstance(size, dict):
-        problems.append(GraphError(f"image_sizes: expected an object with width and height, found {size!r:.60}"))
-    if problems:
-        builder.report.skip(name, *problems)
-        return
-    builder.add(
-        split,
-        boxes=[(x1, y1, x2, y2) for _, y1, y2, x1, x2 in seen],
-        labels=[key[0] for key in seen],
-        relations=relations,
-        image_id=name,
-        file=name,
-        width=whole(size.get("width")),
-        height=whole(size.get("height")),
-    )
+        if not isinstance(row, dict):
+            raise GraphError(f"[{i}]: expected an object")
+        ends = [seen.setdefault(_object(row.get(end), f"[{i}].{end}"), len(seen)) for end in ("subject", "object")]
+        relations.append((*ends, _whole(row.get("predicate"), f"[{i}].predicate")))
+    return {
+        "boxes": [(x1, y1, x2, y2) for _, y1, y2, x1, x2 in seen],
+        "labels": [key[0] for key in seen],
+        "relations": relations,
+        "width": whole(size.get("width")),
+        "height": whole(size.get("height")),
+    }
 
 
 def _object(value: Any, field: str) -> tuple[int, ...]:
