@@ -82,7 +82,7 @@ def test_yolo_root_with_splits(tmp_path):
 def test_a_blank_line_among_class_names_is_no_name(tmp_path):
     dump(tmp_path / "a.txt", "1 0.5 0.5 0.5 0.5\n")
     dump(tmp_path / "classes.txt", "\ufeffcat\n\ndog\n\n")
-    with pytest.raises(DataError, match=r"classes\.txt: expected class names"):
+    with pytest.raises(DataError, match=r"classes\.txt: names\[1\]: expected a name"):
         open_dataset(tmp_path)
 
 
@@ -91,7 +91,7 @@ def test_a_blank_line_among_class_names_is_no_name(tmp_path):
 )
 def test_names_that_are_none(tmp_path, text):
     path = dump(tmp_path / "x.json", [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}])
-    with pytest.raises(DataError, match=r"names\.json: (expected class names|JSON)"):
+    with pytest.raises(DataError, match=r"names\.json: (expected class names|names: expected numbers|JSON)"):
         open_dataset(path, names=dump(tmp_path / "names.json", text))
 
 

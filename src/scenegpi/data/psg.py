@@ -71,7 +71,5 @@ def _fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
         raise GraphError("data: expected an object")
     objects = entries(row.get("annotations"), "annotations")
     boxes, labels = ([each.get(key) for each in objects] for key in ("bbox", "category_id"))
-    found: dict[str, Any] = numbered(
-        boxes, labels, row.get("relations"), vocabulary, ("bbox", "category_id", "relations")
-    )
+    found = numbered(boxes, labels, row.get("relations"), vocabulary, ("bbox", "category_id", "relations"))
     return found | about(image.key, row.get("file_name"), row)

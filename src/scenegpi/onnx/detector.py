@@ -176,7 +176,7 @@ class OnnxDetector:
         elif text:
             if len(text) > YAML_BYTES:
                 raise DataError(self._where, "metadata names: longer than any list of labels")
-            table = {int(key): name for key, name in yaml_names(self._where, f"names: {text}").items()}
+            table = yaml_names(self._where, f"names: {text}")
         elif count in (None, len(COCO_PLACES)):
             table = COCO_PLACES
         else:
