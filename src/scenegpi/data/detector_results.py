@@ -4,7 +4,7 @@
 |---|---|
 | `scenegpi.vision` `Detections` | boxes, labels, scores, names, size (width, height) |
 | supervision `Detections` | xyxy, class_id, confidence, data["class_name"] |
-| ultralytics `Results` | boxes.xyxy, boxes.cls, boxes.conf, names, orig_shape, path |
+| ultralytics `Results`, or their `boxes` | boxes.xyxy, boxes.cls, boxes.conf, names, orig_shape, path |
 | torchvision dict | boxes, labels, scores |
 | Detectron2 `Instances`, or the dict around them | pred_boxes.tensor, pred_classes, scores, image_size |
 | arrays | (N, 4) x1, y1, x2, y2; (N, 5) and a score; (N, 6) and a class number |
@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scenegpi.checks import numbers
+from scenegpi.checks import integer_array, numbers
 from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
@@ -32,20 +31,49 @@ SCORE_KEYS = ("score", "confidence")
 CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
 NO_LABEL = "(no label)"
 """The only label of boxes that came without any."""
+LAYOUTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    "ultralytics Results": (
+        ("boxes.xyxy",),
+        {
+            "boxes": "boxes.xyxy",
+            "classes": "boxes.cls",
+            "scores": "boxes.conf",
+            "names": "names",
+            "shape": "orig_shape",
+            "path": "path",
+        },
+    ),
+    "ultralytics Boxes": (("xyxy", "cls"), {"boxes": "xyxy", "classes": "cls", "scores": "conf"}),
+    "supervision Detections": (
+        ("xyxy", "data"),
+        {"boxes": "xyxy", "classes": "class_id", "scores": "confidence", "labels": "data.class_name"},
+    ),
+    "Detectron2 Instances": (
+        ("pred_boxes.tensor",),
+        {"boxes": "pred_boxes.tensor", "classes": "pred_classes", "scores": "scores", "shape": "image_size"},
+    ),
+    "Detections": (
+        ("boxes", "size"),
+        {"boxes": "boxes", "classes": "labels", "scores": "scores", "names": "names", "size": "size"},
+    ),
+    "": (("boxes",), {"boxes": "boxes", "classes": "labels", "scores": "scores"}),
+}
+"""By whose result it is: the fields that it must have, and where it keeps what we read. The first that fits counts."""
 
 
 @dataclass
 class _Found:
-    """Fields as a detector named them: `of` says whose, for messages."""
+    """A result, and of whose detector, for messages: `shape` is (height, width), `size` (width, height)."""
 
     of: str
     boxes: Any
     classes: Any = None
     scores: Any = None
     names: Any = None
-    size: Any = None
-    file: Any = None
     labels: Any = None
+    shape: Any = None
+    size: Any = None
+    path: Any = None
 
 
 def graph_of(
@@ -69,23 +97,25 @@ def graph_of(
     if isinstance(objects, SceneGraph):
         return objects
     found = _known(objects) or _array(objects)
-    boxes = _boxes(found)
-    n = len(boxes)
     if labels is not None:
         found.labels = list(labels)
-    words, vocabulary = _labels(found, names, n)
-    scores = None if found.scores is None else _column(found.scores, n, f"{found.of}: scores")
-    tall, wide = found.size if found.size is not None else (None, None)
-    return SceneGraph(
-        boxes,
-        words,
-        vocabulary,
-        scores=scores,
-        width=width if width is not None or wide is None else int(wide),
-        height=height if height is not None or tall is None else int(tall),
-        image_id=image_id,
-        file=file if file is not None else found.file,
-    )
+    wide, tall = found.size or (found.shape or (None, None))[::-1]
+    own_file = str(found.path).replace("\\", "/").rpartition("/")[2] if found.path else None
+    try:
+        boxes = np.atleast_1d(numbers(found.boxes, "boxes"))
+        words, vocabulary = _labels(found, names, len(boxes))
+        return SceneGraph(
+            boxes,
+            words,
+            vocabulary,
+            scores=None if found.scores is None else numbers(found.scores, "scores"),
+            width=width if width is not None or wide is None else int(wide),
+            height=height if height is not None or tall is None else int(tall),
+            image_id=image_id,
+            file=file if file is not None else own_file,
+        )
+    except ValueError as error:
+        raise GraphError(f"{found.of}: {error}" if found.of else str(error)) from None
 
 
 def is_detection(objects: Any) -> bool:
@@ -106,63 +136,18 @@ def _known(objects: Any) -> _Found | None:
 
 def _result(objects: Any) -> _Found | None:
     """The result of one image, in the form that a detector gives it."""
-    readers = (_detections, _supervision, _ultralytics, _torchvision, _detectron)
-    return next((found for reader in readers if (found := reader(objects)) is not None), None)
+    if isinstance(objects, Mapping):
+        objects = objects.get("instances", objects)
+    for of, (needed, fields) in LAYOUTS.items():
+        if all(_get(objects, path) is not None for path in needed) and not isinstance(objects, SceneGraph):
+            return _Found(of, **{name: _get(objects, path) for name, path in fields.items()})
+    return None
 
 
-def _detections(objects: Any) -> _Found | None:
-    fields = ("boxes", "labels", "scores", "names", "size")
-    if isinstance(objects, SceneGraph) or not all(hasattr(objects, field) for field in fields):
-        return None
-    boxes, labels, scores, names, (width, height) = (getattr(objects, field) for field in fields)
-    return _Found("Detections", boxes, labels, scores, names=names, size=(height, width))
-
-
-def _supervision(objects: Any) -> _Found | None:
-    if not hasattr(objects, "xyxy") or not hasattr(objects, "class_id"):
-        return None
-    data = getattr(objects, "data", None) or {}
-    words = data.get("class_name") if isinstance(data, Mapping) else None
-    labels = None if words is None else [str(word) for word in np.asarray(words).tolist()]
-    scores = getattr(objects, "confidence", None)
-    return _Found("supervision Detections", objects.xyxy, objects.class_id, scores, labels=labels)
-
-
-def _ultralytics(objects: Any) -> _Found | None:
-    inner = getattr(objects, "boxes", None)
-    if inner is None or not hasattr(inner, "xyxy"):
-        return None
-    return _Found(
-        "ultralytics Results",
-        inner.xyxy,
-        getattr(inner, "cls", None),
-        getattr(inner, "conf", None),
-        names=getattr(objects, "names", None),
-        size=getattr(objects, "orig_shape", None),
-        file=str(path).replace("\\", "/").rpartition("/")[2] if (path := getattr(objects, "path", None)) else None,
-    )
-
-
-def _torchvision(objects: Any) -> _Found | None:
-    if not isinstance(objects, Mapping) or "boxes" not in objects:
-        return None
-    classes = objects.get("labels")
-    words = list(classes) if isinstance(classes, list | tuple) and all(isinstance(c, str) for c in classes) else None
-    return _Found("dict", objects["boxes"], classes if words is None else None, objects.get("scores"), labels=words)
-
-
-def _detectron(objects: Any) -> _Found | None:
-    inner = objects.get("instances") if isinstance(objects, Mapping) else objects
-    boxes = getattr(inner, "pred_boxes", None)
-    if boxes is None:
-        return None
-    return _Found(
-        "Detectron2 Instances",
-        getattr(boxes, "tensor", boxes),
-        getattr(inner, "pred_classes", None),
-        getattr(inner, "scores", None),
-        size=getattr(inner, "image_size", None),
-    )
+def _get(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return value
 
 
 def _rows(objects: Any) -> _Found | None:
@@ -180,9 +165,7 @@ def _rows(objects: Any) -> _Found | None:
             raise GraphError(f"objects[{column.index(None)}].{field}: missing, though others have it")
     named = all(isinstance(word, str) for word in words)
     classes = None if named or words[0] is None else words
-    return _Found(
-        "list of dicts", boxes, classes, None if scores[0] is None else scores, labels=words if named else None
-    )
+    return _Found("", boxes, classes, None if scores[0] is None else scores, labels=words if named else None)
 
 
 def _row_box(row: Mapping[str, Any], i: int) -> list[float]:
@@ -205,48 +188,38 @@ def _row_box(row: Mapping[str, Any], i: int) -> list[float]:
 def _array(objects: Any) -> _Found:
     values = numbers(objects, "boxes")
     if values.size == 0:
-        return _Found("array", np.zeros((0, 4)))
+        return _Found("", np.zeros((0, 4)))
     if values.ndim != 2 or values.shape[1] not in (4, 5, 6):
         kind = f"{type(objects).__name__} of shape {values.shape}"
         raise GraphError(f"boxes: a {kind}; expected (N, 4), (N, 5) or (N, 6), or a detector's result")
     scores, classes = (values[:, k] if values.shape[1] > k else None for k in (4, 5))
-    return _Found("array", values[:, :4], classes, scores)
-
-
-def _boxes(found: _Found) -> NDArray[np.float64]:
-    boxes = numbers(found.boxes, f"{found.of}: boxes").astype(np.float64)
-    if boxes.size == 0:
-        return np.zeros((0, 4))
-    if boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise GraphError(f"{found.of}: boxes: shape {boxes.shape}, expected (N, 4) x1, y1, x2, y2")
-    return boxes
-
-
-def _column(values: Any, n: int, field: str) -> NDArray[Any]:
-    column = numbers(values, field)
-    if column.shape != (n,):
-        raise GraphError(f"{field}: shape {column.shape} for {n} boxes")
-    return column
+    return _Found("", values[:, :4], classes, scores)
 
 
 def _labels(found: _Found, names: Names | None, n: int) -> tuple[list[str], Vocabulary]:
     """The name of each box, and all names in the order of their numbers."""
-    if found.labels is not None:
-        if len(found.labels) != n:
-            raise GraphError(f"{found.of}: {len(found.labels)} labels for {n} boxes")
-        return list(found.labels), _vocabulary(found.of, dict.fromkeys(found.labels))
-    if found.classes is None:
+    classes, words = found.classes, found.labels
+    if (
+        words is None
+        and isinstance(classes, list | tuple)
+        and classes
+        and all(isinstance(each, str) for each in classes)
+    ):
+        words = classes
+    if words is not None:
+        words = words.tolist() if hasattr(words, "tolist") else list(words)
+        if len(words) != n:
+            raise GraphError(f"{len(words)} labels for {n} boxes")
+        return words, Vocabulary(list(dict.fromkeys(words)))
+    if classes is None:
         return [NO_LABEL] * n, Vocabulary([NO_LABEL])
-    classes = _column(found.classes, n, f"{found.of}: classes")
-    if classes.size and not (np.isfinite(classes).all() and (classes == np.floor(classes)).all()):
-        raise GraphError(f"{found.of}: classes: expected whole numbers")
+    keys = integer_array(classes, (n,), "classes").tolist()
     given = names if names is not None else found.names
-    keys = [int(c) for c in classes.tolist()]
     table = {i: f"class {i}" for i in sorted(set(keys))} if given is None else _table(given)
     unknown = next((number for number in keys if number not in table), None)
     if unknown is not None:
-        raise GraphError(f"{found.of}: class {unknown} has no name among the {len(table)} given")
-    return [table[number] for number in keys], _vocabulary(found.of, dict.fromkeys(table.values()))
+        raise GraphError(f"class {unknown} has no name among the {len(table)} given")
+    return [table[number] for number in keys], Vocabulary(list(dict.fromkeys(table.values())))
 
 
 def _table(names: Any) -> dict[int, str]:
@@ -255,10 +228,3 @@ def _table(names: Any) -> dict[int, str]:
         return {int(number): str(name) for number, name in sorted(pairs, key=lambda pair: int(pair[0]))}
     except (TypeError, ValueError):
         raise GraphError("names: expected a list, or number -> name") from None
-
-
-def _vocabulary(of: str, names: Mapping[str, None]) -> Vocabulary:
-    try:
-        return Vocabulary(list(names))
-    except ValueError as error:
-        raise GraphError(f"{of}: {error}") from None
