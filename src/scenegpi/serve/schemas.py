@@ -157,18 +157,12 @@ class HitInfo(ImageInfo):
 
 
 class SearchAnswer(Strict):
-    """`query` is how the line was understood."""
+    """`query` is how the line was understood; empty for images like another one."""
 
-    query: str
+    query: str = ""
     hits: list[HitInfo]
     total: int
-    notes: list[str]
-
-
-class Similar(Strict):
-    """Images like another one, most alike first."""
-
-    hits: list[HitInfo]
+    notes: list[str] = []
 
 
 Counted = Annotated[list[str | int], Field(min_length=2, max_length=2, description="A name and its count.")]
@@ -180,12 +174,6 @@ class Facets(Strict):
     labels: list[Counted]
     predicates: list[Counted]
     statuses: dict[str, int]
-
-
-class Suggestions(Strict):
-    """Triplets and labels of the store."""
-
-    suggestions: list[str]
 
 
 class ImageGraph(ImageInfo):
@@ -234,7 +222,7 @@ class Annotation(Strict):
 
 
 class Kept(Strict):
-    """A state of an image; `graph` is None where nothing is saved."""
+    """A state of an image, and when it was saved; `graph` is None where nothing is."""
 
     graph: dict[str, Any] | None
     revision: int
@@ -242,12 +230,7 @@ class Kept(Strict):
     machine: list[int] = []
     by: str = ""
     comment: str = ""
-
-
-class Version(Kept):
-    """A state of an image in its history."""
-
-    at: str
+    at: str = ""
 
 
 class AnnotationAnswer(Kept):
@@ -263,16 +246,21 @@ class AnnotationAnswer(Kept):
 class History(Strict):
     """The states of an image, newest first."""
 
-    versions: list[Version]
+    versions: list[Kept]
 
 
-class Saved(Strict):
-    """It is on the disk."""
+class Counts(Strict):
+    """Images with a state, images done, relations in all."""
 
-    revision: int
     images: int
     done: int
     relations: int
+
+
+class Saved(Counts):
+    """It is on the disk."""
+
+    revision: int
 
 
 class Names(Strict):
@@ -288,11 +276,8 @@ class Next(Strict):
     image: int | None
 
 
-class Progress(Strict):
-    """Images in all, with a state, and done; relations in all; the status of each by its key."""
+class Progress(Counts):
+    """Images in all, and the status of each by its key."""
 
     total: int
-    images: int
-    done: int
-    relations: int
     statuses: dict[str, Status]
