@@ -85,17 +85,6 @@ def test_a_triplet_listed_twice_takes_one_place():
     assert (result.figures["R@1"], result.figures["R@2"]) == (0.0, 1.0)
 
 
-def test_the_order_given_must_agree_with_the_scores():
-    assert score(GOOD, ranking="given").figures["R@1"] == 1.0
-    unsorted = {key: value[::-1] for key, value in GOOD.items()}
-    assert score(unsorted).figures["R@1"] == 1.0
-    with pytest.raises(MetricError, match="not sorted"):
-        score(unsorted, ranking="given")
-    listed = {"relations": [[1, 2, 1], [0, 1, 2]], "relation_scores": [0.4, 0.6]}
-    with pytest.raises(MetricError, match="not sorted"):
-        score(listed, ranking="given")
-
-
 def test_a_list_without_scores_is_ranked_as_it_stands():
     listed = {"relations": [[1, 2, 1], [0, 1, 2]]}
     result = score(listed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from dataclasses import replace
 
@@ -71,13 +70,6 @@ def test_every_form_holds_the_figures_and_the_notes(result):
     assert r"my\_system \& co & " + interval in latex
     assert r"GPI, linguistic\textsuperscript{a} & 65.1 & 88.2 & -- & paper \\" in latex
     assert r"95\% intervals" in latex
-    rows = list(csv.DictReader(io.StringIO(table.csv())))
-    assert float(rows[-1]["R@50"]) == result.figures["R@50"]
-    assert (float(rows[-1]["R@50 low"]), float(rows[-1]["R@50 high"])) == (low, high)
-    assert rows[0]["system"] == "Lu et al. 2016"
-    assert "official test split" in rows[0]["notes"]
-    assert "swapped" in rows[0]["notes"]
-    assert rows[1]["notes"].count("official test split") == 1
     console = Console(width=80, record=True, file=io.StringIO())
     wide = figure_table({"ours": result}, ("R@50", "R@100", "ngR@50", "ngR@100"), published("predcls"), mark=True)
     console.print(wide.rich())

@@ -98,24 +98,26 @@ def read_prediction(
     return _given(found, truth, protocol) if protocol.given_boxes else found
 
 
+def first_row(bad: NDArray[np.bool_]) -> int | None:
+    """The first bad row of (n,), or None."""
+    return int(bad.argmax()) if bad.any() else None
+
+
 def _given(found: Prediction, truth: Truth, protocol: Protocol) -> Prediction:
     """Ground-truth boxes (and labels) in place of the predicted ones, which must be the same in the same order."""
-    task = TASK_NAMES[protocol.task]
     if found.empty:
         return found._replace(boxes=truth.boxes, labels=truth.labels, scores=None)
     _check_number(len(found.boxes), truth, protocol)
     if found.boxes is not truth.boxes and not np.array_equal(found.boxes, truth.boxes):
         overlap = paired_iou(found.boxes, truth.boxes)
-        if not (overlap >= 0.5).all():
-            row = int(np.argmin(overlap))
+        if (row := first_row(~(overlap >= 0.5))) is not None:
             raise MetricError(
-                f"boxes[{row}]: IoU {overlap[row]:.2f} with the box that {task} gives; is the order, and the scale, "
-                "that of the ground truth?"
+                f"boxes[{row}]: IoU {overlap[row]:.2f} with the box that {TASK_NAMES[protocol.task]} gives; is the "
+                "order, and the scale, that of the ground truth?"
             )
     if protocol.task == "sgcls":
         return found._replace(boxes=truth.boxes)
-    if found.labels is not truth.labels and not np.array_equal(found.labels, truth.labels):
-        row = int(np.flatnonzero(found.labels != truth.labels)[0])
+    if (row := first_row(found.labels != truth.labels)) is not None:
         raise MetricError(f"labels[{row}]: differs from the label that PredCls gives (made for sgcls?)")
     return found._replace(boxes=truth.boxes, labels=truth.labels, scores=None)
 
@@ -157,8 +159,7 @@ def _from_dict(data: Mapping[str, Any], truth: Truth, predicates: int, protocol:
 def _from_one(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.int32]:
     """Classes 1..C as in other tools -> 0..C-1."""
     array = integer_array(value, shape, field)
-    if array.size and (array.min() < 1 or array.max() > LABEL_LIMIT):
-        row = int(np.flatnonzero((array < 1) | (array > LABEL_LIMIT))[0])
+    if (row := first_row((array < 1) | (array > LABEL_LIMIT))) is not None:
         raise GraphError(f"{field}[{row}]: {int(array[row])} is not a class; dicts count classes from 1")
     return array - np.int32(1)
 
@@ -166,8 +167,7 @@ def _from_one(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.int3
 def _triplet_rows(rows: NDArray[np.int32], boxes: int, predicates: int) -> NDArray[np.int32]:
     """(R, 3) subject, object, predicate 1..P -> predicate 0..P-1."""
     check_range(rows[:, :2], boxes, "relations")
-    if len(rows) and (rows[:, 2].min() < 1 or rows[:, 2].max() > predicates):
-        row = int(np.flatnonzero((rows[:, 2] < 1) | (rows[:, 2] > predicates))[0])
+    if (row := first_row((rows[:, 2] < 1) | (rows[:, 2] > predicates))) is not None:
         raise GraphError(f"relations[{row}]: predicate {int(rows[row, 2])} is outside 1..{predicates}")
     return rows - np.array([0, 0, 1], dtype=np.int32)
 

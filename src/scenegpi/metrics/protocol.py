@@ -15,7 +15,6 @@ Task = Literal["predcls", "sgcls", "sgdet"]
 Constraint = Literal["both", "graph", "none"]
 Empty = Literal["field", "zero", "skip"]
 Several = Literal["refuse", "best"]
-Ranking = Literal["score", "given"]
 Match = Literal["overlap", "identity", "sgbench"]
 
 TASK_NAMES: dict[str, str] = {"predcls": "PredCls", "sgcls": "SGCls", "sgdet": "SGDet"}
@@ -25,15 +24,17 @@ _CONSTRAINT = {
     "none": "no graph constraint (ng)",
 }
 _MATCH = {
-    "overlap": "any boxes that overlap enough",
+    "overlap": "IoU >= {:g} with inclusive pixels",
     "identity": "the same boxes (by index)",
-    "sgbench": "each box counts as the object of its label that it overlaps most (SGBench)",
+    "sgbench": "IoU >= {:g}, each box counts as the object of its label that it overlaps most (SGBench)",
 }
 _EMPTY = {
     "field": "an image without predictions counts 0 in R and is left out of mR, zR, A",
     "zero": "an image without predictions counts 0",
     "skip": "images without predictions are left out",
 }
+PAIR_K = 5
+_UNSAID = {"data": "unnamed data", "several": "no choice within a pair", "pair_k": f"pair recall at {PAIR_K}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,6 @@ class Protocol:
             ngR (Neural Motifs), left out of the rest, mR, zR and A, that only Scene-Graph-Benchmark computes.
         several: a list of chosen triplets that holds several predicates for one pair is refused under the graph
             constraint, or the best of them is taken ("best").
-        ranking: triplets are sorted by score ("score"), or taken in the order given ("given"), which is refused where
-            it contradicts the scores.
         per_pair: the k's of predicate detection as on VRD: pooled recall with the k best predicates of each pair.
         pair_k: k of the per-predicate recall@k among the pair's own predicates (PredCls).
         data: what was scored, in words.
@@ -67,9 +66,8 @@ class Protocol:
     iou: float = 0.5
     empty: Empty = "field"
     several: Several = "refuse"
-    ranking: Ranking = "score"
     per_pair: tuple[int, ...] = ()
-    pair_k: int = 5
+    pair_k: int = PAIR_K
     data: str = ""
     match: Match = "overlap"
 
@@ -101,28 +99,24 @@ class Protocol:
         """Whether the ground-truth boxes are given to the system (PredCls, SGCls)."""
         return self.task != "sgdet"
 
-    @property
-    def _pixels(self) -> str:
-        return f", {_MATCH['sgbench']}" if self.match == "sgbench" else " with inclusive pixels"
-
     def __str__(self) -> str:
-        parts = [
-            TASK_NAMES[self.task],
-            _CONSTRAINT[self.constraint],
-            f"K = {', '.join(map(str, self.ks))}",
-            _MATCH["identity"] if self.match == "identity" else f"IoU >= {self.iou:g}{self._pixels}",
-            "mean over images with relations",
-            _EMPTY[self.empty],
-        ]
-        if self.several == "best":
-            parts.append("best predicate of a pair taken")
-        if self.ranking == "given":
-            parts.append("ranked as given")
-        if self.per_pair:
-            parts.append(f"predicate detection with k = {', '.join(map(str, self.per_pair))}")
-        if self.data:
-            parts.append(self.data)
-        return "; ".join(parts)
+        return "; ".join(filter(None, self._phrases().values()))
+
+    def _phrases(self) -> dict[str, str]:
+        """What each field means, in words."""
+        listed = ", ".join(map(str, self.per_pair))
+        return {
+            "task": TASK_NAMES[self.task],
+            "constraint": _CONSTRAINT[self.constraint],
+            "ks": f"K = {', '.join(map(str, self.ks))}",
+            "match": _MATCH[self.match].format(self.iou),
+            "average": "mean over images with relations",
+            "empty": _EMPTY[self.empty],
+            "several": "best predicate of a pair taken" if self.several == "best" else "",
+            "per_pair": f"predicate detection with k = {listed}" if listed else "",
+            "pair_k": "" if self.pair_k == PAIR_K else f"pair recall at {self.pair_k}",
+            "data": self.data,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, read back by `from_dict`."""
@@ -140,25 +134,12 @@ class Protocol:
     def difference(self, other: Protocol) -> list[str]:
         """Where `other` differs, in words, one phrase per field that changes what a figure means. The K's are part of
         a figure's name, and so is the constraint where both are reported: they make no difference here."""
-        phrases = []
-        if self.task != other.task:
-            phrases.append(f"{TASK_NAMES[other.task]} instead of {TASK_NAMES[self.task]}")
-        if self.data != other.data:
-            phrases.append(f"on {other.data or 'unnamed data'} instead of {self.data or 'unnamed data'}")
-        if self.match != other.match:
-            phrases.append(_MATCH[other.match])
-        if self.iou != other.iou and "identity" not in (self.match, other.match):
-            phrases.append(f"IoU >= {other.iou:g} instead of {self.iou:g}")
-        if self.empty != other.empty:
-            phrases.append(f"{_EMPTY[other.empty]}, instead of: {_EMPTY[self.empty]}")
-        if self.several != other.several:
-            took = "the best predicate of a pair is taken" if other.several == "best" else "no choice within a pair"
-            phrases.append(took)
-        if self.ranking != other.ranking:
-            phrases.append("ranked as given" if other.ranking == "given" else "ranked by score")
-        if self.pair_k != other.pair_k:
-            phrases.append(f"pair recall at {other.pair_k} instead of {self.pair_k}")
-        return phrases
+        mine, theirs = self._phrases(), other._phrases()
+        return [
+            f"{theirs[name] or _UNSAID[name]} instead of {mine[name] or _UNSAID[name]}"
+            for name in ("task", "data", "match", "empty", "several", "pair_k")
+            if mine[name] != theirs[name]
+        ]
 
 
 def _whole(values: Any, field: str) -> tuple[int, ...]:

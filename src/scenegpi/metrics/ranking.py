@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.errors import MetricError
-from scenegpi.metrics.inputs import Prediction
+from scenegpi.metrics.inputs import Prediction, first_row
 from scenegpi.metrics.protocol import Protocol
 
 NEVER = np.iinfo(np.int64).max
 """The rank of what is not in a ranking."""
 
 SUM_TOLERANCE = 1e-3
-ORDER_TOLERANCE = 1e-5
 
 Index = NDArray[np.integer]
 
@@ -53,52 +52,41 @@ class PairDistributions:
         found: the prediction.
         rows: (G, 3) ground-truth relations, to look their pairs up.
         limit: how many triplets will be asked for.
-        protocol: how to rank.
     """
 
-    def __init__(self, found: Prediction, rows: Index, limit: int, protocol: Protocol) -> None:
+    def __init__(self, found: Prediction, rows: Index, limit: int) -> None:
         if found.pairs is None or found.pair_dist is None:
             raise MetricError("pairs: missing")
         self.pairs, self.dist, self.limit = found.pairs, found.pair_dist, limit
         self.boxes, self.true_predicate = len(found.boxes), rows[:, 2]
+        self.code = self._code(self.pairs)
+        self.by_code = np.argsort(self.code)
         self._check()
         self.true_row = self._find(rows[:, :2])
-        everything = np.arange(len(self.pairs))
         self.best = self.dist[:, 1:].argmax(axis=1)
         self.weight = _box_weight(found.scores, self.pairs)
-        self.score = self.weight * self.dist[everything, self.best + 1]
-        self.as_given = protocol.ranking == "given"
-        if self.as_given:
-            _check_order(self.score)
-        self.order = everything[:limit] if self.as_given else top(self.score, limit)
+        self.score = self.weight * self.dist[np.arange(len(self.pairs)), self.best + 1]
+        self.order = top(self.score, limit)
 
     def _check(self) -> None:
         total = self.dist.sum(axis=1)
-        if not (np.abs(total - 1.0) <= SUM_TOLERANCE).all():  # a NaN fails here too
-            row = int(np.flatnonzero(~(np.abs(total - 1.0) <= SUM_TOLERANCE))[0])
+        if (row := first_row(~(np.abs(total - 1.0) <= SUM_TOLERANCE))) is not None:  # NaN too
             raise MetricError(f"pairs[{row}]: its distribution sums to {total[row]:.6g}, not to 1")
-        if self.dist.min(initial=0.0) < 0.0:
-            row = int(np.flatnonzero((self.dist < 0.0).any(axis=1))[0])
+        if (row := first_row((self.dist < 0.0).any(axis=1))) is not None:
             raise MetricError(f"pairs[{row}]: its distribution has a negative probability")
-        subject, object_ = self.pairs[:, 0], self.pairs[:, 1]
-        self.code = subject.astype(np.int64) * self.boxes + object_
-        self.by_code = np.argsort(self.code)
-        ordered = self.code[self.by_code]
-        same = ordered[1:] == ordered[:-1]
-        if same.any():
-            row = int(self.by_code[np.flatnonzero(same)[0] + 1])
+        if (place := first_row(np.diff(self.code[self.by_code]) == 0)) is not None:
+            row = int(self.by_code[place + 1])
             raise MetricError(
                 f"pairs[{row}]: pair {self.pairs[row].tolist()} is duplicated; a pair has one distribution"
             )
-        if (subject == object_).any():
-            row = int(np.flatnonzero(subject == object_)[0])
-            raise MetricError(f"pairs[{row}]: box {int(subject[row])} paired with itself")
+        if (row := first_row(self.pairs[:, 0] == self.pairs[:, 1])) is not None:
+            raise MetricError(f"pairs[{row}]: box {int(self.pairs[row, 0])} paired with itself")
 
     def ranked(self, per_pair: int | None) -> Triplets:
         """The best triplets, at most `per_pair` of a pair (None: all of them)."""
         if per_pair == 1:
             return self._rows(self.order)
-        rows = np.sort(top(self.score, self.limit) if self.as_given else self.order)
+        rows = np.sort(self.order)
         dist = self.dist[rows, 1:]
         scores = self.weight[rows, None] * dist
         if per_pair is not None and per_pair < dist.shape[1]:
@@ -115,7 +103,7 @@ class PairDistributions:
     def ranked_on_true(self) -> Triplets:
         """The best predicate of each candidate that is a pair of the ground truth."""
         rows = self._true_rows()
-        return self._rows(rows[: self.limit] if self.as_given else rows[top(self.score[rows], self.limit)])
+        return self._rows(rows[top(self.score[rows], self.limit)])
 
     def place_in_pair(self) -> NDArray[np.int64]:
         """(G,) how many predicates of its pair are ranked before the true one; NEVER where the pair is no candidate."""
@@ -137,8 +125,12 @@ class PairDistributions:
         chosen = self.pairs[rows]
         return Triplets(chosen[:, 0], chosen[:, 1], self.best[rows], self.score[rows])
 
+    def _code(self, pairs: Index) -> NDArray[np.int64]:
+        code: NDArray[np.int64] = pairs[:, 0].astype(np.int64) * self.boxes + pairs[:, 1]
+        return code
+
     def _find(self, pairs: Index) -> NDArray[np.intp]:
-        code = pairs[:, 0].astype(np.int64) * self.boxes + pairs[:, 1]
+        code = self._code(pairs)
         place = np.minimum(np.searchsorted(self.code, code, sorter=self.by_code), len(self.code) - 1)
         rows = self.by_code[place]
         return np.where(self.code[rows] == code, rows, -1)
@@ -147,7 +139,7 @@ class PairDistributions:
 class TripletList:
     """Candidates given as a chosen list of triplets, (R, 3) with a score each; a triplet listed twice counts once.
 
-    The arguments are those of PairDistributions.
+    The arguments are those of PairDistributions; the protocol says whether a pair may have several predicates.
     """
 
     def __init__(self, found: Prediction, rows: Index, limit: int, protocol: Protocol) -> None:
@@ -157,19 +149,16 @@ class TripletList:
         if found.relation_scores is not None:
             _check_probability(found.relation_scores, "relation_scores")
             score = score * found.relation_scores
-        if (relations[:, 0] == relations[:, 1]).any():
-            row = int(np.flatnonzero(relations[:, 0] == relations[:, 1])[0])
+        if (row := first_row(relations[:, 0] == relations[:, 1])) is not None:
             raise MetricError(f"relations[{row}]: box {int(relations[row, 0])} related to itself")
-        if protocol.ranking == "given":
-            _check_order(score)
-        else:
-            order = np.argsort(-score, kind="stable")
-            relations, score = relations[order], score[order]
+        order = np.argsort(-score, kind="stable")
+        relations, score = relations[order], score[order]
         first = np.sort(np.unique(relations, axis=0, return_index=True)[1])
         self.relations, self.score = relations[first], score[first]
         self.number = _number_in_group(self.relations[:, 0] * len(found.boxes) + self.relations[:, 1])
-        if protocol.constraint != "none" and protocol.several == "refuse" and (self.number > 0).any():
-            s, o, _ = self.relations[int(np.flatnonzero(self.number)[0])].tolist()
+        several = first_row(self.number > 0)
+        if protocol.constraint != "none" and protocol.several == "refuse" and several is not None:
+            s, o, _ = self.relations[several].tolist()
             raise MetricError(
                 f"relations: several predicates for the pair ({s}, {o}); the graph constraint allows one "
                 '(constraint="none" scores all of them, several="best" takes the best)'
@@ -204,7 +193,7 @@ def candidates(found: Prediction, rows: Index, limit: int, protocol: Protocol) -
     if found.scores is not None:
         _check_probability(found.scores, "scores")
     if found.pairs is not None and len(found.pairs):
-        return PairDistributions(found, rows, limit, protocol)
+        return PairDistributions(found, rows, limit)
     return TripletList(found, rows, limit, protocol)
 
 
@@ -217,18 +206,8 @@ def _box_weight(scores: NDArray[np.floating] | None, rows: Index) -> NDArray[np.
 
 
 def _check_probability(values: NDArray[np.floating], field: str) -> None:
-    if not ((values >= 0.0) & (values <= 1.0 + SUM_TOLERANCE)).all():
-        row = int(np.flatnonzero(~((values >= 0.0) & (values <= 1.0 + SUM_TOLERANCE)))[0])
+    if (row := first_row(~((values >= 0.0) & (values <= 1.0 + SUM_TOLERANCE)))) is not None:
         raise MetricError(f"{field}[{row}]: {values[row]:.6g} is not a probability")
-
-
-def _check_order(score: NDArray[np.float64]) -> None:
-    bad = np.flatnonzero(score[1:] > score[:-1] + ORDER_TOLERANCE)
-    if len(bad):
-        row = int(bad[0])
-        raise MetricError(
-            f"scores: not sorted, triplet {row + 1} scores {score[row + 1]:.6g} after {score[row]:.6g} before it"
-        )
 
 
 def _number_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:

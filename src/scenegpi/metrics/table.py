@@ -1,4 +1,4 @@
-"""Tables of figures, ours beside published ones: for the terminal (rich), Markdown, LaTeX and CSV.
+"""Tables of figures, ours beside published ones: for the terminal (rich), Markdown and LaTeX.
 
 Rows of different protocols are refused in one table. With `mark=True` they may, each with a letter, and what
 differs is spelled out under the table.
@@ -6,8 +6,6 @@ differs is spelled out under the table.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -85,21 +83,6 @@ class FigureTable:
         lines += [r"\bottomrule", r"\end{tabular}", "", r"\begin{minipage}{\linewidth}\footnotesize"]
         lines += [_tex(text) + r"\\" for text in (self.caption, *self.notes)]
         return "\n".join([*lines, r"\end{minipage}"]) + "\n"
-
-    def csv(self) -> str:
-        """Numbers in 0..1 at full precision, low and high of each figure, and the notes of each row."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        bounds = [part for name in self.columns for part in (name, f"{name} low", f"{name} high")]
-        writer.writerow(["system", *bounds, "source", "notes"])
-        for row in self.rows:
-            cells: list[object] = [row.system]
-            for name in self.columns:
-                low, high = row.intervals.get(name, ("", ""))
-                cells += [row.figures.get(name, ""), low, high]
-            mine = " ".join(note[3:] for note in self.notes if note[:1] in row.marks and row.marks)
-            writer.writerow([*cells, row.source, mine])
-        return out.getvalue()
 
 
 def figure_table(
