@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.model_cases import VOCABULARY, random_graphs
-from scenegpi.training.augment import drop_boxes, mirror_image
-from scenegpi.training.batches import EpochBatches, TrainingImages, train_loader
+from models.model_cases import random_graphs
+from scenegpi.training.batches import EpochBatches, TrainingImages, drop_boxes, mirror_image, train_loader
 from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.recipes import train_config
-from scenegpi.training.simulate import label_shares, simulate_labels, simulated
 
 
 @given(st.integers(1, 60), st.integers(1, 9), st.integers(1, 3))
@@ -42,9 +40,9 @@ def test_two_processes_see_what_one_sees_with_twice_the_batch():
 
 
 def test_an_epoch_is_the_same_whenever_it_is_asked_for():
-    graphs = random_graphs((4, 5, 6, 3), dist=False)
-    config = train_config({"augment": {"drop": 0.5}, "simulate": 5.0, "task": "sgcls"})
-    images = TrainingImages(graphs, config, config.context, label_shares(graphs, 5))
+    graphs = [*random_graphs((4, 5, 6, 3), dist=False), *random_graphs((3, 7), seed=1)]
+    config = train_config({"augment": {"drop": 0.5}, "task": "both"})
+    images = TrainingImages(graphs, config, config.context, LabelResampler(graphs, 5))
     assert images.image(2, 1) == images.image(2, 1)
     assert images.image(2, 1) != images.image(3, 1)
 
@@ -52,16 +50,16 @@ def test_an_epoch_is_the_same_whenever_it_is_asked_for():
 def test_images_with_photos_come_more_often_where_others_resample():
     graphs = [*random_graphs((4, 5, 6), dist=False), *random_graphs((3, 7), seed=1)]
     config = train_config({"task": "both", "augment": {"photos": 3, "given": 0.0, "drop": 0.0}})
-    shares, resampler = label_shares(graphs, 5), LabelResampler(graphs, 5)
-    images = TrainingImages(graphs, config, config.context, shares, resampler)
+    resampler = LabelResampler(graphs, 5)
+    images = TrainingImages(graphs, config, config.context, resampler)
     sampler = train_loader(images).sampler
     seen = [images.places[i] for keys in sampler for _, i in keys]
     assert sorted(seen) == [0, 1, 2, 3, 3, 3, 4, 4, 4]
-    assert len(TrainingImages(graphs, config, config.context, shares)) == 5
+    assert len(TrainingImages(graphs, config, config.context)) == 5
     batch = images[[(0, k) for k in range(len(images))]]
     assert batch.label_dist.amax(1).min() < 1
     given = train_config({"task": "both", "augment": {"given": 1.0}})
-    batch = TrainingImages(graphs, given, given.context, shares, resampler)[[(0, 0), (0, 4)]]
+    batch = TrainingImages(graphs, given, given.context, resampler)[[(0, 0), (0, 4)]]
     assert (batch.label_dist.amax(1) == 1).all()
 
 
@@ -96,25 +94,8 @@ def test_boxes_are_dropped_when_the_context_trains():
     config = train_config({})
 
     def lost(stage):
-        images = TrainingImages(graphs, config, stage, label_shares(graphs, 5))
+        images = TrainingImages(graphs, config, stage)
         return sum(12 - len(images.image(0, i)) for i in range(8))
 
     assert lost(config.baseline) == 0
     assert lost(config.context) > 0
-
-
-def test_simulated_labels_are_right_as_often_as_they_are_strong():
-    graphs = random_graphs((30,) * 10, dist=False)
-    shares = label_shares(graphs, len(VOCABULARY.objects))
-    assert shares.sum() == pytest.approx(1)
-
-    def accuracy(strength):
-        found = list(simulated(graphs, shares, strength, seed=1))
-        assert all(np.allclose(graph.label_dist.sum(1), 1, atol=1e-5) for graph in found)
-        assert all(np.array_equal(graph.labels, old.labels) for graph, old in zip(found, graphs, strict=True))
-        return np.mean([(graph.label_dist.argmax(1) == graph.labels).mean() for graph in found])
-
-    weak, strong, sure = accuracy(0.0), accuracy(2.0), accuracy(50.0)
-    assert weak < 0.4 < strong < sure == 1
-    empty = random_graphs((0,), dist=False)[0]
-    assert simulate_labels(empty, shares, 5.0, 0).label_dist.shape == (0, 5)

@@ -107,7 +107,7 @@ def test_options_that_make_no_sense(tmp_path):
         assert isinstance(found.exception, DataError), found.output
         assert message in str(found.exception)
         assert "\n" not in str(found.exception)
-    for arguments in (["--epochs", 3], ["--recipe", "vrd-layout"], ["--use-photos"], ["--simulate"]):
+    for arguments in (["--epochs", 3], ["--recipe", "vrd-layout"], ["--use-photos"]):
         found = call(train, "--resume", "--out", tmp_path / "none", *arguments)
         assert "leave out" in str(found.exception)
     assert "--out" in str(call(train, "--recipe", "vrd-layout").exception)

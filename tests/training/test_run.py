@@ -110,12 +110,9 @@ def test_a_context_stands_on_the_baseline_that_was_validated(tmp_path):
 
 
 @pytest.mark.parametrize("task", ["sgcls", "both"])
-def test_simulated_sgcls_is_called_simulated(task, tmp_path):
-    config = small_config(data_file(tmp_path), "baseline", task=task, simulate=3.0)
-    folder = train(config, tmp_path / "run")
-    assert ("simulated" in (folder / "README.md").read_text()) == (task == "sgcls")
-    with pytest.raises(OptionError, match="simulate"):
-        train(small_config(tmp_path / "data.jsonl", task=task), tmp_path / "other")
+def test_sgcls_needs_label_distributions(task, tmp_path):
+    with pytest.raises(OptionError, match="distributions"):
+        train(small_config(data_file(tmp_path), task=task), tmp_path / "run")
 
 
 def test_it_stops_when_nothing_gets_better(tmp_path):

@@ -39,7 +39,6 @@ def train(
     start: Annotated[Text, Option(help="A run or model whose baseline is taken over instead of trained.")] = None,
     words: Annotated[Text, Option(help="Word vectors, instead of those in the package.")] = None,
     distributions: Annotated[Text, Option(help="npz file of another system's distributions.")] = None,
-    simulate: Annotated[bool, Option("--simulate", help="SGCls from simulated label distributions.")] = False,
     seed: Annotated[Number, Option(help="Random seed.", min=0)] = None,
     resume: Annotated[bool, Option("--resume", help="Continue the run in OUT.")] = False,
     device: Annotated[Text, Option(help="Where to train: cpu, gpu, cuda, mps or auto.")] = None,
@@ -70,7 +69,7 @@ def train(
     vision = {"features": {"backbone": backbone}} if backbone else {}
     options = _given(
         preset=preset, task=task, seed=seed, start=start, device=device, devices=devices, nodes=num_nodes,
-        precision=precision, strategy=strategy, epochs=epochs, simulate=5.0 if simulate else None,
+        precision=precision, strategy=strategy, epochs=epochs,
         data=_given(path=path, photos=photos, validation=validation, limit=limit, words=words,
                     more={"path": relations} if relations else None,
                     distributions=distributions) or None,

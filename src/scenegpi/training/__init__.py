@@ -13,6 +13,5 @@ if TYPE_CHECKING:
     from scenegpi.training.label_head import FittedVision, fit_vision
     from scenegpi.training.recipes import find_recipe, read_config, recipe_titles, train_config
     from scenegpi.training.run import resume, train
-    from scenegpi.training.simulate import simulate_labels
 
 __getattr__, __dir__, __all__ = lazy(__name__)

@@ -10,15 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from scenegpi.features.arrays import image_size
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
-from scenegpi.training.augment import drop_boxes, mirror_image
 from scenegpi.training.config import StageConfig, TrainConfig
 from scenegpi.training.label_resampling import LabelResampler
-from scenegpi.training.simulate import simulate_labels
 
 Key = tuple[int, int]
 _ORDER, _MIRROR, _LABELS, _TASK, _DROP = range(5)
@@ -36,10 +34,9 @@ class TrainingImages(Dataset[SceneBatch]):
         graphs: Sequence[SceneGraph],
         config: TrainConfig,
         stage: StageConfig,
-        shares: NDArray[np.float64],
         resampler: LabelResampler | None = None,
     ) -> None:
-        self.graphs, self.config, self.stage, self.shares, self.resampler = graphs, config, stage, shares, resampler
+        self.graphs, self.config, self.stage, self.resampler = graphs, config, stage, resampler
         own = [i for i, graph in enumerate(graphs) if graph.label_dist is not None] if resampler is not None else []
         self.places = [*range(len(graphs)), *own * (stage.augment.photos - 1)]
 
@@ -59,16 +56,36 @@ class TrainingImages(Dataset[SceneBatch]):
             graph = drop_boxes(graph, self._rng(epoch, i, _DROP), augment.drop)
         if augment.mirror and self._rng(epoch, i, _MIRROR).random() < 0.5:
             graph = mirror_image(graph)
-        if self.config.task != "predcls":
-            if self.config.simulate is not None:
-                noise = (self.config.seed, epoch, i, _LABELS)
-                graph = simulate_labels(graph, self.shares, self.config.simulate, noise)
-            elif self.resampler is not None and graph.label_dist is None:
-                graph = self.resampler(graph, self._rng(epoch, i, _LABELS))
+        if self.resampler is not None and graph.label_dist is None:
+            graph = self.resampler(graph, self._rng(epoch, i, _LABELS))
         return graph
 
     def _rng(self, epoch: int, i: int, what: int) -> np.random.Generator:
         return np.random.default_rng((self.config.seed, epoch, i, what))
+
+
+def mirror_image(graph: SceneGraph) -> SceneGraph:
+    """Left and right are swapped: x becomes W - x."""
+    width, _ = image_size(graph)
+    boxes = graph.boxes.copy()
+    boxes[:, [0, 2]] = width - graph.boxes[:, [2, 0]]
+    return graph.with_fields(boxes=boxes)
+
+
+def drop_boxes(graph: SceneGraph, rng: np.random.Generator, most: float) -> SceneGraph:
+    """In half of the images, boxes are left out, and their relations, at a rate drawn from 0 to `most`.
+
+    At least two boxes are kept, and one relation if there was one.
+    """
+    dropped, rate = rng.random() < 0.5, most * rng.random()
+    if not dropped or len(graph) <= 2:
+        return graph
+    kept = rng.random(len(graph)) >= rate
+    if len(graph.relations) and not kept[graph.relations[:, :2]].all(1).any():
+        kept[graph.relations[rng.integers(len(graph.relations)), :2]] = True
+    if kept.sum() < 2:
+        kept[rng.choice(len(graph), 2, replace=False)] = True
+    return graph if kept.all() else graph.subset(kept)
 
 
 class EpochBatches(Sampler[list[Key]]):

@@ -242,8 +242,6 @@ class TrainConfig(MachineConfig):
         fit: how the label head is trained, where the backbone stays as it is.
         photo: how the photo network is trained with its label head, where the model has one.
         baseline, context: how each stage is trained.
-        simulate: the strength of label distributions that are made up for SGCls (`scenegpi.training.simulate`); the
-            figures are then called simulated.
         calibration: numbers that the finished model gets; by default they are fitted to the validation images.
         half: the finished model is stored in half precision.
     """
@@ -258,7 +256,6 @@ class TrainConfig(MachineConfig):
     photo: PhotoFitConfig = PhotoFitConfig()
     baseline: StageConfig = StageConfig()
     context: StageConfig = StageConfig(epochs=4, augment=AugmentConfig(drop=0.5))
-    simulate: float | None = bounded(None, 0.0, 100.0)
     calibration: Calibrations | None = None
     half: bool = False
 
@@ -267,11 +264,6 @@ class TrainConfig(MachineConfig):
         """The task of the validation figures; a model that uses photos and does both is judged by the harder one."""
         harder = self.task == "sgcls" or (self.task == "both" and self.model.vision is not None)
         return "sgcls" if harder else "predcls"
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the validation figures rest on simulated label distributions."""
-        return self.simulate is not None and self.scored_task == "sgcls"
 
     @property
     def stage(self) -> StageConfig:

@@ -43,14 +43,10 @@ class RunFolder(L.Callback):
         record: how the model is made, for its card.
         mean: whose model is kept; without it, the one that is trained.
         keep_last: keep the last epoch instead of the best.
-        simulated: the figures rest on simulated label distributions.
     """
 
-    def __init__(
-        self, folder: Path, record: dict[str, Any], mean: RunningMean | None, keep_last: bool, simulated: bool
-    ) -> None:
+    def __init__(self, folder: Path, record: dict[str, Any], mean: RunningMean | None, keep_last: bool) -> None:
         self.folder, self.record, self.mean, self.keep_last = folder, record, mean, keep_last
-        self.scored_on = "validation" + (" (simulated label distributions)" if simulated else "")
         self.rows: list[dict[str, float]] = []
         self.best = -1.0
         self.metrics: dict[str, Any] = {}
@@ -93,10 +89,9 @@ class RunFolder(L.Callback):
     def _keep(self, module: SceneModule, epoch: int) -> None:
         self._kept = copy.deepcopy(module.model if self.mean is None else self.mean.model)
         count = int(module.recall.sums[module.plan.layout.blocks["images"]][0])
-        entry = {"figures": recall_figures(module.recall), "images": count}
-        self.metrics = (
-            {self.scored_on: {**entry, "protocol": str(module.plan.protocol), "epoch": epoch}} if count else {}
-        )
+        if count:
+            entry = {"figures": recall_figures(module.recall), "images": count, "protocol": str(module.plan.protocol)}
+            self.metrics = {"validation": {**entry, "epoch": epoch}}
         save_model(self._kept, self.folder / MODEL, self.metrics, self.record, overwrite=True)
 
     def _save_log(self) -> None:

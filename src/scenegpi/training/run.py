@@ -22,7 +22,6 @@ from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.more_relations import add_relations
 from scenegpi.training.photo_network import train_second_look
 from scenegpi.training.processes import is_first_process
-from scenegpi.training.simulate import label_shares, simulated
 from scenegpi.training.stage import Stage, train_stage
 from scenegpi.vision.config import HF
 from scenegpi.vision.hf_trunk import read_architecture
@@ -147,16 +146,12 @@ def label_predictor(run: Run) -> Run:
 
 
 def label_distributions(run: Run) -> Run:
-    """Where images have none of their own: simulated ones, or those of other images, drawn anew each epoch."""
-    config, images = run.config, run.images
-    if config.simulate is not None:
-        shares = label_shares(images.train, len(images.vocabulary.objects))
-        validation = list(simulated(images.validation, shares, config.simulate, config.seed))
-        return run._replace(images=images._replace(validation=validation))
-    if config.task == "predcls" or all(graph.label_dist is not None for graph in images.train):
+    """Images without any get those of other images, drawn anew each epoch."""
+    images = run.images
+    if run.config.task == "predcls" or all(graph.label_dist is not None for graph in images.train):
         return run
     if run.vision is None:
-        raise OptionError("task: sgcls needs label distributions (data.distributions, or simulate to make them up)")
+        raise OptionError("task: sgcls needs label distributions (photos or --distributions)")
     return run._replace(resampler=LabelResampler(images.train, len(images.vocabulary.objects)))
 
 
@@ -208,8 +203,6 @@ def _record(run: Run) -> dict[str, Any]:
     record["baseline"] = config.start or plain(config.baseline)
     if config.model.two_stages:
         record["context"] = plain(config.context)
-    if config.simulate is not None:
-        record["simulate"] = config.simulate
     return record
 
 

@@ -30,7 +30,6 @@ from scenegpi.training.folder import FINISHED, MODEL, STATE, RunFolder
 from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.module import MONITOR, SceneModule, recall_figures, recall_plan, scored
 from scenegpi.training.more_relations import count_more
-from scenegpi.training.simulate import label_shares
 from scenegpi.training.trainer import fit, make_trainer
 from scenegpi.vision.model import VisionModel
 
@@ -63,8 +62,7 @@ def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: 
         raise OptionError("optim.keep: the best epoch is chosen by validation images, and there are none")
     module = make_module(stage, images)
     trainer, writer = stage_trainer(stage, record, progress)
-    shares = label_shares(images.train, len(images.vocabulary.objects))
-    training = TrainingImages(images.train, stage.config, settings, shares, stage.resampler)
+    training = TrainingImages(images.train, stage.config, settings, stage.resampler)
     loader = train_loader(training, trainer.global_rank, trainer.world_size)
     mine = images.validation[trainer.global_rank :: trainer.world_size]
     started = time.perf_counter()
@@ -136,7 +134,7 @@ def stage_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) 
     """
     config, optim = stage.config, stage.settings.optim
     mean = RunningMean(optim.average) if optim.average else None
-    writer = RunFolder(stage.folder, record, mean, optim.keep == "last", config.simulated)
+    writer = RunFolder(stage.folder, record, mean, optim.keep == "last")
     callbacks: list[L.Callback] = [] if mean is None else [mean]
     if optim.keep == "best":
         callbacks.append(Patience(MONITOR, optim.patience))

@@ -66,7 +66,6 @@ def _of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
     from scenegpi.options import override
     from scenegpi.training.config import TrainConfig
     from scenegpi.training.data_split import open_images
-    from scenegpi.training.simulate import label_shares, simulated
 
     try:
         config = override(TrainConfig(), source.config, "")
@@ -75,17 +74,13 @@ def _of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
     if not config.data.path or not Path(config.data.path).exists():
         return None
     images = open_images(config.data, photos=True)
-    task = config.scored_task
-    graphs, name = images.validation, f"validation images of {config.data.path}"
-    if config.simulate is not None and task == "sgcls":
-        shares = label_shares(images.train, len(images.vocabulary.objects))
-        graphs, name = list(simulated(graphs, shares, config.simulate, config.seed)), f"{name}, simulated labels"
     place = {_key(graph): path for graph, path in zip(images.validation, images.validation_photos, strict=True)}
 
     def photo(graph: SceneGraph) -> Path | None:
         return place.get(_key(graph))
 
-    return Exhibit.of_model(model.labels_only(), graphs, photo, task), name
+    found = Exhibit.of_model(model.labels_only(), images.validation, photo, config.scored_task)
+    return found, f"validation images of {config.data.path}"
 
 
 def of_predictions(source: Source, photos: Path | None, limit: int) -> tuple[list[Shown], int]:
