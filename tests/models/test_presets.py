@@ -138,8 +138,3 @@ def test_graphs_of_another_vocabulary_are_refused():
     strange = type(graph)(graph.boxes, [0, 1, 0], other)
     with pytest.raises(GraphError, match="vocabulary"):
         small_model("baseline")(SceneBatch.of([strange]))
-
-
-def test_impossible_combinations_are_refused():
-    with pytest.raises(ValueError, match="prior"):
-        BaselineConfig(layers=0, prior="none")

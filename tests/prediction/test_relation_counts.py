@@ -108,7 +108,9 @@ def test_a_model_without_counts_shows_its_relations_all_the_same():
     torch.manual_seed(0)
     from scenegpi.models import BaselineConfig, ModelConfig, build_model
 
-    bare = build_model(ModelConfig(BaselineConfig(hidden=8, prior="none")), VOCABULARY).eval()
+    bare = build_model(ModelConfig(BaselineConfig(hidden=8, prior="given")), VOCABULARY).eval()
     assert bare.relation_counts is None
     graph = SceneGraph([[0, 0, 5, 5], [2, 2, 9, 9]], ["dog", "man"], VOCABULARY)
+    dist = np.full((2, 1 + len(VOCABULARY.predicates)), 1 / (1 + len(VOCABULARY.predicates)))
+    graph = graph.replace(pairs=[[0, 1], [1, 0]], pair_dist=dist)
     assert len(next(Predictor(bare, options=replace(ALL, informative=0.5, tidy=True)).stream([graph])).graph.relations)

@@ -105,11 +105,10 @@ class Baseline(SceneNetwork):
         """The output for the pairs in `rows`; dist (N, C), z (N, d)."""
         labels = dist.argmax(1)
         geometry = self.inputs.pairs(batch, labels, rows)
-        prior = None if self.prior is None else self.prior(batch, labels, counted, rows)
+        prior = self.prior(batch, labels, counted, rows)
+        related, predicate = prior.related[:, :1], prior.logits
         if self.network is not None:
             related, predicate = self.network(batch.edge_index[:, rows], dist, z, geometry, prior)
-        elif prior is not None:
-            related, predicate = prior.related[:, :1], prior.logits
         logits = torch.cat([torch.zeros_like(related), related + predicate.log_softmax(1)], 1)
         return PairOutput(logits, geometry)
 
@@ -120,7 +119,7 @@ class PairNetwork(nn.Module):
     def __init__(self, config: BaselineConfig, labels: int, predicates: int, node: int) -> None:
         super().__init__()
         self.config = config
-        edge = PAIR_INPUTS + config.rank + (0 if config.prior == "none" else predicates + STATISTICS)
+        edge = PAIR_INPUTS + config.rank + predicates + STATISTICS
         if config.rank:
             self.left = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
             self.right = nn.Parameter(torch.randn(labels, config.rank) * 0.3)
@@ -130,20 +129,13 @@ class PairNetwork(nn.Module):
         self.trust = nn.Parameter(torch.ones(2))
 
     def forward(
-        self,
-        edge_index: Tensor,
-        dist: Tensor,
-        z: Tensor,
-        geometry: Tensor,
-        prior: PriorOutput | None,
+        self, edge_index: Tensor, dist: Tensor, z: Tensor, geometry: Tensor, prior: PriorOutput
     ) -> tuple[Tensor, Tensor]:
         """Log-odds (E, 1) and predicates (E, P); dist (N, C), z (N, d), geometry (E, PAIR_INPUTS)."""
         i, j = edge_index
         p, training = self.config.dropout, self.training
-        read = [geometry]
-        if prior is not None:
-            read += [0.25 * prior.logits + 1, 0.5 * prior.related]
-        read = [dropout(part, self.config.input_dropout, training) for part in read]
+        known = (geometry, 0.25 * prior.logits + 1, 0.5 * prior.related)
+        read = [dropout(part, self.config.input_dropout, training) for part in known]
         if self.config.rank:
             left, right = dist @ self.left, dist @ self.right
             read.append(left.index_select(0, i) * right.index_select(0, j))
@@ -155,11 +147,7 @@ class PairNetwork(nn.Module):
         for layer in self.rest:
             x = dropout(layer(x), p, training)
         out = self.out(x)
-        related, predicate = out[:, :1], out[:, 1:]
-        if prior is not None:
-            related = related + self.trust[0] * prior.related[:, :1]
-            predicate = predicate + self.trust[1] * prior.logits
-        return related, predicate
+        return out[:, :1] + self.trust[0] * prior.related[:, :1], out[:, 1:] + self.trust[1] * prior.logits
 
 
 def end_in_zero(network: nn.Module) -> None:

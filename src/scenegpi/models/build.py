@@ -92,7 +92,7 @@ class SceneModel(nn.Module):
         return self.network.front.inputs
 
     @property
-    def prior(self) -> CountPrior | GivenPrior | None:
+    def prior(self) -> CountPrior | GivenPrior:
         """What it knows about pairs of labels beforehand."""
         return self.network.front.prior
 

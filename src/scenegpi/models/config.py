@@ -30,8 +30,8 @@ class BaselineConfig:
         counts: the baseline itself reads the counts too. They depend on the other boxes: without them it reads each
             box, and each pair, by itself; a context reads them in any case.
         prior: what is known about a pair beforehand. Counts of predicates for its two labels: "backoff" (smoothed by
-            what each label does alone) or "freq" (plain FREQ); "given", the pair distributions of another system
-            that the graphs carry; or "none".
+            what each label does alone) or "freq" (plain FREQ); or "given", the pair distributions of another system
+            that the graphs carry.
         dropout, input_dropout: of hidden layers and of inputs.
         refine_labels: also correct the label distribution of each box (SGCls).
     """
@@ -41,14 +41,10 @@ class BaselineConfig:
     embedding: int = bounded(64, 1, MAX_WIDTH)
     rank: int = bounded(64, 0, MAX_WIDTH)
     counts: bool = True
-    prior: Literal["backoff", "freq", "given", "none"] = "backoff"
+    prior: Literal["backoff", "freq", "given"] = "backoff"
     dropout: float = bounded(0.2, 0.0, 0.95)
     input_dropout: float = bounded(0.1, 0.0, 0.95)
     refine_labels: bool = True
-
-    def __post_init__(self) -> None:
-        if self.layers == 0 and self.prior == "none":
-            raise ValueError("prior: without layers and without a prior nothing is left to predict from")
 
 
 @dataclass(frozen=True)
@@ -56,6 +52,8 @@ class NetworkConfig:
     """What is built on the baseline, or in its place; `kind` says what, and is fixed for each class."""
 
     kind: str
+    context = False
+    """Whether a box can change what is said of others: only then has it something to add to a baseline."""
 
     @classmethod
     def of_kind(cls, kind: object) -> NetworkConfig:
@@ -71,12 +69,7 @@ class NetworkConfig:
     @property
     def word_width(self) -> int:
         """Width of the word vectors that it reads; 0 for none."""
-        return 0
-
-    @property
-    def fits_baseline(self) -> bool:
-        """Whether it can be built on a baseline: only what relates boxes to each other has something to add."""
-        return False
+        return getattr(self, "words", 0)
 
 
 @dataclass(frozen=True)
@@ -98,6 +91,7 @@ class ContextConfig(NetworkConfig):
     """
 
     kind: Literal["gpi"] = "gpi"
+    context = True
     aggregation: Literal["sum", "mean", "max", "neighbour", "feature"] = "feature"
     hidden: int = bounded(256, 1, MAX_WIDTH)
     phi: int = bounded(128, 1, MAX_WIDTH)
@@ -113,14 +107,6 @@ class ContextConfig(NetworkConfig):
         from scenegpi.models.sgp import SGP
 
         return SGP(model, self, labels, predicates, *words)
-
-    @property
-    def word_width(self) -> int:
-        return self.words
-
-    @property
-    def fits_baseline(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True)
@@ -138,7 +124,7 @@ class ModelConfig:
     on_baseline: bool = False
 
     def __post_init__(self) -> None:
-        if self.on_baseline and (self.network is None or not self.network.fits_baseline):
+        if self.on_baseline and (self.network is None or not self.network.context):
             raise ValueError("on_baseline: only a system with context can take the place of a context")
 
     @property

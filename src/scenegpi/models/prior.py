@@ -142,10 +142,8 @@ def relation_table(graphs: Iterable[SceneGraph]) -> NDArray[np.int64]:
     return table
 
 
-def make_prior(config: BaselineConfig, labels: int, predicates: int) -> CountPrior | GivenPrior | None:
-    """The prior that a model reads: counts of the training images, one that comes with each batch, or none."""
-    if config.prior == "none":
-        return None
+def make_prior(config: BaselineConfig, labels: int, predicates: int) -> CountPrior | GivenPrior:
+    """The prior that a model reads: counts of the training images, or one that comes with each batch."""
     return GivenPrior() if config.prior == "given" else CountPrior(labels, 1 + predicates, config.prior)
 
 

@@ -31,19 +31,11 @@ class RunningMean(WeightAveraging):
         super().__init__(use_buffers=False, multi_avg_fn=follow)
 
     @property
-    def module(self) -> L.LightningModule:
-        """The module with the mean of the weights so far."""
-        module = None if self._average_model is None else self._average_model.module
-        if not isinstance(module, L.LightningModule):
-            raise RuntimeError("there is no mean before the training starts")
-        return module
-
-    @property
     def model(self) -> SceneModel:
-        """The model with the mean of the weights so far."""
-        module = self.module
+        """The scene model with the mean of the weights so far."""
+        module = None if self._average_model is None else self._average_model.module
         if not isinstance(module, SceneModule):
-            raise TypeError(f"a {type(module).__name__} trains no scene model")
+            raise TypeError(f"no mean of a scene model ({type(module).__name__})")
         return module.model
 
 

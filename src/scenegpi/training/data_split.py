@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scenegpi.data.columns import SPLITS
 from scenegpi.data.dataset import Dataset
@@ -39,7 +38,11 @@ class Images(NamedTuple):
 
 def open_images(config: DataConfig, photos: bool = False) -> Images:
     """Training and validation images, and where their photos are; DataError if there is nothing to train on."""
-    dataset = _open(config)
+    if not config.path:
+        raise OptionError("--data is required: the data set to train on")
+    dataset = open_dataset(config.path, format=config.format, images=config.photos)
+    if not dataset.vocabulary.predicates:
+        raise DataError(config.path, "boxes without relations: nothing to learn from")
     train, validation = _split(dataset, config, photos)
     if config.distributions is not None:
         train, validation = (attach_distributions(each, config.distributions) for each in (train, validation))
@@ -60,20 +63,6 @@ def open_words(config: TrainConfig, vocabulary: Vocabulary) -> WordVectors | Non
     return load_words(Path(config.data.words), [*vocabulary.objects, *vocabulary.predicates])
 
 
-def _open(config: DataConfig) -> Dataset:
-    if not config.path:
-        raise OptionError("--data is required: the data set to train on")
-    dataset = open_dataset(config.path, format=config.format, images=config.photos)
-    if not dataset.vocabulary.predicates:
-        raise DataError(config.path, "boxes without relations: nothing to learn from")
-    return dataset
-
-
-def _photographed(dataset: Dataset) -> NDArray[np.int64]:
-    """(n,) places of the images that have a photo."""
-    return np.array([i for i in range(len(dataset)) if dataset.image_path(i) is not None], dtype=np.int64)
-
-
 def _split(dataset: Dataset, config: DataConfig, photos: bool) -> tuple[Dataset, Dataset]:
     codes = dataset.split_codes()
     named = bool((codes == SPLITS["train"]).any())
@@ -87,5 +76,5 @@ def _split(dataset: Dataset, config: DataConfig, photos: bool) -> tuple[Dataset,
         raise DataError(config.path, f"{count} validation images of only {len(train)} that could train")
     aside = train[np.arange(count)]
     # A model that uses photos is judged by those that have one, if any has.
-    found = _photographed(aside) if photos else np.zeros(0, dtype=np.int64)
-    return train[np.arange(count, len(train))], aside[found] if len(found) else aside
+    found = [i for i in range(count) if aside.image_path(i) is not None] if photos else []
+    return train[np.arange(count, len(train))], aside[np.array(found)] if found else aside

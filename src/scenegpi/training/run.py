@@ -92,10 +92,6 @@ class Run(NamedTuple):
 
 def stages(config: TrainConfig) -> list[Callable[[Run], Run]]:
     """What is done, in this order. A stage that has its result in the folder takes it from there."""
-    if config.data.more.only:
-        return [more_relations]
-    if config.photo.only:
-        return [second_look]
     photos = [] if config.model.vision is None else [label_predictor]
     return [*photos, label_distributions, *([baseline] if config.model.two_stages else []), graph_model]
 
@@ -104,9 +100,14 @@ def _train(config: TrainConfig, folder: Path, shown: bool) -> Path:
     config = replace(config, model=with_architecture(config.model))
     images = open_images(config.data, photos=config.model.vision is not None)
     open_words(config, images.vocabulary)  # now, not after hours: a run whose words cannot be read has no last stage
-    run = Run(config, images, folder, shown)
-    for stage in stages(config):
-        run = stage(run)
+    if config.data.more.only:
+        add_relations(config, images.vocabulary, folder)
+    elif config.photo.only:
+        train_second_look(config, images, folder, shown)
+    else:
+        run = Run(config, images, folder, shown)
+        for stage in stages(config):
+            run = stage(run)
     return folder / MODEL
 
 
@@ -117,18 +118,6 @@ def with_architecture(model: ModelConfig) -> ModelConfig:
     features = model.vision.features
     features = replace(features, architecture=read_architecture(features.backbone.removeprefix(HF)))
     return replace(model, vision=replace(model.vision, features=features))
-
-
-def more_relations(run: Run) -> Run:
-    """Nothing is trained: relations of another annotation are added to what another model has counted."""
-    add_relations(run.config, run.images.vocabulary, run.folder)
-    return run
-
-
-def second_look(run: Run) -> Run:
-    """Only the second look of another model is trained."""
-    train_second_look(run.config, run.images, run.folder, run.shown)
-    return run
 
 
 def label_predictor(run: Run) -> Run:

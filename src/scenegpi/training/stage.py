@@ -64,9 +64,10 @@ def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: 
     trainer, writer = stage_trainer(stage, record, progress)
     training = TrainingImages(images.train, stage.config, settings, stage.resampler)
     loader = train_loader(training, trainer.global_rank, trainer.world_size)
-    mine = images.validation[trainer.global_rank :: trainer.world_size]
+    mine: Any = list(grouped(images.validation[trainer.global_rank :: trainer.world_size]))
+    validation = DataLoader(mine, batch_size=None, collate_fn=as_they_are) if images.validation else None
     started = time.perf_counter()
-    fit(trainer, module, loader, folder / STATE, validation_loader(mine) if images.validation else None)
+    fit(trainer, module, loader, folder / STATE, validation)
     if trainer.is_global_zero:
         finish(stage, writer, images.validation)
         kept = writer.rows[-1].get(MONITOR) if settings.optim.keep == "last" else writer.best
@@ -145,8 +146,3 @@ def stage_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) 
     unused = stage.model.system is not None
     epochs = stage.settings.epochs
     return make_trainer(config, config.seed, epochs, [*callbacks, writer], unused=unused, logger=board), writer
-
-
-def validation_loader(images: Sequence[SceneGraph]) -> DataLoader[Any]:
-    """Groups of validation images."""
-    return DataLoader(list(grouped(images)), batch_size=None, collate_fn=as_they_are)  # type: ignore[arg-type]

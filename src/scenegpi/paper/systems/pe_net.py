@@ -129,9 +129,5 @@ class PeNetConfig(SystemConfig):
     width: int = bounded(256, 1, MAX_WIDTH)
     words: int = bounded(300, 1, MAX_WIDTH)
 
-    @property
-    def word_width(self) -> int:
-        return self.words
-
 
 PRESETS = {"pe-net": PeNetConfig()}

@@ -92,7 +92,7 @@ class Reader(nn.Module):
             return self._thinned(self.inputs.pairs(batch, labels, rows).to(dist.dtype))
 
         def prior(rows: slice) -> PriorOutput | None:
-            return None if self.prior is None else self.prior(batch, labels, self.training, rows)
+            return self.prior(batch, labels, self.training, rows)
 
         certain = dist.amax(1) == 1
         return Reading(batch, dist, labels, certain, nodes, clamped_log(dist), pairs, prior)
@@ -115,7 +115,7 @@ class BaselineReader(nn.Module):
         return self.baseline.inputs
 
     @property
-    def prior(self) -> CountPrior | GivenPrior | None:
+    def prior(self) -> CountPrior | GivenPrior:
         return self.baseline.prior
 
     def forward(self, batch: SceneBatch) -> Reading:

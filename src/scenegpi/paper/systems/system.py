@@ -32,14 +32,8 @@ class SystemConfig(NetworkConfig):
     """Settings of a system: `width` of its states, from which other sizes follow, and what its presets vary."""
 
     width: int = bounded(128, 1, MAX_WIDTH)
-    context = False
-    """Whether a box can change what is said of others."""
     network: ClassVar[Callable[..., System]]
     """The system's class."""
-
-    @property
-    def fits_baseline(self) -> bool:
-        return self.context
 
     def build(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> System:
         system = self.network(model, self, labels, predicates, *words)
