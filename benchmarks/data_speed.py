@@ -142,12 +142,12 @@ def train_step(folder: Path) -> float:
     from scenegpi.training.data_split import open_images
     from scenegpi.training.losses import scene_loss
     from scenegpi.training.recipes import train_config
-    from scenegpi.training.stage import Stage, make_module
+    from scenegpi.training.stage import Run, make_module
 
     config = train_config({"preset": "baseline", "data": {"path": str(folder)}})
     images = open_images(config.data)
-    module = make_module(Stage(config, config.baseline, config.model, folder), images)
-    data = TrainingImages(images.train, config, config.baseline)
+    module = make_module(Run(config, images, folder))
+    data = TrainingImages(images.train, config)
     batch = next(iter(train_loader(data)))
     loss = scene_loss(module.model(batch), batch, config.baseline.loss).sum()
     loss.backward()

@@ -42,7 +42,7 @@ def test_two_processes_see_what_one_sees_with_twice_the_batch():
 def test_an_epoch_is_the_same_whenever_it_is_asked_for():
     graphs = [*random_graphs((4, 5, 6, 3), dist=False), *random_graphs((3, 7), seed=1)]
     config = train_config({"augment": {"drop": 0.5}, "task": "both"})
-    images = TrainingImages(graphs, config, config.context, LabelResampler(graphs, 5))
+    images = TrainingImages(graphs, config, LabelResampler(graphs, 5))
     assert images.image(2, 1) == images.image(2, 1)
     assert images.image(2, 1) != images.image(3, 1)
 
@@ -51,15 +51,15 @@ def test_images_with_photos_come_more_often_where_others_resample():
     graphs = [*random_graphs((4, 5, 6), dist=False), *random_graphs((3, 7), seed=1)]
     config = train_config({"task": "both", "augment": {"photos": 3, "given": 0.0, "drop": 0.0}})
     resampler = LabelResampler(graphs, 5)
-    images = TrainingImages(graphs, config, config.context, resampler)
+    images = TrainingImages(graphs, config, resampler)
     sampler = train_loader(images).sampler
     seen = [images.places[i] for keys in sampler for _, i in keys]
     assert sorted(seen) == [0, 1, 2, 3, 3, 3, 4, 4, 4]
-    assert len(TrainingImages(graphs, config, config.context)) == 5
+    assert len(TrainingImages(graphs, config)) == 5
     batch = images[[(0, k) for k in range(len(images))]]
     assert batch.label_dist.amax(1).min() < 1
     given = train_config({"task": "both", "augment": {"given": 1.0}})
-    batch = TrainingImages(graphs, given, given.context, resampler)[[(0, 0), (0, 4)]]
+    batch = TrainingImages(graphs, given, resampler)[[(0, 0), (0, 4)]]
     assert (batch.label_dist.amax(1) == 1).all()
 
 
@@ -91,11 +91,10 @@ def test_half_of_the_images_lose_boxes_at_all_rates():
 
 def test_boxes_are_dropped_when_the_context_trains():
     graphs = random_graphs((12,) * 8, dist=False)
-    config = train_config({})
 
-    def lost(stage):
-        images = TrainingImages(graphs, config, stage)
+    def lost(preset):
+        images = TrainingImages(graphs, train_config({"preset": preset}))
         return sum(12 - len(images.image(0, i)) for i in range(8))
 
-    assert lost(config.baseline) == 0
-    assert lost(config.context) > 0
+    assert lost("baseline") == 0
+    assert lost("gpi-feature-attention") > 0

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from scenegpi.features.arrays import image_size
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
-from scenegpi.training.config import StageConfig, TrainConfig
+from scenegpi.training.config import TrainConfig
 from scenegpi.training.label_resampling import LabelResampler
 
 Key = tuple[int, int]
@@ -30,15 +30,11 @@ class TrainingImages(Dataset[SceneBatch]):
     """
 
     def __init__(
-        self,
-        graphs: Sequence[SceneGraph],
-        config: TrainConfig,
-        stage: StageConfig,
-        resampler: LabelResampler | None = None,
+        self, graphs: Sequence[SceneGraph], config: TrainConfig, resampler: LabelResampler | None = None
     ) -> None:
-        self.graphs, self.config, self.stage, self.resampler = graphs, config, stage, resampler
+        self.graphs, self.config, self.resampler = graphs, config, resampler
         own = [i for i, graph in enumerate(graphs) if graph.label_dist is not None] if resampler is not None else []
-        self.places = [*range(len(graphs)), *own * (stage.augment.photos - 1)]
+        self.places = [*range(len(graphs)), *own * (config.stage.augment.photos - 1)]
 
     def __len__(self) -> int:
         return len(self.places)
@@ -46,12 +42,12 @@ class TrainingImages(Dataset[SceneBatch]):
     def __getitem__(self, keys: list[Key]) -> SceneBatch:
         given = self.config.task == "predcls"
         if self.config.task == "both":
-            given = bool(self._rng(*keys[0], _TASK).random() < self.stage.augment.given)
+            given = bool(self._rng(*keys[0], _TASK).random() < self.config.stage.augment.given)
         return SceneBatch.of([self.image(*key) for key in keys], given_labels=given)
 
     def image(self, epoch: int, i: int) -> SceneGraph:
         """The image at place i as the epoch sees it."""
-        graph, augment = self.graphs[self.places[i]], self.stage.augment
+        graph, augment = self.graphs[self.places[i]], self.config.stage.augment
         if augment.drop:
             graph = drop_boxes(graph, self._rng(epoch, i, _DROP), augment.drop)
         if augment.mirror and self._rng(epoch, i, _MIRROR).random() < 0.5:
@@ -119,7 +115,7 @@ class EpochBatches(Sampler[list[Key]]):
 
 def train_loader(images: TrainingImages, rank: int = 0, world: int = 1) -> DataLoader[Any]:
     """Batches of training images for one process."""
-    sampler = EpochBatches(len(images), images.stage.optim.batch, images.config.seed, rank, world)
+    sampler = EpochBatches(len(images), images.config.stage.optim.batch, images.config.seed, rank, world)
     return DataLoader(images, batch_size=None, sampler=sampler, collate_fn=as_they_are)
 
 

@@ -16,7 +16,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models.build import SceneModel
 from scenegpi.prediction import PredictOptions, Predictor
-from scenegpi.training.config import StageConfig, TrainConfig
+from scenegpi.training.config import TrainConfig
 from scenegpi.training.losses import scene_loss
 
 MONITOR = "R@50"
@@ -32,20 +32,19 @@ class SceneModule(L.LightningModule):
     Args:
         model: prepared; a context's baseline stays as it is.
         config: of the run.
-        stage: of this part of the run.
         run: names the run in errors.
     """
 
-    def __init__(self, model: SceneModel, config: TrainConfig, stage: StageConfig, run: str = "") -> None:
+    def __init__(self, model: SceneModel, config: TrainConfig, run: str = "") -> None:
         super().__init__()
-        self.model, self.config, self.stage, self.run = model, config, stage, run
+        self.model, self.config, self.run = model, config, run
         self.plan = recall_plan(config, model)
         self.recall = RecallState(self.plan)
 
     def training_step(self, batch: SceneBatch, number: int) -> Tensor:
         """The loss of a batch, divided by its images."""
         out = self.model(batch)
-        losses = scene_loss(out, batch, self.stage.loss, self._mean_over_processes)
+        losses = scene_loss(out, batch, self.config.stage.loss, self._mean_over_processes)
         losses = self.model.network.training_loss(batch, out, losses)
         loss, several = losses.sum(), self.trainer.world_size > 1
         if not bool(torch.isfinite(loss)):
@@ -69,7 +68,7 @@ class SceneModule(L.LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam with decoupled weight decay on matrices, warm-up, then a cosine."""
-        optim = self.stage.optim
+        optim = self.config.stage.optim
         decay = CONTEXT_DECAY if self.model.config.two_stages else WEIGHT_DECAY
         groups: dict[tuple[float, float], list[Tensor]] = {}
         for name, each in self.model.named_parameters():

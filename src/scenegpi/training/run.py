@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from scenegpi.errors import DataError, OptionError, SceneGPIError
 from scenegpi.files import read_object, tidy, write_json
@@ -14,7 +13,7 @@ from scenegpi.models.config import ModelConfig
 from scenegpi.models.shipped import find_model
 from scenegpi.options import override, plain
 from scenegpi.training.config import TrainConfig
-from scenegpi.training.data_split import Images, open_images, open_words
+from scenegpi.training.data_split import open_images, open_words
 from scenegpi.training.folder import BASELINE, CONFIG, FINISHED, MODEL, check_empty
 from scenegpi.training.label_predictor import STAGE as VISION
 from scenegpi.training.label_predictor import fit_stage, load_stage, stage_figures, with_label_dist
@@ -22,10 +21,9 @@ from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.more_relations import add_relations
 from scenegpi.training.photo_network import train_second_look
 from scenegpi.training.processes import is_first_process
-from scenegpi.training.stage import Stage, train_stage
+from scenegpi.training.stage import Run, listed, train_stage
 from scenegpi.vision.config import HF
 from scenegpi.vision.hf_trunk import read_architecture
-from scenegpi.vision.model import VisionModel
 
 
 def train(config: TrainConfig, folder: str | Path, *, progress: bool = False) -> Path:
@@ -73,23 +71,6 @@ def read_run(folder: str | Path) -> TrainConfig:
         raise DataError(folder / CONFIG, str(error)) from None
 
 
-class Run(NamedTuple):
-    """A run on its way: what a stage finds, and changes for the next one.
-
-    `vision` is the label predictor that gave the images' `label_dist`, `figures` its own; `start` a model whose
-    baseline is taken over.
-    """
-
-    config: TrainConfig
-    images: Images
-    folder: Path
-    shown: bool
-    vision: VisionModel | None = None
-    figures: dict[str, Any] | None = None
-    resampler: LabelResampler | None = None
-    start: Path | str | None = None
-
-
 def stages(config: TrainConfig) -> list[Callable[[Run], Run]]:
     """What is done, in this order. A stage that has its result in the folder takes it from there."""
     photos = [] if config.model.vision is None else [label_predictor]
@@ -127,7 +108,7 @@ def label_predictor(run: Run) -> Run:
     if stage_figures(folder) is None:
         figures = fit_stage(config, images, folder, shown)
         if is_first_process():
-            print(f"label predictor, on boxes it was not trained on: {_listed(figures)}", flush=True)
+            print(f"label predictor, on boxes it was not trained on: {listed(figures)}", flush=True)
     vision = load_stage(config, images.vocabulary, folder)
     images = with_label_dist(config, images, folder, vision, shown)
     config = replace(config, model=replace(config.model, vision=vision.config))
@@ -149,20 +130,14 @@ def baseline(run: Run) -> Run:
     config = run.config
     if config.start is not None:
         return run._replace(start=find_model(_start_model(config.start)))
-    about = {key: value for key, value in _record(run).items() if key != "context"}
-    stage = _stage(run, run.folder / BASELINE)._replace(settings=config.baseline, model=config.model.first_stage())
-    return run._replace(start=train_stage(stage, run.images, {**about, "preset": BASELINE}, run.shown))
+    first = replace(config, preset=BASELINE, model=config.model.first_stage(), half=False, calibration=None)
+    return run._replace(start=train_stage(run._replace(config=first, folder=run.folder / BASELINE)))
 
 
 def graph_model(run: Run) -> Run:
     """The whole model, on its baseline if it has one."""
-    train_stage(_stage(run, run.folder), run.images, _record(run), run.shown)
+    train_stage(run)
     return run
-
-
-def _stage(run: Run, folder: Path) -> Stage:
-    config = run.config
-    return Stage(config, config.stage, config.model, folder, run.start, run.vision, run.resampler)
 
 
 def _vision_run(start: str | None) -> Path | None:
@@ -180,23 +155,6 @@ def _start_model(start: str) -> Path | str:
         if folder.is_dir():
             return folder
     return start
-
-
-def _record(run: Run) -> dict[str, Any]:
-    """How the model is made, for its card."""
-    config, images, figures = run.config, run.images, run.figures
-    record: dict[str, Any] = {"preset": config.preset, "task": config.task, "data": Path(config.data.path).name}
-    record |= {"seed": config.seed, "training images": len(images.train), "validation images": len(images.validation)}
-    if figures is not None:
-        record["label predictor, held out"] = _listed(figures)
-    record["baseline"] = config.start or plain(config.baseline)
-    if config.model.two_stages:
-        record["context"] = plain(config.context)
-    return record
-
-
-def _listed(figures: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
 
 
 def _free(folder: Path) -> None:

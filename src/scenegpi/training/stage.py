@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,18 +14,17 @@ from torch.utils.data import DataLoader
 from scenegpi.errors import DataError, OptionError
 from scenegpi.features.batch import grouped
 from scenegpi.files import write_json
-from scenegpi.graph import SceneGraph
 from scenegpi.metrics import RecallState
 from scenegpi.models.build import SceneModel, build_model, prepare_model
 from scenegpi.models.calibration import Calibrations, fit_calibrations
 from scenegpi.models.checkpoint import load_model, round_to_half, save_model
-from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
+from scenegpi.options import plain
 from scenegpi.training.batches import TrainingImages, as_they_are, train_loader
 from scenegpi.training.callbacks import Bar, Patience, RunningMean
-from scenegpi.training.config import StageConfig, TrainConfig
+from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images, open_words
-from scenegpi.training.folder import FINISHED, MODEL, STATE, RunFolder
+from scenegpi.training.folder import BASELINE, FINISHED, MODEL, STATE, RunFolder
 from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.module import MONITOR, SceneModule, recall_figures, recall_plan, scored
 from scenegpi.training.more_relations import count_more
@@ -34,43 +32,41 @@ from scenegpi.training.trainer import fit, make_trainer
 from scenegpi.vision.model import VisionModel
 
 
-class Stage(NamedTuple):
-    """What is trained (`model`: the whole of `config.model`, or its baseline alone), how, and into which folder.
+class Run(NamedTuple):
+    """A run on its way: what a stage finds, and changes for the next one.
 
-    `start` is a model whose baseline is taken over, `vision` the label predictor that gave the images' `label_dist`.
+    `vision` is the label predictor that gave the images' `label_dist`, `figures` its own; `start` a model whose
+    baseline is taken over.
     """
 
     config: TrainConfig
-    settings: StageConfig
-    model: ModelConfig
+    images: Images
     folder: Path
-    start: Path | str | None = None
+    shown: bool = False
     vision: VisionModel | None = None
+    figures: dict[str, Any] | None = None
     resampler: LabelResampler | None = None
-
-    @property
-    def name(self) -> str:
-        return self.model.system or ("context" if self.model.two_stages else "baseline")
+    start: Path | str | None = None
 
 
-def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: bool = False) -> Path:
-    """Trains a stage, from its last whole epoch if there is one, unless it is finished; gives its model's folder."""
-    folder, settings = stage.folder, stage.settings
+def train_stage(run: Run) -> Path:
+    """Trains `config.model`, from its last whole epoch if there is one, unless it is finished; gives its folder."""
+    config, images, folder, optim = run.config, run.images, run.folder, run.config.stage.optim
     if (folder / FINISHED).is_file():
         return folder / MODEL
-    if not images.validation and settings.optim.keep == "best":
+    if not images.validation and optim.keep == "best":
         raise OptionError("optim.keep: the best epoch is chosen by validation images, and there are none")
-    module = make_module(stage, images)
-    trainer, writer = stage_trainer(stage, record, progress)
-    training = TrainingImages(images.train, stage.config, settings, stage.resampler)
+    module = make_module(run)
+    trainer, writer = stage_trainer(run)
+    training = TrainingImages(images.train, config, run.resampler)
     loader = train_loader(training, trainer.global_rank, trainer.world_size)
     mine: Any = list(grouped(images.validation[trainer.global_rank :: trainer.world_size]))
     validation = DataLoader(mine, batch_size=None, collate_fn=as_they_are) if images.validation else None
     started = time.perf_counter()
     fit(trainer, module, loader, folder / STATE, validation)
     if trainer.is_global_zero:
-        finish(stage, writer, images.validation)
-        kept = writer.rows[-1].get(MONITOR) if settings.optim.keep == "last" else writer.best
+        finish(run, writer)
+        kept = writer.rows[-1].get(MONITOR) if optim.keep == "last" else writer.best
         figures = {MONITOR: kept} if images.validation else {}
         summary = {"epochs": len(writer.rows), **figures, "seconds": round(time.perf_counter() - started, 1)}
         write_json(folder / FINISHED, summary)
@@ -78,13 +74,12 @@ def train_stage(stage: Stage, images: Images, record: dict[str, Any], progress: 
     return folder / MODEL
 
 
-def finish(stage: Stage, writer: RunFolder, validation: Sequence[SceneGraph]) -> None:
+def finish(run: Run, writer: RunFolder) -> None:
     """Calibrates the model that was kept, counts its validation figures anew, and writes it for the last time."""
-    config, model = stage.config, writer.kept
-    half = config.half and stage.model == config.model
-    if half:  # before it is calibrated: killed after it was written, this is done again with what was written
+    config, validation, model = run.config, run.images.validation, writer.kept
+    if config.half:  # before it is calibrated: killed after it was written, this is done again with what was written
         round_to_half(model)
-    calibration = config.calibration if stage.model == config.model else None
+    calibration = config.calibration
     if calibration is None and validation and model.network.probabilities:
         calibration = fit_calibrations(model, validation, config.task)
     model.calibration = calibration or Calibrations()
@@ -95,25 +90,24 @@ def finish(stage: Stage, writer: RunFolder, validation: Sequence[SceneGraph]) ->
             state = RecallState(recall_plan(config, model))
             state.update(scored(model, validation, config.scored_task), validation)
             entry["figures"] = recall_figures(state)
-    save_model(model, stage.folder / MODEL, writer.metrics, writer.record, overwrite=True, half=half)
+    save_model(model, run.folder / MODEL, writer.metrics, writer.record, overwrite=True, half=config.half)
 
 
-def make_module(stage: Stage, images: Images) -> SceneModule:
+def make_module(run: Run) -> SceneModule:
     """Model and loss, prepared on the training images; everything random starts from the seed."""
-    config = stage.config
+    config, images = run.config, run.images
     L.seed_everything(config.seed, workers=True, verbose=False)
-    words = open_words(config, images.vocabulary) if stage.model.words else None
-    model = build_model(stage.model, images.vocabulary, words)
-    if stage.start is None or stage.model.system is not None:  # the counts and scales of a baseline come with it
+    model = build_model(config.model, images.vocabulary, open_words(config, images.vocabulary))
+    if run.start is None or config.model.system is not None:  # the counts and scales of a baseline come with it
         prepare_model(model, images.train)
         count_more(model, config.data.more)
     model.trained_on = Fingerprint.of(images.train)
-    if stage.vision is not None and model.vision is not None:
-        model.vision.load_state_dict(stage.vision.state_dict())
+    if run.vision is not None and model.vision is not None:
+        model.vision.load_state_dict(run.vision.state_dict())
         model.vision.requires_grad_(False)
-    if stage.start is not None:
-        take_baseline(model, stage.start)
-    return SceneModule(model, config, stage.settings, str(stage.folder))
+    if run.start is not None:
+        take_baseline(model, run.start)
+    return SceneModule(model, config, str(run.folder))
 
 
 def take_baseline(model: SceneModel, source: Path | str) -> None:
@@ -128,21 +122,35 @@ def take_baseline(model: SceneModel, source: Path | str) -> None:
         model.trained_on = Fingerprint((model.trained_on or frozenset()) | other.trained_on)
 
 
-def stage_trainer(stage: Stage, record: dict[str, Any], progress: bool = False) -> tuple[L.Trainer, RunFolder]:
-    """The trainer with a running mean, early stopping, the stage's folder, and TensorBoard where there is one.
-
-    `record` says how the model is made, for its card.
-    """
-    config, optim = stage.config, stage.settings.optim
+def stage_trainer(run: Run) -> tuple[L.Trainer, RunFolder]:
+    """The trainer with a running mean, early stopping, the stage's folder, and TensorBoard if it is installed."""
+    config, optim = run.config, run.config.stage.optim
     mean = RunningMean(optim.average) if optim.average else None
-    writer = RunFolder(stage.folder, record, mean, optim.keep == "last")
+    writer = RunFolder(run.folder, _record(run), mean, optim.keep == "last")
     callbacks: list[L.Callback] = [] if mean is None else [mean]
     if optim.keep == "best":
         callbacks.append(Patience(MONITOR, optim.patience))
-    if progress:
-        callbacks.append(Bar(stage.name))
-    board = TensorBoardLogger(str(stage.folder), name="", version="tensorboard") if find_spec("tensorboard") else False
+    if run.shown:
+        callbacks.append(Bar(config.model.system or ("context" if config.model.two_stages else BASELINE)))
+    board = TensorBoardLogger(str(run.folder), name="", version="tensorboard") if find_spec("tensorboard") else False
     # A compared system may have weights that a batch does not use: those that decode labels, where all are given.
-    unused = stage.model.system is not None
-    epochs = stage.settings.epochs
+    unused, epochs = config.model.system is not None, config.stage.epochs
     return make_trainer(config, config.seed, epochs, [*callbacks, writer], unused=unused, logger=board), writer
+
+
+def _record(run: Run) -> dict[str, Any]:
+    """How the model is made, for its card."""
+    config, images, figures = run.config, run.images, run.figures
+    record: dict[str, Any] = {"preset": config.preset, "task": config.task, "data": Path(config.data.path).name}
+    record |= {"seed": config.seed, "training images": len(images.train), "validation images": len(images.validation)}
+    if figures is not None:
+        record["label predictor, held out"] = listed(figures)
+    record["baseline"] = config.start or plain(config.baseline)
+    if config.model.two_stages:
+        record["context"] = plain(config.context)
+    return record
+
+
+def listed(figures: dict[str, Any]) -> str:
+    """Names and figures in one line."""
+    return ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
