@@ -28,8 +28,8 @@ from scenegpi.files import whole_file
 from scenegpi.locks import LOCK
 from scenegpi.models.build import SceneModel
 from scenegpi.models.checkpoint import load_model, save_model
-from scenegpi.training.callbacks import RunningMean
 from scenegpi.training.module import MONITOR, SceneModule, recall_figures
+from scenegpi.training.trainer import RunningMean
 
 CONFIG, LOG, MODEL, STATE, FINISHED = "config.json", "log.csv", "model", "last.ckpt", "finished.json"
 BASELINE = "baseline"

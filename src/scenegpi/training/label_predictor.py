@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from scenegpi.errors import DataError, OptionError
+from scenegpi.errors import DataError
 from scenegpi.files import read_figures, read_object, whole_file, write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
@@ -34,7 +34,7 @@ from scenegpi.progress import progress
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images
 from scenegpi.training.finder_calibration import fit_finder
-from scenegpi.training.label_head import FittedVision, fit_vision, report_unreadable
+from scenegpi.training.label_head import fit_vision, report_unreadable
 from scenegpi.training.photo_network import WEIGHTS, fit_photo_network, save_weights, take_weights
 from scenegpi.training.processes import is_first_process, wait_for
 from scenegpi.vision.cache import cached_box_features
@@ -58,8 +58,24 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
     places = [i for i, path in enumerate(images.train_photos) if path is not None]
     if len(places) < 2:
         raise DataError(config.data.path, f"photos of {len(places)} training images were found (data.photos, --photos)")
-    if first or _vision(config).features.finds:
-        fitted = _fitted(config, images, places, folder, shown)
+    vision = config.model.vision or VisionConfig()
+    if first or vision.features.finds:
+        photos = [path for i in places if (path := images.train_photos[i]) is not None]
+        graphs = [images.train[i] for i in places]
+        if vision.features.finds:
+            fitted = fit_photo_network(config, vision, images.vocabulary, photos, graphs, stage, shown)
+        else:
+            fitted = fit_vision(
+                vision,
+                images.vocabulary,
+                photos,
+                graphs,
+                _cache(config, folder),
+                options=config.fit,
+                seed=config.seed,
+                machine=config,
+                shown=shown,
+            )
     if not first:
         wait_for(stage / FIGURES)
         return read_figures(stage / FIGURES)
@@ -107,7 +123,7 @@ def load_stage(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> Vis
     """The label predictor of the stage, for prediction only; DataError if the stage is not done."""
     if stage_figures(folder) is None:
         raise DataError(folder / STAGE, "the vision stage is not done")
-    vision = VisionModel(_vision(config), vocabulary)
+    vision = VisionModel(config.model.vision or VisionConfig(), vocabulary)
     vision.everyday = False  # the graph learns in the labels
     take_weights(vision, folder / STAGE / WEIGHTS)
     finder = folder / STAGE / FINDER
@@ -122,19 +138,6 @@ def stage_figures(folder: Path) -> dict[str, Any] | None:
     return read_figures(path) if path.is_file() else None
 
 
-def _fitted(config: TrainConfig, images: Images, places: list[int], folder: Path, shown: bool) -> FittedVision:
-    """The label predictor of the photos at `places`: a head on a fixed backbone, or the photo network as a whole."""
-    vision, words = _vision(config), images.vocabulary
-    photos = [path for i in places if (path := images.train_photos[i]) is not None]
-    graphs = [images.train[i] for i in places]
-    if vision.features.finds:
-        return fit_photo_network(config, vision, words, photos, graphs, folder / STAGE, shown)
-    cache = _cache(config, folder)
-    return fit_vision(
-        vision, words, photos, graphs, cache, options=config.fit, seed=config.seed, machine=config, shown=shown
-    )
-
-
 def _labelled(vision: VisionModel, path: Path, graph: SceneGraph, cache: Path) -> SceneGraph:
     try:
         features = cached_box_features(vision.extractor, path, graph, cache)
@@ -146,9 +149,3 @@ def _labelled(vision: VisionModel, path: Path, graph: SceneGraph, cache: Path) -
 
 def _cache(config: TrainConfig, folder: Path) -> Path:
     return Path(config.data.cache) if config.data.cache else folder / STAGE / "features"
-
-
-def _vision(config: TrainConfig) -> VisionConfig:
-    if config.model.vision is None:
-        raise OptionError("model.vision: this stage needs a vision model")
-    return config.model.vision

@@ -17,8 +17,9 @@ from scenegpi.errors import GraphError
 from scenegpi.features.arrays import image_size
 from scenegpi.graph import SceneGraph
 
-MIN_SPREAD = 3.0
-"""Ranks by size to either side from which a distribution is taken at least (one standard deviation)."""
+NEAR, MIN_SPREAD = 0.1, 3.0
+"""A box takes from those near its own rank by size: one standard deviation as a share of all boxes with its label, and
+the least in ranks."""
 
 
 class LabelResampler:
@@ -27,18 +28,16 @@ class LabelResampler:
     Args:
         graphs: those with a `label_dist` are the source; their labels are the true ones.
         labels: C.
-        near: a box takes from those near its own rank by size; this is how far, as a share of all boxes with its label
-            (one standard deviation).
     """
 
-    def __init__(self, graphs: Iterable[SceneGraph], labels: int, near: float = 0.1) -> None:
+    def __init__(self, graphs: Iterable[SceneGraph], labels: int) -> None:
         source = [graph for graph in graphs if graph.label_dist is not None and len(graph)]
         if not source:
             raise GraphError("label_dist: no image carries any that others could take")
         true = np.concatenate([graph.labels for graph in source])
         size = np.concatenate([box_shares(graph) for graph in source])
         order = np.lexsort((size, true))
-        self.near, self.true, self.size = near, true[order].astype(np.int64), size[order]
+        self.true, self.size = true[order].astype(np.int64), size[order]
         self.rows = np.concatenate([graph.label_dist for graph in source])[order].astype(np.float32)
         self.first = np.searchsorted(self.true, np.arange(labels + 1))
 
@@ -50,7 +49,7 @@ class LabelResampler:
             np.searchsorted(self.size[a : a + n], size)
             for a, n, size in zip(first.tolist(), count.tolist(), box_shares(graph), strict=True)
         ]
-        away = rng.standard_normal(len(labels)) * np.maximum(self.near * count, MIN_SPREAD)
+        away = rng.standard_normal(len(labels)) * np.maximum(NEAR * count, MIN_SPREAD)
         rank = (np.array(own, dtype=np.float64) + away).clip(0, np.maximum(count - 1, 0)).astype(np.int64)
         chosen = np.where(count > 0, first + rank, rng.integers(len(self.true), size=len(labels)))
         dist = self.rows[chosen]

@@ -34,7 +34,6 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import load_model, read_tensors, round_to_half, save_model
 from scenegpi.progress import progress
 from scenegpi.training.batches import EpochBatches, as_they_are
-from scenegpi.training.callbacks import Bar, RunningMean
 from scenegpi.training.config import MachineConfig, PhotoFitConfig, TrainConfig
 from scenegpi.training.data_split import Images
 from scenegpi.training.folder import FINISHED, MODEL, STATE
@@ -43,7 +42,7 @@ from scenegpi.training.photo_batches import TrainingPhotos
 from scenegpi.training.photo_module import PhotoModule
 from scenegpi.training.photo_sets import LabelSets, TrainingPhoto, open_annotations
 from scenegpi.training.processes import is_first_process, wait_for
-from scenegpi.training.trainer import fit, make_trainer
+from scenegpi.training.trainer import Bar, RunningMean, fit, make_trainer
 from scenegpi.vision.config import FinderConfig, VisionConfig
 from scenegpi.vision.model import VisionModel, graph_geometry
 from scenegpi.vision.network import PhotoNetwork

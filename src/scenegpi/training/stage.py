@@ -21,14 +21,13 @@ from scenegpi.models.checkpoint import load_model, round_to_half, save_model
 from scenegpi.models.fingerprint import Fingerprint
 from scenegpi.options import plain
 from scenegpi.training.batches import TrainingImages, as_they_are, train_loader
-from scenegpi.training.callbacks import Bar, Patience, RunningMean
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images, open_words
 from scenegpi.training.folder import BASELINE, FINISHED, MODEL, STATE, RunFolder
 from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.module import MONITOR, SceneModule, recall_figures, recall_plan, scored
 from scenegpi.training.more_relations import count_more
-from scenegpi.training.trainer import fit, make_trainer
+from scenegpi.training.trainer import Bar, Patience, RunningMean, fit, make_trainer
 from scenegpi.vision.model import VisionModel
 
 
