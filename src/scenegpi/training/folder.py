@@ -38,11 +38,8 @@ BASELINE = "baseline"
 class RunFolder(L.Callback):
     """Writes a stage after every epoch. Stands last among the callbacks, so that it saves what the others know.
 
-    Args:
-        folder: of the stage.
-        record: how the model is made, for its card.
-        mean: whose model is kept; without it, the one that is trained.
-        keep_last: keep the last epoch instead of the best.
+    `record` says how the model is made, for its card. Kept is the model of `mean`, or else the one that is trained, of
+    the best epoch or, with `keep_last`, of the last.
     """
 
     def __init__(self, folder: Path, record: dict[str, Any], mean: RunningMean | None, keep_last: bool) -> None:

@@ -109,14 +109,8 @@ def fit_vision(
 ) -> FittedVision:
     """Trains a vision model on photos (paths, arrays or Pillow images) and the labels of their graphs.
 
-    A photo that cannot be read is reported by the logger "scenegpi" and left out.
-
-    Args:
-        cache: folder where features of the backbone are kept.
-        options: how.
-        seed: of weights, folds and the order of the boxes.
-        machine: heads are trained by one process on its device.
-        shown: show progress.
+    A photo that cannot be read is reported by the logger "scenegpi" and left out. `cache` is a folder where features of
+    the backbone are kept; heads are trained by one process, on the device of `machine`.
     """
     if len(photos) != len(graphs):
         raise GraphError(f"photos: {len(photos)} for {len(graphs)} graphs")

@@ -23,11 +23,9 @@ the least in ranks."""
 
 
 class LabelResampler:
-    """Keeps the label distributions of boxes by their true label, C labels, and by size.
+    """Keeps the label distributions of boxes by their true label, of C = `labels`, and by size.
 
-    Args:
-        graphs: those with a `label_dist` are the source; their labels are the true ones.
-        labels: C.
+    Graphs with a `label_dist` are the source; their labels are the true ones.
     """
 
     def __init__(self, graphs: Iterable[SceneGraph], labels: int) -> None:

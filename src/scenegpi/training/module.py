@@ -27,13 +27,7 @@ LOWEST_RATE = 0.02
 
 
 class SceneModule(L.LightningModule):
-    """Trains and validates `model`.
-
-    Args:
-        model: prepared; a context's baseline stays as it is.
-        config: of the run.
-        run: names the run in errors.
-    """
+    """Trains and validates a prepared model; `run` names the run in errors."""
 
     def __init__(self, model: SceneModel, config: TrainConfig, run: str = "") -> None:
         super().__init__()

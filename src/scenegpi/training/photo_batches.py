@@ -42,10 +42,7 @@ class PhotoBatch(NamedTuple):
 class TrainingPhotos(Dataset[PhotoBatch]):
     """Photos as an epoch sees them: keys (epoch, i) -> a batch. What is done to one depends on the seed and its key.
 
-    Args:
-        photos: with their boxes.
-        sides: the side of a batch's square photos, in pixels, is one of these.
-        seed: random seed.
+    The side of a batch's square photos, in pixels, is one of `sides`.
     """
 
     def __init__(self, photos: Sequence[TrainingPhoto], sides: Sequence[int], seed: int) -> None:

@@ -61,14 +61,10 @@ SCALE = (10.0, 10.0, 5.0, 5.0)
 
 
 class PhotoModule(L.LightningModule):
-    """Trains a vision model on whole photos, by one loss for names and for boxes.
+    """Trains a vision model that has a photo network, by one loss for names and for boxes.
 
-    Args:
-        vision: with a photo network.
-        sets: which names a box may have.
-        options: how; with `only`, the second look alone is trained.
-        steps: of the whole training.
-        rate: share of the learning rate.
+    `sets` are the names that a box may have, `steps` those of the whole training, `rate` a share of the learning rate.
+    With `options.only` the second look alone is trained.
     """
 
     def __init__(

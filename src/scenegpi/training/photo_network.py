@@ -73,14 +73,8 @@ def fit_network(
 ) -> VisionModel:
     """Trains a vision model that has a photo network, in place, unless the folder holds the result already.
 
-    Args:
-        vision: where it starts from.
-        photos, sets: what it is trained on.
-        folder: where state and weights are written.
-        machine: where, and by how many processes, which all call this.
-        name: of what is shown while it goes on.
-        whole: it goes on from another training, for `whole_epochs` at `whole_rate`; else for `epochs`, and the label
-            head's inputs are measured first.
+    All processes of `machine` call this. With `whole` it goes on from another training, for `whole_epochs` at
+    `whole_rate`; else it trains for `epochs`, and the label head's inputs are measured first.
     """
     vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     done = folder / WEIGHTS

@@ -51,10 +51,8 @@ class LabelSets:
     """Rows of names: first what each label of the vocabulary may be, then each everyday name, then the other's labels,
     then labels that are just themselves: a sign in a photo whose stop signs are all listed, and that is none of them.
 
-    Args:
-        labels: of the vocabulary, the first of `names`.
-        names: all that the label head knows.
-        other: labels of the other annotation.
+    `labels` are those of the vocabulary, the first of the `names` that the label head knows; `other` are the labels of
+    the other annotation.
     """
 
     def __init__(self, labels: Sequence[str], names: Sequence[str], other: Sequence[str] = ()) -> None:
@@ -98,11 +96,8 @@ class LabelSets:
 class Annotations(NamedTuple):
     """Which names a box may have, and another annotation if any.
 
-    Args:
-        sets: rows of names.
-        other: id there -> photo and boxes of the other annotation.
-        same: id here -> id there of the same photo.
-        repeat: number of times that the own photos come in each pass over those of the other.
+    `other` are the photos and boxes of that by its ids, `same` maps an id here to the id there of the same photo. The
+    own photos come `repeat` times in each pass over those of the other.
     """
 
     sets: LabelSets

@@ -27,13 +27,7 @@ from scenegpi.vision.hf_trunk import read_architecture
 
 
 def train(config: TrainConfig, folder: str | Path, *, progress: bool = False) -> Path:
-    """Trains a new run and gives the folder of its model.
-
-    Args:
-        config: of the run.
-        folder: of the run; must be empty, or not there.
-        progress: show bars.
-    """
+    """Trains a new run in a folder that is empty or does not exist; gives the folder of its model."""
     folder = Path(folder)
     if not is_first_process():
         return _train(config, folder, False)

@@ -41,15 +41,10 @@ def make_trainer(
     unused: bool = False,
     logger: Any = False,
 ) -> L.Trainer:
-    """Lightning's Trainer.
+    """Lightning's Trainer for at most `epochs`, each step's random numbers by `seed`.
 
-    Args:
-        machine: where, by how many processes, in which precision.
-        seed: of what is random in a step.
-        epochs: the most.
-        callbacks: the one that writes the state last.
-        unused: a batch may leave weights unused; processes then look for them.
-        logger: of Lightning.
+    Of the `callbacks` the one that writes the state comes last. With `unused` a batch may leave weights unused, and
+    processes look for them.
     """
     for name in ("lightning", "lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)
