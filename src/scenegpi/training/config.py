@@ -74,12 +74,8 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class LossConfig:
-    """The loss by name, and its weights; see `scenegpi.training.losses`.
-
-    Args:
-        kind: "paper", "released" or "metric".
-        entities: weight of an entity's label.
-        negatives: weight of a pair without a relation.
+    """The loss by name, and the weights of an entity's label and of a pair without a relation (negatives); see
+    `scenegpi.training.losses`.
     """
 
     kind: Literal["paper", "released", "metric"] = "metric"
@@ -144,9 +140,7 @@ class StageConfig:
 class FitOptions:
     """How the label head is trained on a backbone that stays as it is: see `scenegpi.training.label_head`.
 
-    Args:
-        epochs, batch, rate: a batch counts boxes.
-        folds: number of parts that the photos are dealt into.
+    A batch counts boxes; the photos are dealt into `folds` parts.
     """
 
     epochs: int = bounded(20, 1, 1000)

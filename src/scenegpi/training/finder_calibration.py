@@ -24,8 +24,6 @@ from scenegpi.vision.photos import EncodedPhoto, open_photo, photo_boxes
 FITS = 0.5
 """A box that overlaps an annotated one by this much shows it."""
 RIDGE = 1e-3
-TWICE = 2
-"""Which boxes stay depends on their chances: fitted again to those that stay after the first fit."""
 STEPS = 50
 Photos = Sequence[tuple[Path, SceneGraph]]
 Candidates = tuple[Tensor, Tensor, NDArray[np.float64]]
@@ -38,7 +36,7 @@ def fit_finder(vision: VisionModel, photos: Photos) -> FinderConfig:
     """Weights by which the chance of a box, after suppression, is that of meeting an annotated one of these photos."""
     config = replace(vision.config.finder or FinderConfig(), floor=0.0, named_floor=0.0)
     read = [_read(Finder(vision, config), path, graph) for path, graph in photos]
-    for _ in range(TWICE):
+    for _ in range(2):  # which boxes stay depends on their chances: fitted again to those that stay after the first fit
         rows = [_outcomes(Finder(vision, config), *each) for each in read]
         x, y = (np.concatenate([row[k] for row in rows]) for k in range(2))
         weights = logistic(np.insert(x, 0, 1.0, axis=1), y, 2 * RIDGE * len(x))
