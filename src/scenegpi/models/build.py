@@ -55,11 +55,7 @@ class SceneModel(nn.Module):
     backend: Literal["torch"] = "torch"
 
     def __init__(
-        self,
-        config: ModelConfig,
-        labels: Vocabulary,
-        network: SceneNetwork,
-        vision: VisionModel | None = None,
+        self, config: ModelConfig, labels: Vocabulary, network: SceneNetwork, vision: VisionModel | None = None
     ) -> None:
         super().__init__()
         self.config, self.labels, self.network, self.vision = config, labels, network, vision
@@ -99,8 +95,9 @@ class SceneModel(nn.Module):
     @property
     def finder(self) -> Finder | None:
         """Finds boxes in photos, where it has a photo network of its own."""
-        own = self.vision is not None and isinstance(self.vision.backbone, PhotoNetwork)
-        return Finder(self.vision) if self.vision is not None and own else None
+        if self.vision is None or not isinstance(self.vision.backbone, PhotoNetwork):
+            return None
+        return Finder(self.vision)
 
     @property
     def device(self) -> torch.device:
@@ -189,12 +186,9 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
             tables = [label_table(words, vocabulary), predicate_table(words, vocabulary)]
         else:
             tables = [torch.zeros(labels, config.words), torch.zeros(1 + predicates, config.words)]
-    network: SceneNetwork
     if config.network is None:
-        network = Baseline(config.baseline, labels, predicates)
-    else:
-        network = config.network.build(config, labels, predicates, tables)
-    return SceneModel(config, vocabulary, network, vision)
+        return SceneModel(config, vocabulary, Baseline(config.baseline, labels, predicates), vision)
+    return SceneModel(config, vocabulary, config.network.build(config, labels, predicates, tables), vision)
 
 
 def prepare_model(model: SceneModel, graphs: Sequence[SceneGraph]) -> None:

@@ -70,10 +70,8 @@ def _figures(metrics: Mapping[str, Any]) -> list[str]:
     for scored, entry in metrics.items():
         if not isinstance(entry, Mapping) or not isinstance(entry.get("figures"), Mapping):
             continue
-        shown = ", ".join(
-            f"{key} {100 * entry['figures'][key]:.1f}"
-            for key in FIGURES
-            if isinstance(entry["figures"].get(key), int | float)
-        )
+        figures = entry["figures"]
+        known = [key for key in FIGURES if isinstance(figures.get(key), int | float)]
+        shown = ", ".join(f"{key} {100 * figures[key]:.1f}" for key in known)
         rows.append(f"- {scored} ({entry.get('images', '?')} images): {shown}. {entry.get('protocol', '')}".rstrip())
     return ["## Figures", "", *rows] if rows else ["No figures were measured."]

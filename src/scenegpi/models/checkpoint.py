@@ -14,7 +14,6 @@ the file are compared with it before anything is read, and a weight that is not 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +51,7 @@ def save_model(
     from safetensors.torch import save_file
 
     folder = Path(folder)
-    figures = dict(metrics or {})
-    record = dict(training or {})
+    figures, record = dict(metrics or {}), dict(training or {})
     config = {"format": FORMAT, "version": __version__, "model": plain(model.config)}
     config |= {"calibration": plain(model.calibration), "training": record}
     with whole_folder(folder, overwrite) as part:
@@ -81,31 +79,20 @@ def round_to_half(model: SceneModel) -> None:
 def load_model(source: str | Path, device: str | torch.device = "cpu") -> SceneModel:
     """The model of a folder, or one that ships in the package by its name; DataError with one line otherwise."""
     folder = find_model(source)
-    config, calibration = _config(folder)
-    vocabulary = read_labels(folder)
-    try:
-        model = build_model(config, vocabulary)
-    except OptionError as error:
-        raise DataError(folder / "config.json", str(error)) from None
-    state = read_tensors(folder / "model.safetensors", model.state_dict())
-    model.load_state_dict(state, assign=True)
-    model.calibration = calibration
-    if (folder / TRAINED_ON).exists():
-        model.trained_on = Fingerprint.read(folder / TRAINED_ON)
-    return model.to(device).eval()
-
-
-def _config(folder: Path) -> tuple[ModelConfig, Calibrations]:
-    """What a model is made of, and its calibration: models from before there was any have none."""
     path = folder / "config.json"
     data = read_object(path, SMALL)
     if data.get("format") != FORMAT:
         raise DataError(path, f"format: {data.get('format')!r:.20}, this version reads {FORMAT}")
     try:
         calibration = override(Calibrations(), data.get("calibration", {}), "calibration")
-        return override(ModelConfig(), data.get("model"), "model"), calibration
+        model = build_model(override(ModelConfig(), data.get("model"), "model"), read_labels(folder))
     except OptionError as error:
         raise DataError(path, str(error)) from None
+    model.load_state_dict(read_tensors(folder / "model.safetensors", model.state_dict()), assign=True)
+    model.calibration = calibration
+    if (folder / TRAINED_ON).exists():
+        model.trained_on = Fingerprint.read(folder / TRAINED_ON)
+    return model.to(device).eval()
 
 
 def read_tensors(path: Path, wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -115,13 +102,11 @@ def read_tensors(path: Path, wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
     check_file(path)
     try:
         with safe_open(path, framework="pt") as file:
-            found = set(file.keys())
-            names = {part for name, value in wanted.items() for part in _names(name, value)}
-            for name in sorted(found ^ names):
-                raise DataError(path, f"{name}: {'missing' if name in names else 'not a tensor of this model'}")
-            for name, value in wanted.items():
-                for part in _names(name, value):
-                    _check_header(path, part, file.get_slice(part), value)
+            parts = {part: value for name, value in wanted.items() for part in _names(name, value)}
+            for part in sorted(parts.keys() ^ set(file.keys())):
+                raise DataError(path, f"{part}: {'missing' if part in parts else 'not a tensor of this model'}")
+            for part, value in parts.items():
+                _check_header(path, part, file.get_slice(part), value)
             return {name: _read(path, file, name, value) for name, value in wanted.items()}
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise DataError(path, f"cannot be read ({error})") from None
@@ -145,13 +130,12 @@ def _read(path: Path, file: Any, name: str, wanted: Tensor) -> Tensor:
         if not bool(torch.isfinite(value).all()):
             raise DataError(path, f"{name}: holds a number that is not finite")
         return value.float().clone()  # mapped files lie at odd addresses, where products take another path
-    size = prod(wanted.shape)
     cells, values = (file.get_tensor(part) for part in _names(name, wanted))
     if cells.shape != values.shape:
         raise DataError(path, f"{name}: expected two lists of one length")
-    if len(cells) and (int(cells.min()) < 0 or int(cells.max()) >= size or int(values.min()) < 0):
+    if len(cells) and (int(cells.min()) < 0 or int(cells.max()) >= wanted.numel() or int(values.min()) < 0):
         raise DataError(path, f"{name}: a cell or a count outside its range")
-    dense = torch.zeros(size, dtype=torch.int32)
+    dense = torch.zeros(wanted.numel(), dtype=torch.int32)
     dense[cells.long()] = values
     return dense.view(wanted.shape)
 

@@ -34,10 +34,7 @@ class RelationCounts(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        by_subject: NDArray[np.floating],
-        by_object: NDArray[np.floating],
-        stands: NDArray[np.int64] | None = None,
+        cls, by_subject: NDArray[np.floating], by_object: NDArray[np.floating], stands: NDArray[np.int64] | None = None
     ) -> RelationCounts:
         """From (C, P) numbers of training relations by predicate and by the label of the subject, of the object.
 

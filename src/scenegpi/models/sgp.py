@@ -68,10 +68,7 @@ class SGP(SceneNetwork):
             x_table=label_words,
             edge_table=predicate_words,
         )
-        for network in (layer.rho, layer.edge_rho):
-            if isinstance(network, MLP):
-                network.dropout = context.dropout
-        _start_at_input(layer)
+        _start_at_input(layer, context.dropout)
         self.recurrent = Recurrent(layer, context.steps, Read(context.input_dropout))
 
     @property
@@ -155,10 +152,11 @@ def reverse_edges(batch: SceneBatch) -> Tensor:
     return batch.edge_ptr[image] + edge_number(j - first, i - first, size)
 
 
-def _start_at_input(layer: GPILayer) -> None:
-    """rho gives 0 and the forget gates are open: the layer hands on what it reads."""
+def _start_at_input(layer: GPILayer, dropout: float) -> None:
+    """rho, with dropout, gives 0 and the forget gates are open: the layer hands on what it reads."""
     for network in (layer.rho, layer.edge_rho):
-        if network is not None:
+        if isinstance(network, MLP):
+            network.dropout = dropout
             end_in_zero(network)
     for gate in (layer.node_gate, layer.edge_gate):
         if gate is not None:
