@@ -171,14 +171,10 @@ class OtherConfig:
 class PhotoFitConfig:
     """How the photo network is trained with its label head: see `scenegpi.training.photo_network`.
 
-    The photos are dealt into two halves and a network is trained on each: what it says of the other half is held out,
-    and is what the graph model learns from. The network that is kept starts from the mean of their weights and goes on
-    with all photos.
-
     Args:
         other: more photos, in every batch.
         only: train only the second look of the model that the run starts from; all else stays as it is.
-        epochs: of each half.
+        epochs: of each half of the photos.
         whole_epochs: over all photos, after that.
         sizes: sides of the square photos that it is trained on, in pixels, multiples of 32; a batch has one of them.
         batch: photos.

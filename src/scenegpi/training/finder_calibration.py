@@ -82,12 +82,10 @@ def fit_combination(examples: Sequence[Example], ridge: float = 1.0) -> dict[str
 
 def _right(found: Things, truth: NDArray[np.float64], overlap: float, single: bool) -> NDArray[np.float64]:
     """(N,) 1 for things that overlap an annotated box by at least `overlap`; if `single`, only the best one per box."""
-    if not len(truth) or not len(found.boxes):
-        return np.zeros(len(found.boxes))
     iou = box_iou(found.boxes, truth)
     right = iou >= overlap
     if single:
-        right &= iou >= iou.max(axis=0, keepdims=True)
+        right &= iou >= iou.max(axis=0, initial=0.0)
     return np.asarray(right.any(axis=1), dtype=np.float64)
 
 

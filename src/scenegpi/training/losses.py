@@ -42,12 +42,7 @@ class Weights(NamedTuple):
     images: Tensor
 
 
-def scene_loss(
-    out: SceneLogits,
-    batch: SceneBatch,
-    config: LossConfig,
-    total: Total = lambda x: x,
-) -> Tensor:
+def scene_loss(out: SceneLogits, batch: SceneBatch, config: LossConfig, total: Total = lambda x: x) -> Tensor:
     """The loss of each image, (G,), to be added up.
 
     `total` adds numbers over all processes and divides by how many there are.

@@ -64,8 +64,7 @@ def count_more(model: SceneModel, config: MoreRelations) -> int:
     rows = known_rows(dataset, dataset.vocabulary, model.labels)
     if not rows:
         raise DataError(config.path, "no relation has a predicate and labels of the model")
-    counts = with_rows(prior.counts, rows, config.weight)
-    prior.set_counts(counts)
+    prior.set_counts(with_rows(prior.counts, rows, config.weight))
     return sum(rows.values())
 
 

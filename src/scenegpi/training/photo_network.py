@@ -1,5 +1,6 @@
 """The photo network of a run: trained on each half of the photos, then on all of them, other photos in every batch.
-Or only the second look of a finished model is trained, on all photos.
+What a half says of the other half is held out: the graph model learns from that. Or only the second look of a finished
+model is trained, on all photos.
 
     RUN/vision/half0/       all photos but those of the first half; it predicts them (held_out.safetensors)
     RUN/vision/half1/       and the other way round
