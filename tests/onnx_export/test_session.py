@@ -12,7 +12,7 @@ import pytest
 
 import onnx_export.onnx_cases  # noqa: F401 - skips where the extra is missing
 from scenegpi.errors import DataError
-from scenegpi.onnx.session import FORMS, Session
+from scenegpi.onnx.session import Session
 
 onnx = pytest.importorskip("onnx", reason="the extra [onnx] is not installed")
 helper = onnx.helper
@@ -20,11 +20,9 @@ FLOAT = onnx.TensorProto.FLOAT
 
 
 def model(nodes, initializers=(), inputs=()) -> onnx.ModelProto:
-    """One that says it is ours, with an output y."""
+    """One with an output y."""
     graph = helper.make_graph(nodes, "g", list(inputs), [helper.make_tensor_value_info("y", FLOAT, None)], initializers)
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-    helper.set_model_props(made, {"scenegpi": FORMS["layout"]})
-    return made
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
 def endless() -> onnx.ModelProto:
@@ -54,7 +52,7 @@ import onnxruntime
 from scenegpi.cli import _behave
 from scenegpi.onnx.session import Session
 _behave()
-session = Session(sys.argv[1], "layout")
+session = Session(sys.argv[1])
 print("runs", flush=True)
 session.run(["y"], {"v": np.ones(1, np.float32)})
 """
@@ -82,14 +80,14 @@ def test_external_data_is_refused(tmp_path, monkeypatch, place):
     tensor.external_data.add(key="location", value=place)
     made = model([helper.make_node("Identity", ["w"], ["y"])], [tensor])
     with pytest.raises(DataError, match="cannot load it"):
-        Session(made.SerializeToString(), "layout").run(["y"], {})
+        Session(made.SerializeToString()).run(["y"], {})
 
 
 def test_metadata_that_is_not_utf_8_is_one_line():
     made = model([helper.make_node("Identity", ["v"], ["y"])], inputs=[helper.make_tensor_value_info("v", FLOAT, [1])])
     made.metadata_props.add(key="author", value="#####")
     with pytest.raises(DataError, match="metadata is not UTF-8"):
-        Session(made.SerializeToString().replace(b"#####", b"\xff\xfe###"), "layout")
+        Session(made.SerializeToString().replace(b"#####", b"\xff\xfe###"))
 
 
 def test_names_in_a_file_do_not_reach_the_terminal(capfd):
@@ -97,7 +95,7 @@ def test_names_in_a_file_do_not_reach_the_terminal(capfd):
     nodes = [helper.make_node("Reshape", ["v", "s"], ["y"], name=name)]
     shape = onnx.numpy_helper.from_array(np.array([7], dtype=np.int64), "s")
     made = model(nodes, [shape], [helper.make_tensor_value_info("v", FLOAT, [None])])
-    session = Session(made.SerializeToString(), "layout")
+    session = Session(made.SerializeToString())
     with pytest.raises(DataError) as error:
         session.run(["y"], {"v": np.ones(3, np.float32)})
     assert str(error.value).isprintable()
