@@ -67,7 +67,7 @@ def train(
 
 @app.command()
 def neighbours(
-    file: Annotated[str, Argument(help="Vectors: a file of `words train`, a GloVe text file, or glove-6b.")],
+    file: Annotated[str, Argument(help="Vectors: a file of `words train`, or a GloVe text file.")],
     words: Annotated[list[str], Argument(help="Words or labels.")],
     k: Annotated[int, Option("-k", min=1, help="Number of neighbours.")] = 10,
 ) -> None:
