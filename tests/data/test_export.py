@@ -33,7 +33,7 @@ HOSTILE = [
 ]
 WORDS = Vocabulary(HOSTILE, HOSTILE[::-1], "hostile")
 IRI = r'<[^\x00-\x20<>"{}|^`\\]*>'
-TEXT = r'"(?:[^\x22\x5C\x0A\x0D]|\\[tbnrf"\'\\]|\\u[0-9A-F]{4}|\\U[0-9A-F]{8})*"'
+TEXT = r'"(?:[^\x22\x5C\x0A\x0D]|\\[tbnrf"\'\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*"'
 STATEMENT = re.compile(rf"{IRI} {IRI} (?:{IRI}|{TEXT}(?:\^\^{IRI})?) \.\n")
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 
@@ -89,7 +89,7 @@ def test_hostile_names_survive_graphml_and_node_link():
 
 
 def statements(text: str) -> list[str]:
-    lines = text.splitlines(keepends=True)
+    lines = [f"{line}\n" for line in text.split("\n")[:-1]]
     for line in lines:
         assert STATEMENT.fullmatch(line), line
     return lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,21 +34,15 @@ def to_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
 
 def plain_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
     """Nodes 0..N-1 with label, x1, y1, x2, y2, score; edges with predicate and scores; what is known of the image."""
-    import networkx
-
-    full = to_networkx(graph)
-    about = {key: _plain(value) for key, value in full.graph.items() if value is not None}
-    out = networkx.MultiDiGraph(**about)
-    for i, node in full.nodes(data=True):
-        corners = dict(zip(("x1", "y1", "x2", "y2"), node["box"], strict=True))
-        out.add_node(i, label=printable(node["label"]), **corners, score=node["score"])
-    for s, o, edge in full.edges(data=True):
-        out.add_edge(s, o, **edge | {"predicate": printable(edge["predicate"])})
+    out = to_networkx(graph)
+    about = {key: printable(each) if isinstance(each, str) else each for key, each in out.graph.items()}
+    out.graph = {key: value for key, value in about.items() if value is not None}
+    for _, node in out.nodes(data=True):
+        box = node.pop("box")
+        node |= {"label": printable(node["label"]), **dict(zip(("x1", "y1", "x2", "y2"), box, strict=True))}
+    for _, _, edge in out.edges(data=True):
+        edge["predicate"] = printable(edge["predicate"])
     return out
-
-
-def _plain(value: Any) -> Any:
-    return printable(value) if isinstance(value, str) else value
 
 
 def to_graphml(graph: SceneGraph) -> str:
@@ -56,9 +50,8 @@ def to_graphml(graph: SceneGraph) -> str:
     import networkx
 
     plain = plain_networkx(graph)
-    for key in ("image_id",):  # a number in one file and a text in the next would be two types of one key
-        if key in plain.graph:
-            plain.graph[key] = str(plain.graph[key])
+    if "image_id" in plain.graph:  # a number in one file and a text in the next would be two types of one key
+        plain.graph["image_id"] = str(plain.graph["image_id"])
     return '<?xml version="1.0" encoding="utf-8"?>\n' + "\n".join(networkx.generate_graphml(plain)) + "\n"
 
 

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -34,16 +35,16 @@ def _statements(graph: SceneGraph, name: str | None) -> Iterator[str]:
         yield f"{iri(image)} {term('file')} {literal(graph.file)}"
     for side in ("width", "height"):
         if getattr(graph, side) is not None:
-            yield f"{iri(image)} {term(side)} {typed(str(getattr(graph, side)), 'integer')}"
+            yield f"{iri(image)} {term(side)} {number(getattr(graph, side))}"
     for i, label in enumerate(graph.names):
         thing = iri(f"{image}:object:{i}")
         yield f"{iri(image)} {term('contains')} {thing}"
         yield f"{thing} {RDF_TYPE} {iri(f'label:{encoded(label)}')}"
         yield f"{thing} {RDFS_LABEL} {literal(label)}"
         for side, value in zip(("x1", "y1", "x2", "y2"), graph.boxes[i].tolist(), strict=True):
-            yield f"{thing} {term(side)} {real(value)}"
+            yield f"{thing} {term(side)} {number(value)}"
         if graph.scores is not None:
-            yield f"{thing} {term('score')} {real(float(graph.scores[i]))}"
+            yield f"{thing} {term('score')} {number(graph.scores.item(i))}"
     scores = graph.triplet_scores()
     for k, (s, o, p) in enumerate(graph.relations.tolist()):
         subject, object_ = iri(f"{image}:object:{s}"), iri(f"{image}:object:{o}")
@@ -56,7 +57,7 @@ def _statements(graph: SceneGraph, name: str | None) -> Iterator[str]:
         yield f"{relation} {term('predicate')} {predicate}"
         yield f"{relation} {term('object')} {object_}"
         if graph.relation_scores is not None:
-            yield f"{relation} {term('score')} {real(float(scores[k]))}"
+            yield f"{relation} {term('score')} {number(scores.item(k))}"
 
 
 def encoded(text: str) -> str:
@@ -72,20 +73,10 @@ def term(name: str) -> str:
     return iri(f"term:{name}")
 
 
-def real(value: float) -> str:
-    return typed(repr(value), "double")
-
-
-def typed(text: str, kind: str) -> str:
-    return f'"{text}"^^<{XSD}{kind}>'
+def number(value: float) -> str:
+    return f'"{value!r}"^^<{XSD}{"integer" if isinstance(value, int) else "double"}>'
 
 
 def literal(text: str) -> str:
-    """A string of N-Triples: quotes, backslashes and control characters escaped."""
-    plain = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else _escape(c) for c in plain) + '"'
-
-
-def _escape(character: str) -> str:
-    number = ord(character)
-    return f"\\u{number:04X}" if number < 0x10000 else f"\\U{number:08X}"
+    """A string of N-Triples: its escapes of quotes, backslashes and control characters are those of JSON."""
+    return json.dumps(text, ensure_ascii=False)
