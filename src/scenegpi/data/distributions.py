@@ -18,7 +18,7 @@ checked before anything is loaded, and every offset and index before use.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +34,16 @@ from scenegpi.graph import SceneGraph
 from scenegpi.npz import load_npz, offsets
 from scenegpi.vocabulary import Vocabulary
 
-_DIMENSIONS = {
-    "format": 0,
-    "image_ids": 1,
-    "objects": 1,
-    "predicates": 1,
-    "box_ptr": 1,
-    "label_dist": 2,
-    "pair_ptr": 1,
-    "pairs": 2,
-    "pair_dist": 2,
+_REQUIRED = {
+    "format": (0, "iu"),
+    "image_ids": (1, "iuU"),
+    "objects": (1, "U"),
+    "predicates": (1, "U"),
+    "box_ptr": (1, "iu"),
 }
-_KINDS = {"image_ids": "iuU", "objects": "U", "predicates": "U", "label_dist": "f", "pair_dist": "f"}
+_PAIRS = {"pair_ptr": (1, "iu"), "pairs": (2, "iu"), "pair_dist": (2, "f")}
+_ARRAYS = _REQUIRED | _PAIRS | {"label_dist": (2, "f")}
+"""Of each array the number of dimensions, and the kinds of its numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +55,9 @@ class Distributions:
     number: dict[str, int]
     box_ptr: NDArray[np.int64]
     label_dist: NDArray[np.floating] | None
-    pair_ptr: NDArray[np.int64] | None
-    pairs: NDArray[np.int32] | None
-    pair_dist: NDArray[np.floating] | None
+    pair_ptr: NDArray[np.int64] | None = None
+    pairs: NDArray[np.int32] | None = None
+    pair_dist: NDArray[np.floating] | None = None
 
     def __len__(self) -> int:
         return len(self.number)
@@ -123,14 +121,11 @@ def image_key(graph: SceneGraph) -> str | None:
 def read_distributions(path: str | Path) -> Distributions:
     """The whole file; DataError with one line on anything that is not one."""
     path = Path(path)
-    arrays = load_npz(path, _DIMENSIONS)
+    arrays = load_npz(path, _ARRAYS)
     check_images(path, np.size(arrays.get("image_ids", ())), path.stat().st_size, each=64)
     for name in ("objects", "predicates"):
         check_names(path, np.size(arrays.get(name, ())), name)
-    try:
-        return _check(path, arrays)
-    except (GraphError, ValueError) as error:
-        raise DataError(path, str(error)) from None
+    return _checked(path, arrays)
 
 
 def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: DTypeLike = np.float32) -> int:
@@ -150,48 +145,49 @@ def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: D
             arrays[name] = np.concatenate(rows)
     if "pairs" in arrays:
         arrays["pair_ptr"] = np.cumsum([0, *(0 if graph.pairs is None else len(graph.pairs) for graph in found)])
-    try:
-        _check(path, arrays)
-    except (GraphError, ValueError) as error:
-        raise DataError(path, str(error)) from None
+    _checked(path, arrays)
     with whole_file(path) as part, part.open("wb") as handle:
         np.savez(handle, **arrays)
     return len(keys)
 
 
-def _check(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
+def _checked(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
+    try:
+        return _flat(path, arrays)
+    except ValueError as error:
+        raise DataError(path, str(error)) from None
+
+
+def _flat(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
     for name, array in arrays.items():
-        kinds = _KINDS.get(name, "iu")
-        if np.ndim(array) != _DIMENSIONS[name] or array.dtype.kind not in kinds:
-            raise GraphError(f"{name}: {array.dtype} of shape {np.shape(array)} is not what stands here")
-    for name in ("format", "image_ids", "objects", "predicates", "box_ptr"):
+        dimensions, kinds = _ARRAYS[name]
+        if np.ndim(array) != dimensions or array.dtype.kind not in kinds:
+            raise GraphError(f"{name}: {array.dtype} of shape {np.shape(array)} is not expected here")
+    for name in _REQUIRED:
         if name not in arrays:
             raise GraphError(f"{name}: missing")
     if int(arrays["format"]) != 1:
         raise GraphError(f"format: {int(arrays['format'])}, this version reads 1")
-    if len({"pair_ptr", "pairs", "pair_dist"} & set(arrays)) not in (0, 3):
+    if len(_PAIRS.keys() & arrays) not in (0, 3):
         raise GraphError("pair_ptr, pairs, pair_dist: all or none of them")
     vocabulary = Vocabulary(arrays["objects"].tolist(), arrays["predicates"].tolist())
-    ids = [str(key) for key in arrays["image_ids"].tolist()]
-    number = {key: g for g, key in enumerate(ids)}
-    if len(number) != len(ids):
+    number = {str(key): g for g, key in enumerate(arrays["image_ids"].tolist())}
+    if len(number) != len(arrays["image_ids"]):
         raise GraphError("image_ids: one is duplicated")
-    rows = len(arrays["label_dist"]) if "label_dist" in arrays else None
-    box_ptr = offsets(arrays["box_ptr"], "box_ptr", len(ids), rows)
-    check_crowd(int(np.diff(box_ptr).max(initial=0)))
     label_dist = arrays.get("label_dist")
+    box_ptr = offsets(arrays["box_ptr"], "box_ptr", len(number), None if label_dist is None else len(label_dist))
+    check_crowd(int(np.diff(box_ptr).max(initial=0)))
     if label_dist is not None:
         label_dist = _distributions(label_dist, "label_dist", len(vocabulary.objects))
+    found = Distributions(path, vocabulary, number, box_ptr, label_dist)
     if "pairs" not in arrays:
-        return Distributions(path, vocabulary, number, box_ptr, label_dist, None, None, None)
-    pairs = arrays["pairs"]
-    pair_ptr = offsets(arrays["pair_ptr"], "pair_ptr", len(ids), len(pairs))
+        return found
+    pair_ptr = offsets(arrays["pair_ptr"], "pair_ptr", len(number), len(arrays["pairs"]))
     pair_dist = _distributions(arrays["pair_dist"], "pair_dist", 1 + len(vocabulary.predicates))
-    if len(pair_dist) != len(pairs):
-        raise GraphError(f"pair_dist: {len(pair_dist)} rows for {len(pairs)} pairs")
-    return Distributions(
-        path, vocabulary, number, box_ptr, label_dist, pair_ptr, _pairs(pairs, pair_ptr, box_ptr, ids), pair_dist
-    )
+    if len(pair_dist) != len(arrays["pairs"]):
+        raise GraphError(f"pair_dist: {len(pair_dist)} rows for {len(arrays['pairs'])} pairs")
+    pairs = _pairs(arrays["pairs"], pair_ptr, box_ptr, list(number))
+    return replace(found, pair_ptr=pair_ptr, pairs=pairs, pair_dist=pair_dist)
 
 
 def _distributions(array: NDArray[Any], name: str, width: int) -> NDArray[np.floating]:
