@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from scenegpi.data.columns import NO_SPLIT, SPLITS
 from scenegpi.data.graphs import warn_flat
-from scenegpi.data.limits import check_crowd, check_images
+from scenegpi.data.limits import check_images, check_line
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import open_file, parse_json, reason, whole_file
 from scenegpi.graph import SceneGraph
@@ -72,7 +72,7 @@ class JsonLines:
         """Line i's graph; DataError with the line's number if it is invalid."""
         try:
             data = self._parse(i)
-            _check_crowd(data)
+            check_line(data)
             return from_dict(data, self._known(data))
         except GraphError as error:
             raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
@@ -132,7 +132,7 @@ class JsonLines:
             try:
                 data = self._parse(i)
                 self._readable += isinstance(data, dict)
-                _check_crowd(data)
+                check_line(data)
                 graph = from_dict(data, self._known(data))
             except GraphError as error:
                 self.report.skip(_image_of(data), error, line=line)
@@ -182,13 +182,6 @@ class JsonLines:
                 self.defined.setdefault(vocabulary.reference, vocabulary)
         except ValueError:
             return  # the line is reported when it is read
-
-
-def _check_crowd(data: Any) -> None:
-    """GraphError where a line holds more boxes or relations than an image may have."""
-    lists = [data.get(name) if isinstance(data, dict) else None for name in ("objects", "relations")]
-    boxes, relations = (len(rows) if isinstance(rows, list) else 0 for rows in lists)
-    check_crowd(boxes, relations)
 
 
 def _image_of(data: Any) -> int | str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from scenegpi.errors import DataError, GraphError
 from scenegpi.vocabulary import Vocabulary
@@ -37,6 +38,13 @@ def check_crowd(boxes: int, relations: int = 0, field: str = "relations") -> Non
     for name, count, most in (("boxes", boxes, MAX_BOXES), (field, relations, MAX_RELATIONS)):
         if count > most:
             raise GraphError(f"{name}: {count:,} in one image, more than the {most:,} this reader takes")
+
+
+def check_line(data: Any) -> None:
+    """GraphError where the JSON form of a graph holds more boxes or relations than an image may have."""
+    lists = [data.get(name) if isinstance(data, dict) else None for name in ("objects", "relations")]
+    boxes, relations = (len(rows) if isinstance(rows, list) else 0 for rows in lists)
+    check_crowd(boxes, relations)
 
 
 def file_vocabulary(

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.data.detector_results import NO_LABEL
-from scenegpi.data.limits import check_crowd, check_images, check_names, file_vocabulary
+from scenegpi.data.limits import check_images, check_line, check_names, file_vocabulary
 from scenegpi.data.named import split_of
 from scenegpi.errors import DataError, GraphError, Report, RowError, require
 from scenegpi.files import open_file, parse_json
@@ -70,8 +70,7 @@ class ParquetRows:
         row, (k, number) = self._table.row(i), self._table.place(i)
         try:
             data = _parsed(row[GRAPH]) if GRAPH in row else _data(row)
-            lists = (data.get(name) for name in ("objects", "relations"))
-            check_crowd(*(len(rows) if isinstance(rows, list) else 0 for rows in lists))
+            check_line(data)
             return from_dict(data, self.defined.get(k, self.vocabulary))
         except GraphError as error:
             raise RowError(self._table.files[k], f"row {number}: {error}") from None

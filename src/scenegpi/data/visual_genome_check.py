@@ -102,7 +102,8 @@ class VisualGenome:
             try:
                 check_crowd(*((count.item(i), 0) if kind == "box" else (0, count.item(i))))
             except GraphError as error:
-                self._bad(i, *str(error).split(": ", 1))
+                field, _, message = str(error).partition(": ")
+                self._bad(i, field, message)
                 count[i] = 0
         order = np.argsort(first, kind="stable")
         order = order[count[order] > 0]
