@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -92,3 +93,19 @@ def test_a_notebook_shows_boxes_with_their_relations(tmp_path):
     assert "data:image/jpeg" in html
     assert small()._repr_html_() is not None
     assert scene(photo=str(tmp_path / "none.png"))._repr_html_() is None
+
+
+def test_supervision_draws_relations():
+    supervision = pytest.importorskip("supervision")
+    from scenegpi.viz.supervision import RelationAnnotator
+
+    graph = scene()
+    detections = supervision.Detections(xyxy=graph.boxes.astype(np.float32), class_id=graph.labels)
+    picture = supervision.BoxAnnotator().annotate(np.zeros((100, 300, 3), np.uint8), detections)
+    before = picture.copy()
+    drawn = RelationAnnotator(top=2).annotate(picture, detections, graph)
+    assert drawn is picture
+    assert (drawn != before).any()
+    assert (drawn.reshape(-1, 3) == (2, 74, 208)).all(axis=1).any()  # BGR
+    with pytest.raises(ValueError, match="5 objects"):
+        RelationAnnotator().annotate(picture, detections[:1], graph)

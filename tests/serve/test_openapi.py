@@ -48,5 +48,5 @@ def test_the_page_of_the_interface_is_complete(server):
 
 def test_a_method_that_a_path_does_not_have(server):
     status, said, headers = call(f"{server}/api/annotations/0", method="DELETE")
-    assert (status, headers["allow"], said) == (405, "GET", {"detail": "Method Not Allowed"})
+    assert (status, headers["allow"], said) == (405, "GET, PUT", {"detail": "Method Not Allowed"})
     assert call(f"{server}/api/none")[0] == 404

@@ -1,4 +1,4 @@
-"""What the page does with many pictures: choosing, predicting a folder."""
+"""What the page does with many pictures: choosing, predicting a folder, files of others."""
 
 from __future__ import annotations
 
@@ -143,6 +143,28 @@ def test_a_folder_is_predicted_then_searched_and_dropped_photos_too(data, tmp_pa
         }
         assert call(f"{url}/api/images/0")[1]["graph"]["objects"]
         assert sorted(path.name for path in tmp_path.iterdir()) == ["photos", "work"]
+
+
+def test_files_of_others_begin_pictures(data, tmp_path):
+    first = {"path": data, "annotations": tmp_path / "one"}
+    with running(first) as (url, _):
+        graph = call(f"{url}/api/images/0")[1]["graph"]
+        for number in (0, 1):
+            whole = call(f"{url}/api/images/{number}")[1]["graph"]
+            assert call(f"{url}/api/annotations/{number}", {"graph": whole, "status": "done"}, "PUT")[0] == 200
+        files = {name: call(f"{url}/api/export/{name}")[1] for name in ("jsonl", "coco", "label-studio")}
+    contents = {name: each if isinstance(each, bytes) else json.dumps(each).encode() for name, each in files.items()}
+    names = {"jsonl": "a.jsonl", "coco": "b.json", "label-studio": "c.json"}
+    for kind, content in contents.items():
+        with running({"path": data, "annotations": tmp_path / kind}) as (url, _):
+            assert call(f"{url}/api/annotations/1", {"graph": graph | {"relations": []}}, "PUT")[0] == 200
+            status, said = send(f"{url}/api/import?name={names[kind]}", content)
+            assert (status, said["imported"], said["kept"], said["unknown"]) == (200, 1, 1, 0), (kind, said)
+            kept = call(f"{url}/api/annotations/0")[1]
+            assert (kept["status"], kept["comment"]) == ("begun", f"imported from {names[kind]}")
+            assert len(kept["graph"]["relations"]) == len(graph["relations"])
+            assert kept["graph"]["image"] == graph["image"]
+            assert send(f"{url}/api/import?name=x.json", b"{")[0] == 422
 
 
 def test_a_thumbnail_follows_its_photo(tmp_path):

@@ -159,3 +159,12 @@ def test_the_table_sorts_and_unfolds(view):
     head.click()
     assert [r.get_attribute("data-name") for r in shown()] == sorted(names, reverse=True)
     assert head.find_element(By.XPATH, "..").get_attribute("aria-sort") == "descending"
+
+
+def test_published_figures_switch(view):
+    button = view.find_element(By.CSS_SELECTOR, ".choices button[data-plot='ngR@50']")
+    button.click()
+    assert [p.get_attribute("data-plot") for p in view.find_elements(By.CSS_SELECTOR, ".plot") if p.is_displayed()] == [
+        "ngR@50"
+    ]
+    assert button.get_attribute("aria-pressed") == "true"

@@ -144,7 +144,7 @@ def show(
     names: Names = None,
     sizes: Sizes = None,
 ) -> None:
-    """Print one image's graph; with --out draw it as a picture (on its photo, if that is found)."""
+    """Draw one image's graph in the terminal, and with --out as a picture (on its photo, if that is found)."""
     from scenegpi.data import DataError, sample_path
     from scenegpi.viz.terminal import render
 
@@ -155,7 +155,8 @@ def show(
         said = f"; left out, for one: {first.field}: {first.message}" if first else ""
         raise DataError(dataset.path, f"image {at}: there are {len(dataset)}, counted from 0{said}")
     graph = _fitting(dataset[at], top)
-    make_console().print(render(graph, top))
+    console = make_console()
+    console.print(render(graph, columns=min(max(console.width - 1, 16), 110), top=top))
     if out is not None:
         from scenegpi.viz.picture import draw
 

@@ -69,7 +69,7 @@ def _photo(out: Path, console: Console) -> None:
         return
     predictor = Predictor("vg150-photo")
     graph = predictor(photo)
-    console.print(render(graph))
+    console.print(render(graph, columns=min(max(console.width - 1, 16), 100)))
     say(f"{graph.draw(out / PICTURES[0], photo)}: Grace Hopper, by James S. Davis, US Navy (public domain)")
     console.rule("a photo and boxes in, a graph out")
     given = predictor(photo, boxes=list(GIVEN))

@@ -102,7 +102,7 @@ class Annotating:
     def history(self, image: Image) -> schemas.History:
         """The last states of an image, newest first."""
         states = self.annotations.history(self.library.key(image))
-        return schemas.History(versions=[schemas.Kept(**_fields(state)) for state in states])
+        return schemas.History(versions=[schemas.Version(at=state.at, **_fields(state)) for state in states])
 
     def next(self, after: Annotated[int, Query(ge=-1, le=2**53)] = -1, order: Order = "added") -> schemas.Next:
         """The first image after this one that is neither done nor rejected, from the start again after the last.
@@ -183,7 +183,7 @@ def in_words(graph: SceneGraph, vocabulary: Vocabulary) -> SceneGraph:
 
 
 def _fields(state: State) -> dict[str, Any]:
-    said = {name: getattr(state, name) for name in ("status", "revision", "by", "comment", "at")}
+    said = {name: getattr(state, name) for name in ("status", "revision", "by", "comment")}
     return {**said, "machine": list(state.machine), "graph": to_dict(state.graph)}
 
 

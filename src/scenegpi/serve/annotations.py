@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -136,6 +136,18 @@ class Annotations:
             self._append(_row(key, state))
             self.states[key] = state
             return state
+
+    def begin(self, graphs: Mapping[str, tuple[SceneGraph, Iterable[int]]], comment: str) -> None:
+        """First states of images, by key, with the boxes that no person has touched: all of them, or none."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._lock:
+            new = {
+                key: State(graph, "begun", 1, tuple(machine), comment=comment, at=at)
+                for key, (graph, machine) in graphs.items()
+                if key not in self.states
+            }
+            self._append(*(_row(key, state) for key, state in new.items()))
+            self.states |= new
 
     def add_names(self, objects: Iterable[str], predicates: Iterable[str]) -> None:
         """Names that annotations may use from now on."""

@@ -26,10 +26,11 @@ from scenegpi.serve.annotations import Annotations
 from scenegpi.serve.batching import Predictions
 from scenegpi.serve.browsing import Browsing
 from scenegpi.serve.guard import Guard
+from scenegpi.serve.importing import Importing
 from scenegpi.serve.label_studio import LabelStudio
 from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import Predicting
-from scenegpi.serve.problems import EVERYWHERE, invalid, problems, unusable
+from scenegpi.serve.problems import EVERYWHERE, invalid, not_allowed, problems, unusable
 from scenegpi.serve.running import Running
 from scenegpi.serve.settings import Access, Bounds
 from scenegpi.viz.report.page import asset
@@ -110,7 +111,8 @@ def create_app(studio: Studio) -> FastAPI:
         beside = [folder for folder in (studio.photos, studio.path) if folder is not None and folder.is_dir()]
         routers.append(LabelStudio(predicting, ImageFolders(beside)).router())
     if kept is not None:
-        routers.append(Annotating(kept, library, vocabulary, studio.bounds.annotated).router())
+        annotating = Annotating(kept, library, vocabulary, studio.bounds.annotated)
+        routers += [annotating.router(), Importing(annotating).router()]
     if runs:
         running = Running(library, studio.bounds, studio.model, studio.finder, studio.device)
         held.callback(running.close)
@@ -120,6 +122,7 @@ def create_app(studio: Studio) -> FastAPI:
     _pages(app)
     app.add_exception_handler(SceneGPIError, unusable)
     app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(405, not_allowed)
     app.add_middleware(Guard, access=studio.access, body=studio.bounds.body, seconds=studio.bounds.arriving)
     return app
 

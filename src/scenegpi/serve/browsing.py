@@ -99,18 +99,17 @@ class Browsing:
             statuses=dict(Counter(state.status for state in list(self.states.values()))),
         )
 
-    async def similar(self, request: Request, image: Image, limit: Limit = 24) -> schemas.SearchAnswer:
+    async def similar(self, request: Request, image: Image, limit: Limit = 24) -> schemas.Similar:
         """Images that show most of what this one shows, by the labels and relations of its graph."""
         store = self._store()
 
-        def find(stop: Stop) -> schemas.SearchAnswer:
+        def find(stop: Stop) -> schemas.Similar:
             with store.snapshot():
                 graph = self.library.graph(image)
                 hits = [] if graph is None else store.similar(graph, limit + 1)
                 graphs = store.graphs(hit.image for hit in hits)
                 found = [self._hit(hit, graphs[hit.image]) for hit in hits if hit.score > 0]
-            others = [hit for hit in found if hit is not None and hit.image != image][:limit]
-            return schemas.SearchAnswer(hits=others, total=len(others))
+            return schemas.Similar(hits=[hit for hit in found if hit is not None and hit.image != image][:limit])
 
         return await self._searches.run(find, request)
 
@@ -179,10 +178,10 @@ class Browsing:
 
         return await self._searches.run(find, request)
 
-    def suggest(self, q: Annotated[str, Query(max_length=200)] = "") -> list[str]:
+    def suggest(self, q: Annotated[str, Query(max_length=200)] = "") -> schemas.Suggestions:
         """Triplets and labels that go on as the text does."""
         store = self.library.store
-        return [] if store is None else store.words.suggestions(q)
+        return schemas.Suggestions(suggestions=[] if store is None else store.words.suggestions(q))
 
     def _store(self) -> Store:
         if self.library.store is None:

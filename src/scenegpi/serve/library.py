@@ -12,6 +12,7 @@ from collections import Counter
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from scenegpi.data import open_dataset
 from scenegpi.data.images import SUFFIXES
@@ -131,6 +132,18 @@ class Library:
     def number(self, hit: Hit) -> int | None:
         """Of an image that the store has found; None for a photo that is gone."""
         return self._places.get(hit.key) if self.by_place else hit.image
+
+    def called(self) -> list[tuple[int, str, str | None]]:
+        """Number, key and file of every image."""
+        if self._stored is None:
+            return [(number, key, key) for key, number in self._places.items()]
+        return [(hit.image, hit.key, hit.file) for hit in self._stored.images(2**53)]
+
+    def about(self, numbers: dict[int, str]) -> dict[str, dict[str, Any]]:
+        """Id and file of images that have some, by key; `numbers` are theirs, with their keys."""
+        graphs = {} if self._stored is None else self._stored.graphs(numbers)
+        known = {numbers[image]: graph for image, graph in graphs.items() if graph.image_id is not None}
+        return {key: {"image_id": graph.image_id, "file": graph.file} for key, graph in known.items()}
 
     @property
     def vocabulary(self) -> Vocabulary | None:

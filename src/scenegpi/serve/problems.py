@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.routing import Match
 
 from scenegpi.errors import DataError
 from scenegpi.serve import schemas
@@ -18,6 +19,7 @@ SAID = {
     401: "The token is missing or wrong.",
     403: "A request of another site.",
     404: "There is no such thing.",
+    405: "Not this method.",
     408: "The request did not arrive in time.",
     409: "Changed elsewhere in the meantime; nothing was saved.",
     413: "The body is too large.",
@@ -57,6 +59,14 @@ def invalid(_: Request, error: Any) -> JSONResponse:
     said = [f"{'.'.join(map(str, each['loc'][1:])) or 'body'}: {each['msg']}" for each in found[:2]]
     more = f"; and {len(found) - 2} more" if len(found) > 2 else ""
     return JSONResponse({"detail": "; ".join(said) + more}, status_code=422)
+
+
+def not_allowed(request: Request, _: Any) -> JSONResponse:
+    """Another method than those of the path, all of which are named: each method is a route of its own."""
+    asked = ((method, {**request.scope, "method": method}) for method in ("DELETE", "GET", "POST", "PUT"))
+    routes = request.app.routes
+    methods = [name for name, scope in asked if any(route.matches(scope)[0] == Match.FULL for route in routes)]
+    return JSONResponse({"detail": "Method Not Allowed"}, 405, {"allow": ", ".join(methods)})
 
 
 def unusable(_: Request, error: Any) -> JSONResponse:

@@ -157,12 +157,18 @@ class HitInfo(ImageInfo):
 
 
 class SearchAnswer(Strict):
-    """`query` is how the line was understood; empty for images like another one."""
+    """`query` is how the line was understood."""
 
-    query: str = ""
+    query: str
     hits: list[HitInfo]
     total: int
-    notes: list[str] = []
+    notes: list[str]
+
+
+class Similar(Strict):
+    """Images like another one, most alike first."""
+
+    hits: list[HitInfo]
 
 
 Counted = Annotated[list[str | int], Field(min_length=2, max_length=2, description="A name and its count.")]
@@ -174,6 +180,12 @@ class Facets(Strict):
     labels: list[Counted]
     predicates: list[Counted]
     statuses: dict[str, int]
+
+
+class Suggestions(Strict):
+    """Triplets and labels of the store."""
+
+    suggestions: list[str]
 
 
 class ImageGraph(ImageInfo):
@@ -222,7 +234,7 @@ class Annotation(Strict):
 
 
 class Kept(Strict):
-    """A state of an image, and when it was saved; `graph` is None where nothing is."""
+    """A state of an image; `graph` is None where nothing is saved."""
 
     graph: dict[str, Any] | None
     revision: int
@@ -230,7 +242,12 @@ class Kept(Strict):
     machine: list[int] = []
     by: str = ""
     comment: str = ""
-    at: str = ""
+
+
+class Version(Kept):
+    """A state of an image in its history."""
+
+    at: str
 
 
 class AnnotationAnswer(Kept):
@@ -246,21 +263,16 @@ class AnnotationAnswer(Kept):
 class History(Strict):
     """The states of an image, newest first."""
 
-    versions: list[Kept]
+    versions: list[Version]
 
 
-class Counts(Strict):
-    """Images with a state, images done, relations in all."""
-
-    images: int
-    done: int
-    relations: int
-
-
-class Saved(Counts):
+class Saved(Strict):
     """It is on the disk."""
 
     revision: int
+    images: int
+    done: int
+    relations: int
 
 
 class Names(Strict):
@@ -276,8 +288,11 @@ class Next(Strict):
     image: int | None
 
 
-class Progress(Counts):
-    """Images in all, and the status of each by its key."""
+class Progress(Strict):
+    """Images in all, with a state, and done; relations in all; the status of each by its key."""
 
     total: int
+    images: int
+    done: int
+    relations: int
     statuses: dict[str, Status]

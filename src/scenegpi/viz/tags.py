@@ -59,9 +59,16 @@ def _spots(box: Array, size: Array) -> Array:
     slide = [x1 + t * (x2 - x1 - w) for t in (0.0, 1.0, 0.5, 0.25, 0.75)]
     spots = [(x, y1 - h) for x in slide] + [(x1, y1), (x2 - w, y1)]
     spots += [(x, y2) for x in slide] + [(x1, y2 - h), (x2 - w, y2 - h)]
+    spots += [
+        (x2, y1),
+        (x1 - w, y1),
+        (x2, y2 - h),
+        (x1 - w, y2 - h),
+        (x2, (y1 + y2 - h) / 2),
+        (x1 - w, (y1 + y2 - h) / 2),
+    ]
+    spots += [((x1 + x2 - w) / 2, (y1 + y2 - h) / 2 + step * h) for step in (0, 1, -1, 2, -2)]
     cx, cy = (x1 + x2 - w) / 2, (y1 + y2 - h) / 2
-    spots += [(x, y) for y in (y1, y2 - h, cy) for x in (x2, x1 - w)]
-    spots += [(cx, cy + step * h) for step in (0, 1, -1, 2, -2)]
     for ring in (1.0, 2.2, 3.6, 5.2, 7.0):
         reach = ((x2 - x1 + w) / 2 + ring * h, (y2 - y1 + h) / 2 + ring * h)
         for turn in np.arange(12) * (np.pi / 6):

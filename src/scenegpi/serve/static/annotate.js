@@ -41,6 +41,7 @@ export class Annotate {
     byId("find-boxes").addEventListener("click", () => this.find(true));
     ["export-status", "export-test"].forEach((id) => byId(id).addEventListener("change", () => this.exports()));
     byId("next-order").hidden = !library.search;
+    byId("import").addEventListener("change", (event) => this.importFile(event.target));
     this.exports();
     document.addEventListener("keydown", (event) => { if (!byId("annotate").hidden) this.pressed(event); });
     this.editor.drawing.addEventListener("pointerover", (event) => {
@@ -345,6 +346,23 @@ export class Annotate {
 
   exports() {
     gallery.all("#exports a").forEach((link) => { link.search = `?status=${byId("export-status").value}${byId("export-test").value > 0 ? `&test=${byId("export-test").value}` : ""}`; });
+  }
+
+  // A file of others: what it says of pictures that were not begun here.
+  async importFile(input) {
+    const [file] = input.files;
+    input.value = "";
+    if (!file) return;
+    byId("exchange").textContent = `Reading ${file.name}…`;
+    try {
+      const said = await askJson(`/api/import?name=${encodeURIComponent(file.name.slice(-200))}`, { method: "POST", raw: file });
+      byId("exchange").textContent = `${said.imported} pictures begun; ${said.kept} were begun here and stay; ${said.unknown} are not here.`;
+      await this.progress.refresh();
+      this.progress.page = -1;
+      const { image } = this;
+      if (image === undefined) return;
+      if (!this.saver.of(this.key).length) { this.image = undefined; await this.load(image); }
+    } catch (problem) { byId("exchange").textContent = problem.message; }
   }
 
   typed(letter) {

@@ -84,7 +84,7 @@ export class Browse {
     this.timer = setTimeout(async () => {
       const last = byId("query").value.split(/\band\b/);
       try {
-        const suggestions = await askJson(`/api/suggest?q=${encodeURIComponent(last.at(-1).trim().slice(0, 200))}`);
+        const { suggestions } = await askJson(`/api/suggest?q=${encodeURIComponent(last.at(-1).trim().slice(0, 200))}`);
         const before = last.slice(0, -1).map((part) => part.trim()).join(" and ");
         byId("suggestions").replaceChildren(...suggestions.map((text) => el("option", { value: before ? `${before} and ${text}` : text })));
       } catch { /* none are offered */ }

@@ -1,4 +1,4 @@
-"""Charts as SVG: curves over epochs, bars for predicates."""
+"""Charts as SVG: curves over epochs, a dot plot beside published figures, bars for predicates."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import ceil, floor, isfinite, log10
 from typing import Any
 
 from scenegpi.viz.report.markup import Html, h
+from scenegpi.viz.text import shortened
 
 WIDE, TALL, LEFT, RIGHT, TOP, FOOT = 560.0, 270.0, 46.0, 74.0, 14.0, 34.0
 HIGHEST = 9.0
@@ -73,6 +74,47 @@ def curves(
     }
     hint = f"{label}. Left and right arrows read values epoch by epoch."
     return h("div", svg, read, class_="chart", id=identity, tabindex=0, role="group", aria_label=hint), data
+
+
+Dot = tuple[str, float, tuple[float, float] | None]
+
+
+def dot_plot(name: str, ours: Sequence[Dot], theirs: Sequence[Dot]) -> Html:
+    """Systems on one axis, in percent: (name, figure in 0..1, interval). Ours are set apart."""
+    step, left, wide, gap = 25.0, 236.0, 720.0, 34.0
+    bounds = [v for _, value, interval in (*ours, *theirs) for v in (value, *(interval or ()))]
+    low, high, ticks = nice_range(100 * min(bounds), 100 * max(bounds))
+    tall = step * (len(ours) + len(theirs)) + gap + 40
+
+    def x(value: float) -> float:
+        return left + (wide - left - 64) * (100 * value - low) / (high - low)
+
+    parts = [h("line", class_="grid", x1=x(t / 100), x2=x(t / 100), y1=8, y2=tall - 30) for t in ticks]
+    parts += [h("text", f"{t:g}", class_="tick", x=x(t / 100), y=tall - 12, text_anchor="middle") for t in ticks]
+    split = 8 + step * len(ours) + gap / 2
+    parts.append(h("line", class_="split", x1=0, x2=wide, y1=split, y2=split))
+    parts.append(
+        h("text", "published, on the official test split", class_="tick", x=wide - 8, y=split + 14, text_anchor="end")
+    )
+    ordered = [(dot, "ours") for dot in ours]
+    ordered += [(dot, "theirs") for dot in sorted(theirs, key=lambda dot: dot[1], reverse=True)]
+    for k, ((system, value, interval), kind) in enumerate(ordered):
+        y = 20 + k * step + (gap if kind == "theirs" else 0)
+        parts.append(h("line", class_=f"stem {kind}", x1=left, x2=x(value), y1=y, y2=y))
+        if interval is not None:
+            parts.append(h("line", class_="whisker", x1=x(interval[0]), x2=x(interval[1]), y1=y, y2=y))
+        diamond = f"M{x(value):.1f} {y - 7:.1f}l7 7l-7 7l-7 -7z"
+        mark = (
+            h("path", class_=kind, d=diamond) if kind == "ours" else h("circle", class_=kind, cx=x(value), cy=y, r=4.5)
+        )
+        name_, figure = shortened(system, 30), f"{100 * value:.1f}"
+        parts += [
+            mark,
+            h("text", name_, class_=f"system {kind}", x=left - 12, y=y + 4, text_anchor="end"),
+            h("text", figure, class_=f"value {kind}", x=wide - 8, y=y + 4, text_anchor="end"),
+        ]
+    label = f"{name} of ours and of published systems"
+    return h("svg", *parts, viewBox=f"0 0 {wide:g} {tall:g}", role="img", aria_label=label)
 
 
 def bar(value: float, tick: float | None = None, style: str = "") -> Html:

@@ -25,6 +25,8 @@ def exhibit_of(
     if data is None and source.data is not None and source.data.exists():
         data, split = source.data, split or source.split
     named, file = model or source.model, source.predictions
+    if named is None and file is not None and file.suffix.lower() == ".npz":
+        return (_of_npz(file, source.task), file.name) if file.exists() else None
     if data is None and not (source.kind == "training run" and named is not None and source.config):
         return None
     network = None
@@ -104,6 +106,18 @@ def _recorded(lines: Any, i: int) -> Path | None:
     except (DataError, TypeError, ValueError):
         return None
     return Path(place)
+
+
+def _of_npz(path: Path, task: Any) -> Exhibit:
+    """Another system's predictions with their ground truth in one file."""
+    from scenegpi.data.evaluation_npz import EvaluationNpz
+
+    file = EvaluationNpz(path, task)
+
+    def pairs(places: Any) -> Any:
+        return ((file.prediction(i), file.target(i)) for i in (range(len(file)) if places is None else places))
+
+    return Exhibit(file.vocabulary, pairs, lambda _: None, task=task)
 
 
 def _key(graph: SceneGraph) -> tuple[str, str]:

@@ -12,9 +12,12 @@
     pick(one);
   }));
   all(".choices").forEach((group) => choice(group, (one) => {
-    thumbs.forEach((thumb) => { thumb.hidden = one.dataset.why !== "all" && thumb.dataset.why !== one.dataset.why; });
-    const shown = thumbs.filter((thumb) => !thumb.hidden);
-    if (!shown.some((thumb) => thumb.getAttribute("aria-selected") === "true")) open(shown[0]);
+    if (one.dataset.plot) all(".plot").forEach((plot) => { plot.hidden = plot.dataset.plot !== one.dataset.plot; });
+    if (one.dataset.why) {
+      thumbs.forEach((thumb) => { thumb.hidden = one.dataset.why !== "all" && thumb.dataset.why !== one.dataset.why; });
+      const shown = thumbs.filter((thumb) => !thumb.hidden);
+      if (!shown.some((thumb) => thumb.getAttribute("aria-selected") === "true")) open(shown[0]);
+    }
   }));
 
   // Curves: the pointer or the arrow keys read values off them.

@@ -10,7 +10,7 @@ from scenegpi.errors import counted
 from scenegpi.metrics.published import PREDICATE_RECALL_AT_5, published
 from scenegpi.metrics.result import Result
 from scenegpi.metrics.table import figure_table
-from scenegpi.viz.report.charts import bar, curves, gauge, known_series
+from scenegpi.viz.report.charts import bar, curves, dot_plot, gauge, known_series
 from scenegpi.viz.report.exhibit import middle
 from scenegpi.viz.report.markup import Html, h, join, table
 from scenegpi.viz.report.source import Source
@@ -91,7 +91,7 @@ def is_visual_genome(predicates: frozenset[str]) -> bool:
 
 
 def published_section(source: Source, first: Result) -> Html | None:
-    """The figures in a table with published ones."""
+    """The table beside published rows, and a dot plot of each of its columns."""
     if not is_visual_genome(source.predicates):
         return None
     rows = published(first.protocol.task)
@@ -99,6 +99,15 @@ def published_section(source: Source, first: Result) -> Html | None:
     if not rows or not names:
         return None
     beside = figure_table({source.name: first}, names, rows, mark=True)
+    plots, choices = [], []
+    for n, name in enumerate(names):
+        dots: dict[bool, list[Any]] = {True: [], False: []}
+        for row in beside.rows:
+            if isfinite(row.figures.get(name, nan)):
+                dots[row.source == "ours"].append((row.system, row.figures[name], row.intervals.get(name)))
+        plot = dot_plot(name, dots[True], dots[False])
+        plots.append(h("figure", plot, class_="plot", data_plot=name, hidden=n > 0))
+        choices.append(h("button", name, type="button", data_plot=name, aria_pressed="true" if n == 0 else "false"))
     body = [
         h(
             "tr",
@@ -110,14 +119,16 @@ def published_section(source: Source, first: Result) -> Html | None:
         for row in beside.rows
     ]
     return join(
-        table(["system", *names, "source"], body),
+        h("div", choices, class_="choices", role="group", aria_label="Which figure"),
+        *plots,
         h("p", beside.caption, class_="protocol"),
         h("ul", [h("li", note) for note in beside.notes], class_="notes"),
+        h("details", h("summary", "As a table"), table(["system", *names, "source"], body)),
     )
 
 
 def training_section(source: Source, charts: dict[str, Any]) -> Html:
-    """Curves; what the script needs is added to `charts`."""
+    """Curves, and the log as a table; what the script needs is added to `charts`."""
     log = source.log
     xs = [row.get("epoch", k + 1.0) for k, row in enumerate(log)]
     recall = known_series(log, ("R@20", "R@50", "R@100", "mR@50"))
@@ -134,7 +145,16 @@ def training_section(source: Source, charts: dict[str, Any]) -> Html:
         if any(isfinite(v) for each in series for v in each.values):
             chart, charts[identity] = curves(identity, label, xs, series, best)
             parts.append(h("figure", h("figcaption", label), chart))
-    return h("div", *parts, class_="charts")
+    names = list(dict.fromkeys(name for row in log for name in row))
+    rows = [h("tr", [h("td", _short(row.get(name))) for name in names]) for row in log[:500]]
+    seconds = sum(row.get("seconds", 0.0) for row in log)
+    long = f"{seconds / 60:.1f} minutes" if seconds >= 60 else counted(round(seconds), "second")
+    said = f"The log as a table: {counted(len(log), 'epoch')}{f', {long}' if seconds else ''}"
+    return join(h("div", *parts, class_="charts"), h("details", h("summary", said), table(names, rows)))
+
+
+def _short(value: float | None) -> str:
+    return "–" if value is None else f"{value:g}" if value == int(value) else f"{value:.4g}"
 
 
 def predicate_section(result: Result) -> Html:
