@@ -1,4 +1,4 @@
-"""What the page does with many pictures: choosing, predicting a folder, files of others."""
+"""What the page does with many pictures: choosing, tagging, predicting a folder, files of others, two annotators."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from scenegpi.data import open_dataset
+from scenegpi.serve.exchanging import kappa
 from scenegpi.serve.library import Library
 from scenegpi.store import Store
 from serve.serve_cases import call, running
@@ -51,7 +52,7 @@ def images(url, **chosen):
     return [each["image"] for each in said["images"]]
 
 
-def test_pictures_are_chosen_by_state_score_and_doubt(url):
+def test_pictures_are_chosen_by_state_tag_score_and_doubt(url):
     facets = call(f"{url}/api/facets")[1]
     label, often = facets["labels"][0]
     found = call(f"{url}/api/search?q={quote(json.dumps(label))}&limit=200")[1]
@@ -68,6 +69,15 @@ def test_pictures_are_chosen_by_state_score_and_doubt(url):
     assert images(url, status="none") == [k for k in range(6) if k != 4]
     assert call(f"{url}/api/next?order=uncertain")[1]["image"] != 4
     assert call(f"{url}/api/facets")[1]["statuses"] == {"done": 1}
+    status, said, _ = call(f"{url}/api/images/2/tags", {"tags": [" blurred", "blurred", "night"]}, "PUT")
+    assert (status, said["tags"]) == (200, ["blurred", "night"])
+    assert images(url, tag="night") == [2]
+    assert images(url, tag="night", status="done") == []
+    assert call(f"{url}/api/images/2")[1]["tags"] == ["blurred", "night"]
+    assert call(f"{url}/api/facets")[1]["tags"] == [["blurred", 1], ["night", 1]]
+    assert call(f"{url}/api/images/2/tags", {"tags": []}, "PUT")[1]["tags"] == []
+    assert images(url, tag="night") == []
+    assert call(f"{url}/api/images/99/tags", {"tags": []}, "PUT")[0] == 404
 
 
 def test_similar_pictures_do_not_include_the_picture(url):
@@ -138,6 +148,7 @@ def test_a_folder_is_predicted_then_searched_and_dropped_photos_too(data, tmp_pa
             "search": True,
             "annotate": True,
             "predict": True,
+            "tags": True,
             "model": None,
             "id": "",
         }
@@ -145,7 +156,7 @@ def test_a_folder_is_predicted_then_searched_and_dropped_photos_too(data, tmp_pa
         assert sorted(path.name for path in tmp_path.iterdir()) == ["photos", "work"]
 
 
-def test_files_of_others_begin_pictures(data, tmp_path):
+def test_files_of_others_begin_pictures_and_agree(data, tmp_path):
     first = {"path": data, "annotations": tmp_path / "one"}
     with running(first) as (url, _):
         graph = call(f"{url}/api/images/0")[1]["graph"]
@@ -164,7 +175,13 @@ def test_files_of_others_begin_pictures(data, tmp_path):
             assert (kept["status"], kept["comment"]) == ("begun", f"imported from {names[kind]}")
             assert len(kept["graph"]["relations"]) == len(graph["relations"])
             assert kept["graph"]["image"] == graph["image"]
+            status, said = send(f"{url}/api/agreement?name={names[kind]}", content)
+            assert (status, said["pictures"]) == (200, 2)
+            assert 0 < said["relations"] < 1
+            assert said["predicates"] == 1
             assert send(f"{url}/api/import?name=x.json", b"{")[0] == 422
+    assert kappa([("on", "on"), ("on", "in"), ("in", "in"), ("in", "in")]) == pytest.approx(0.5)
+    assert kappa([("on", "on")]) is None
 
 
 def test_a_thumbnail_follows_its_photo(tmp_path):

@@ -18,7 +18,7 @@ import pytest
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.errors import DataError
-from scenegpi.store import Store
+from scenegpi.store import QueryError, Store
 from scenegpi.store.store import Stop
 
 WORDS = Vocabulary(["man", "horse", "hat"], ["riding", "wearing"], "tiny")
@@ -46,6 +46,16 @@ def test_images_are_appended_and_replaced_by_their_key(tmp_path):
     parts = json.loads((tmp_path / "s" / "store.json").read_text())["parts"]
     assert len(parts) == 1  # parts of which nothing is left are gone
     assert len(list((tmp_path / "s").glob("*.parquet"))) == 7 * len(parts)
+
+
+def test_a_store_without_attributes_is_of_an_earlier_version(tmp_path):
+    store = Store(tmp_path / "s")
+    store.add([scene(1), scene(2)])
+    for path in (tmp_path / "s").glob("attribute*"):
+        path.unlink()
+    assert Store(tmp_path / "s").graph(0).attributes is None
+    assert Store(tmp_path / "s").add([scene(2, attributes=[["red"], []])]) == (1, 1)
+    assert keys(Store(tmp_path / "s"), "red man riding horse") == {"2"}
 
 
 def test_vocabularies_may_differ(tmp_path):
@@ -355,11 +365,19 @@ def dense(tmp_path):
 CHAIN = " and ".join(f"?{a} riding ?{b}" for a, b in zip("abcdef", "bcdefg", strict=True))
 
 
-def test_a_query_that_takes_too_long_is_ended(dense):
+def test_a_query_that_takes_too_long_is_ended(dense, monkeypatch):
+    monkeypatch.setattr("scenegpi.store.store.MOST_EXPECTED", float("inf"))
     with pytest.raises(DataError, match=r"takes more than 0\.05 s"):
         dense.search(CHAIN)
     dense.seconds = None
     assert dense.search("man riding man").images == 4
+
+
+def test_a_query_of_too_many_matches_is_not_begun_where_time_is_bounded(dense):
+    dense.seconds = 3600.0
+    with pytest.raises(QueryError, match=r"about 6\.6e\+11 matches"):
+        dense.search(CHAIN)
+    assert dense.search("?a riding ?b and ?b riding ?c").images == 4
 
 
 def test_a_search_is_stopped_from_elsewhere_while_others_go_on(dense):

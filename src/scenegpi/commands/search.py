@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from scenegpi.data import Dataset
     from scenegpi.graph import SceneGraph
-    from scenegpi.store import Answer
+    from scenegpi.store import Answer, Store
 
 
 DATA = "A folder of `scenegpi predict`, or a data set of any known format."
@@ -88,6 +88,7 @@ def search(
     store: Annotated[Path, Argument(help="A store made by `scenegpi index`.")],
     query: Annotated[Text, Argument(help='For example "person riding horse and without hat".')] = None,
     graph: Annotated[File, Option(help="Rank images by a whole graph: the first of a JSON lines file.")] = None,
+    duplicates: Annotated[bool, Option(help="List duplicate images instead of searching.")] = False,
     limit: Annotated[int, Option(help="Show at most this many images.", min=1, max=10_000)] = 20,
     out: Annotated[File, Option(help="Also write a contact sheet (.png, .svg) or .json.")] = None,
     photos: Photos = None,
@@ -98,6 +99,9 @@ def search(
     from scenegpi.files import not_an_input, write_json
     from scenegpi.store import Answer, Query, Store
 
+    if duplicates:
+        _say_duplicates(Store(store, [photos] if photos else []), json)
+        return
     if out is not None:
         not_an_input(out, graph)
     if (query is None) == (graph is None):
@@ -124,6 +128,19 @@ def search(
         _print(graphs, answer, ranked=graph is not None)
         if out is not None:
             say(f"{out}: written")
+
+
+def _say_duplicates(store: Store, json: bool) -> None:
+    from scenegpi.store.duplicates import duplicates
+
+    groups = [[hit.file or hit.key for hit in group] for group in duplicates(store)]
+    if json:
+        say_json({"duplicates": groups})
+        return
+    extra = sum(map(len, groups)) - len(groups)
+    say(f"{counted(len(groups), 'picture')} stored more than once, {counted(extra, 'image')} too many")
+    for names in groups:
+        say(f"  {', '.join(names)}")
 
 
 def _as_json(graphs: dict[int, SceneGraph], answer: Answer) -> dict[str, Any]:

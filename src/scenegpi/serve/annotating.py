@@ -112,7 +112,7 @@ class Annotating:
         if order == "uncertain":
             states = list(self.annotations.states.items())
             closed = Among(frozenset(key for key, state in states if state.status != "begun"), False)
-            best = self.library.images(2, 0, closed, uncertain=True)[0]
+            best = self.library.images(2, 0, [closed], uncertain=True)[0]
             return schemas.Next(image=next((each.image for each in best if each.image != after), None))
         first = None
         for offset in range(0, len(self.library), PAGE):

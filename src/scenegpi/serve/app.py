@@ -25,8 +25,8 @@ from scenegpi.serve.annotating import Annotating
 from scenegpi.serve.annotations import Annotations
 from scenegpi.serve.batching import Predictions
 from scenegpi.serve.browsing import Browsing
+from scenegpi.serve.exchanging import Exchanging
 from scenegpi.serve.guard import Guard
-from scenegpi.serve.importing import Importing
 from scenegpi.serve.label_studio import LabelStudio
 from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import Predicting
@@ -112,7 +112,7 @@ def create_app(studio: Studio) -> FastAPI:
         routers.append(LabelStudio(predicting, ImageFolders(beside)).router())
     if kept is not None:
         annotating = Annotating(kept, library, vocabulary, studio.bounds.annotated)
-        routers += [annotating.router(), Importing(annotating).router()]
+        routers += [annotating.router(), Exchanging(annotating).router()]
     if runs:
         running = Running(library, studio.bounds, studio.model, studio.finder, studio.device)
         held.callback(running.close)

@@ -21,8 +21,9 @@ from scenegpi.serve.problems import file_answer, problems
 from scenegpi.serve.searching import Searches
 from scenegpi.serve.settings import Bounds
 from scenegpi.store import Hit, Store
-from scenegpi.store.sql import EVERY, Among
+from scenegpi.store.sql import Among
 from scenegpi.store.store import Stop
+from scenegpi.store.tags import Tags
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import COLOURS, deal_colours
 
@@ -32,6 +33,7 @@ Image = Annotated[int, Path(ge=0, le=2**53)]
 States = Literal["any", "none", "begun", "done", "reviewed", "rejected"]
 Chosen = Annotated[States, Query(description="State of its annotation; none: not begun.")]
 Order = Literal["added", "uncertain"]
+Tag = Annotated[str, Query(max_length=100)]
 MOST_DRAWN, PART, MOST_LISTED = 60, 30, 300
 """Objects of a graph that is drawn whole, and of a larger one; labels and predicates that are counted for the page."""
 
@@ -52,10 +54,23 @@ class Browsing:
         self.library, self._info = library, info
         self.states: Mapping[str, State] = {} if states is None else states
         self._searches = Searches(bounds.searches)
+        self._kept_tags: Tags | None = None
 
     def about(self) -> schemas.LibraryInfo:
         """What the server shows, as it is now: photos are added, and become searchable."""
-        return self._info.model_copy(update={"total": len(self.library), "search": self.library.store is not None})
+        store = self.library.store
+        known = {"total": len(self.library), "search": store is not None, "tags": self._tags is not None}
+        return self._info.model_copy(update=known)
+
+    @property
+    def _tags(self) -> Tags | None:
+        """Of a store that stays; that of a data set is gone with the server."""
+        store = self.library.store
+        if store is None or self.library.kind == "data":
+            return None
+        if self._kept_tags is None or self._kept_tags.folder != store.folder:
+            self._kept_tags = Tags(store.folder)
+        return self._kept_tags
 
     def close(self) -> None:
         """Ends what still runs."""
@@ -69,6 +84,7 @@ class Browsing:
         router.get("/api/images")(self.images)
         router.get("/api/images/{image}", responses=gone)(self.image)
         router.get("/api/images/{image}/similar", responses=busy)(self.similar)
+        router.put("/api/images/{image}/tags", responses=problems(404, 507))(self.tag)
         router.get("/api/facets")(self.facets)
         router.get("/api/images/{image}/photo", response_class=Response, responses=gone | picture)(self.photo)
         router.get("/api/search", responses=busy)(self.search)
@@ -76,27 +92,35 @@ class Browsing:
         return router
 
     def images(
-        self, limit: Limit = 60, offset: Offset = 0, status: Chosen = "any", order: Order = "added"
+        self, limit: Limit = 60, offset: Offset = 0, status: Chosen = "any", tag: Tag = "", order: Order = "added"
     ) -> schemas.Images:
         """Some images, in order; or those first of which the model is least sure."""
-        some, total = self.library.images(limit, offset, self._among(status), order == "uncertain")
+        some, total = self.library.images(limit, offset, self._among(status, tag), order == "uncertain")
         return schemas.Images(images=some, total=total)
 
-    def _among(self, status: str) -> Among:
-        """What the page has chosen, as a condition on keys."""
-        if status == "any":
-            return EVERY
+    def _among(self, status: str, tag: str) -> list[Among]:
+        """What the page has chosen, as conditions on keys."""
+        found = []
         if status == "none":
-            return Among(frozenset(self.states), inside=False)
-        return Among(frozenset(key for key, state in list(self.states.items()) if state.status == status))
+            found.append(Among(frozenset(self.states), False))
+        elif status != "any":
+            found.append(Among(frozenset(key for key, state in list(self.states.items()) if state.status == status)))
+        if tag:
+            known = self._tags.all() if self._tags is not None else {}
+            found.append(Among(frozenset(key for key, tags in known.items() if tag in tags)))
+        return found
 
     def facets(self) -> schemas.Facets:
-        """What there is to choose from, with how often it occurs: labels and predicates, states."""
+        """What there is to choose from, with how often it occurs: labels and predicates, states, tags."""
         words = None if self.library.store is None else self.library.store.words
+        tags: Counter[str] = Counter()
+        for some in () if self._tags is None else self._tags.all().values():
+            tags.update(some)
         return schemas.Facets(
             labels=[] if words is None else _most(words.labels),
             predicates=[] if words is None else _most(words.predicates),
             statuses=dict(Counter(state.status for state in list(self.states.values()))),
+            tags=_most(tags),
         )
 
     async def similar(self, request: Request, image: Image, limit: Limit = 24) -> schemas.Similar:
@@ -112,6 +136,17 @@ class Browsing:
             return schemas.Similar(hits=[hit for hit in found if hit is not None and hit.image != image][:limit])
 
         return await self._searches.run(find, request)
+
+    def tag(self, image: Image, tags: schemas.TagList) -> schemas.TagList:
+        """Gives an image these tags, in place of those that it has; they are kept in the store."""
+        kept = self._tags
+        if kept is None:
+            raise HTTPException(404, "tags are kept in a store: start the server with one, or predict the photos")
+        key = self.library.key(image)
+        try:
+            return schemas.TagList(tags=list(kept.set(key, tags.tags)))
+        except DataError as error:
+            raise HTTPException(507, error.message) from None
 
     def image(self, image: Image, drawing: bool = False) -> schemas.ImageGraph:
         """An image with its graph, if there is one."""
@@ -135,6 +170,7 @@ class Browsing:
             width=width,
             height=height,
             graph=None if graph is None else to_dict(graph),
+            tags=[] if self._tags is None else list(self._tags.all().get(key, ())),
         )
         if graph is not None and drawing:
             _draw(answer, graph)
@@ -161,9 +197,10 @@ class Browsing:
         offset: Offset = 0,
         least: Annotated[float, Query(ge=0, le=1, description="Score that the best match must have.")] = 0,
         status: Chosen = "any",
+        tag: Tag = "",
     ) -> schemas.SearchAnswer:
         """Images that a query finds (docs/search.md). It ends when the client leaves."""
-        store, among = self._store(), self._among(status)
+        store, among = self._store(), self._among(status, tag)
 
         def find(stop: Stop) -> schemas.SearchAnswer:
             with store.snapshot():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -21,7 +22,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.serve.schemas import ImageInfo
 from scenegpi.store import Hit, Store
 from scenegpi.store.folder import is_store
-from scenegpi.store.sql import EVERY, Among
+from scenegpi.store.sql import Among
 from scenegpi.store.store import NoImageError
 from scenegpi.viz.canvas import jpeg
 from scenegpi.vocabulary import Vocabulary
@@ -151,24 +152,24 @@ class Library:
         return None if self._stored is None else self._stored.vocabulary
 
     def images(
-        self, limit: int, offset: int, among: Among = EVERY, uncertain: bool = False
+        self, limit: int, offset: int, among: Iterable[Among] = (), uncertain: bool = False
     ) -> tuple[list[ImageInfo], int]:
         """Some images, in order or those first of which the model is least sure; and how many there are of these."""
-        store = self.store if uncertain else self._stored
+        some, store = tuple(among), self.store if uncertain else self._stored
         chosen: list[tuple[int, str, str | None, bool]]
         if store is None:
-            keys = [key for key in self._places if (key in among.keys) == among.inside]
+            keys = [key for key in self._places if all((key in each.keys) == each.inside for each in some)]
             chosen = [(self._places[key], key, key, True) for key in keys[offset : offset + limit]]
             total = len(keys)
         else:
             with store.snapshot():
-                found = store.images(limit, offset, among, uncertain)
+                found = store.images(limit, offset, some, uncertain)
                 chosen = [
                     (number, hit.key, hit.file, self.by_place or store.photo(hit) is not None)
                     for hit in found
                     if (number := self.number(hit)) is not None
                 ]
-                total = store.count(among)
+                total = store.count(some)
         return [ImageInfo(image=n, key=key, file=file, photo=photo) for n, key, file, photo in chosen], total
 
     def graph(self, image: int) -> SceneGraph | None:

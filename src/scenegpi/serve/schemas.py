@@ -171,6 +171,12 @@ class Similar(Strict):
     hits: list[HitInfo]
 
 
+class TagList(Strict):
+    """Words that people give to an image."""
+
+    tags: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)]
+
+
 Counted = Annotated[list[str | int], Field(min_length=2, max_length=2, description="A name and its count.")]
 
 
@@ -180,6 +186,7 @@ class Facets(Strict):
     labels: list[Counted]
     predicates: list[Counted]
     statuses: dict[str, int]
+    tags: list[Counted]
 
 
 class Suggestions(Strict):
@@ -199,6 +206,7 @@ class ImageGraph(ImageInfo):
     graph: dict[str, Any] | None
     drawing: str | None = None
     colours: list[str] = []
+    tags: list[str] = []
 
 
 class LibraryInfo(Strict):
@@ -210,6 +218,7 @@ class LibraryInfo(Strict):
     search: bool
     annotate: bool
     predict: Annotated[bool, Field(description="Whether folders can be predicted from here.")] = False
+    tags: Annotated[bool, Field(description="Whether images can be tagged.")] = False
     model: str | None
     id: Annotated[str, Field(description="Of the data: the same for the same path.")] = ""
 

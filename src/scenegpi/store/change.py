@@ -14,6 +14,7 @@ from scenegpi.files import tidy, writing
 from scenegpi.graph import SceneGraph
 from scenegpi.locks import folder_lock
 from scenegpi.store.folder import (
+    LATER,
     MANIFEST,
     MOST,
     TABLES,
@@ -33,12 +34,8 @@ from scenegpi.store.folder import (
 
 ROWS = 61_440
 """In a group of rows, which a query reads or skips as a whole."""
-ORDER = {
-    "images": "image",
-    "objects": "image, object",
-    "relations": "predicate, subject_label, image, subject, object",
-    "attributes": "image, object",
-}
+ORDER = {"images": "image", "objects": "image, object", "relations": "predicate, subject_label, image, subject, object"}
+ORDER |= {"attributes": "image, object"}
 """Of the rows of a table. Relations are sorted so that a query skips most of a file: groups of rows know their first
 and last."""
 
@@ -144,14 +141,17 @@ class _Change:
         from scenegpi.store.tables import SUMMARIES
 
         for name, (table, columns) in SUMMARIES.items():
-            source = parquet(part_path(self.folder, table, part))
-            self._copy(name, f"(SELECT {columns}, count(*) AS count FROM {source} GROUP BY ALL)", part)
+            source = part_path(self.folder, table, part)
+            if table not in LATER or source.exists():
+                rows = f"SELECT {columns}, count(*) AS count FROM {parquet(source)} GROUP BY ALL"
+                self._copy(name, f"({rows})", part)
 
     def _without(self, old: int, new: int, added: str) -> None:
         """Writes part `old` again as `new`, without the images whose keys are in `added`."""
         images = parquet(part_path(self.folder, "images", old))
         kept = f"SELECT image FROM {images} WHERE key NOT IN (SELECT key FROM {added})"
         for table in ORDER:
-            source = parquet(part_path(self.folder, table, old))
-            self._copy(table, f"{source} WHERE image IN ({kept})", new)
+            source = part_path(self.folder, table, old)
+            if table not in LATER or source.exists():
+                self._copy(table, f"{parquet(source)} WHERE image IN ({kept})", new)
         self._summarize(new)

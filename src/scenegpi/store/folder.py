@@ -11,10 +11,9 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,8 @@ MOST = 2**53
 MEMORY = "1GB"
 """What DuckDB may take; beyond it, it uses the disk."""
 TABLES = ("images", "objects", "relations", "attributes", "triplets", "labels", "attribute_names")
+LATER = ("attributes", "attribute_names")
+"""Tables that stores of earlier versions don't have."""
 NULLABLE = ("id", "file", "width", "height", "before", "after")
 
 
@@ -53,18 +54,26 @@ class Manifest:
         path = folder / MANIFEST
         if not is_store(folder):
             raise DataError(folder, "is not a store (`scenegpi index` makes one)")
-        data = read_object(path)
+        data = {"unused": []} | read_object(path)  # stores of earlier versions lack it
         if data.get("scenegpi_store") is True or data.get("scenegpi_store") != VERSION:
             raise DataError(path, f"version {data.get('scenegpi_store')!r:.40}, this reader knows {VERSION}")
-        for name, (fits, wanted) in _FIELDS.items():
-            if not fits(data.get(name)):
-                raise DataError(path, f"{name}: expected {wanted}, found {data.get(name)!r:.40}")
+        for name in ("next_part", "next_image"):
+            if not _whole(data.get(name)):
+                raise DataError(path, f"{name}: expected a whole number, found {data.get(name)!r:.40}")
+        for name in ("parts", "unused"):
+            if not isinstance(data.get(name), list) or not all(map(_whole, data[name])):
+                raise DataError(path, f"{name}: expected a list of whole numbers")
         numbers = data["parts"] + data["unused"]
         if len(set(numbers)) < len(numbers):
             raise DataError(path, "parts: a number is duplicated")
         if numbers and data["next_part"] <= max(numbers):
             raise DataError(path, f"next_part: {data['next_part']}, but there is a part {max(numbers)}")
-        return cls(**{name: tuple(data[name]) if isinstance(data[name], list) else data[name] for name in _FIELDS})
+        if not isinstance(data.get("photos"), list) or not all(isinstance(name, str) for name in data["photos"]):
+            raise DataError(path, "photos: expected a list of folders")
+        if not isinstance(data.get("vocabularies"), dict):
+            raise DataError(path, "vocabularies: expected an object")
+        known: dict[str, Any] = {name: tuple(data[name]) for name in ("parts", "unused", "photos")}
+        return cls(**known, **{name: data[name] for name in ("next_part", "next_image", "vocabularies")})
 
     def write(self, folder: Path) -> None:
         """Whole or not at all."""
@@ -73,20 +82,6 @@ class Manifest:
 
 def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST
-
-
-def _list_of(fits: Callable[[Any], bool], value: Any) -> bool:
-    return isinstance(value, list) and all(map(fits, value))
-
-
-_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "parts": (partial(_list_of, _whole), "a list of whole numbers"),
-    "unused": (partial(_list_of, _whole), "a list of whole numbers"),
-    "next_part": (_whole, "a whole number"),
-    "next_image": (_whole, "a whole number"),
-    "photos": (partial(_list_of, lambda name: isinstance(name, str)), "a list of folders"),
-    "vocabularies": (lambda value: isinstance(value, dict), "an object"),
-}
 
 
 def is_store(path: Path) -> bool:
@@ -200,6 +195,8 @@ def open_views(connection: DuckDBPyConnection, folder: Path, manifest: Manifest)
 
     for table, empty in EMPTY.items():
         files = [part_path(folder, table, part) for part in manifest.parts]
+        if table in LATER:
+            files = [file for file in files if file.exists()]
         missing = next((file for file in files if not file.is_file()), None)
         if missing is not None:
             raise DataError(missing, "missing, though store.json names it")

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 
 from scenegpi.store.query import Clause, Comparison, Count, Query, QueryError, Thing, Word
@@ -26,35 +27,34 @@ from scenegpi.store.words import StoreWords
 from scenegpi.words.covered import PREPOSITIONS
 
 MOST_CHARACTERS, MOST_CLAUSES, LONGEST_NAME, MOST_COUNT = 1000, 12, 5, 1000
-TOKEN = re.compile(r'"(?P<exact>(?:[^"\\]|\\.)*)"|(?P<variable>\?\w*)|(?P<any>\*)|(?P<stop>[,;])|(?P<word>[^\s,;"?*]+)')
-FILLERS = ("a", "an", "the", "some", "there", "is", "are", "was", "were", "be", "being", "who", "which", "that")
+TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(\?\w*)|(\*)|([,;])|([^\s,;"?*]+)')
+FILLERS = frozenset(
+    ["a", "an", "the", "some", "there", "is", "are", "was", "were", "be", "being", "who", "which", "that", "while"]
+)
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-COMPARISONS: dict[str, tuple[Comparison, int]] = {
-    "": (">=", 0),
-    "exactly": ("=", 0),
-    "at least": (">=", 0),
-    "at most": ("<=", 0),
-    "more than": (">=", 1),
-    "less than": ("<=", -1),
-    "fewer than": ("<=", -1),
+COMPARISONS: dict[tuple[str, ...], tuple[Comparison, int]] = {
+    (): (">=", 0),
+    ("exactly",): ("=", 0),
+    ("at", "least"): (">=", 0),
+    ("at", "most"): ("<=", 0),
+    ("more", "than"): (">=", 1),
+    ("less", "than"): ("<=", -1),
+    ("fewer", "than"): ("<=", -1),
 }
 """What is said before a number, and what is added to it."""
-PASSIVE = re.compile(r"\w+(ed|en|wn|rn|ld|ght) by")
-"""Ridden, worn, thrown, held, caught by."""
+PARTICIPLES = frozenset(
+    ["ridden", "worn", "held", "eaten", "thrown", "driven", "flown", "caught", "led", "fed", "taken"]
+)
 Token = tuple[str, str]
-"""Its kind (a group of TOKEN) and its text."""
-Known = Callable[[Word], object]
-"""Whether a word is a name of the store."""
 
 
 def parse_query(text: str, words: StoreWords) -> Query:
     """The query that a line asks; QueryError with one line where it can't be understood."""
     if len(text) > MOST_CHARACTERS:
         raise QueryError(f"query: {len(text):,} characters, at most {MOST_CHARACTERS:,}")
-    if re.sub(r"\\.", "", text).count('"') % 2:
-        raise QueryError("query: a quotation mark is not closed")
     reader = _Reader(words)
-    reader.read(_tokens(text))
+    for negated, tokens in _clauses(_tokens(text), words):
+        reader.clause(tokens, negated)
     if not reader.clauses:
         raise QueryError("query: nothing to search for; for example: person riding horse")
     if len(reader.clauses) > MOST_CLAUSES:
@@ -63,162 +63,177 @@ def parse_query(text: str, words: StoreWords) -> Query:
 
 
 def _tokens(text: str) -> list[Token]:
+    """(kind, text): "exact", "variable", "any", "stop" or "word"."""
+    kinds = ("exact", "variable", "any", "stop", "word")
     found = []
     for match in TOKEN.finditer(text):
-        kind = match.lastgroup or ""
-        value = match[kind]
+        kind = kinds[(match.lastindex or 1) - 1]
+        value = match.group(match.lastindex or 1)
         if kind == "word":
             value = value.lower().strip(".!:()")
         if kind == "exact":
             value = re.sub(r"\\(.)", r"\1", value)
         if value or kind == "exact":
             found.append((kind, value))
+    if re.sub(r"\\.", "", text).count('"') % 2:
+        raise QueryError("query: a quotation mark is not closed")
     return found
 
 
+def _clauses(tokens: list[Token], words: StoreWords) -> list[tuple[bool, list[Token]]]:
+    """(whether it is negated, its tokens), split at "and", commas, "without" and "no".
+
+    "man wearing no hat" is split before its predicate, which then belongs to what is negated.
+    """
+    found: list[tuple[bool, list[Token]]] = []
+    negated = False
+    now: list[Token] = []
+    for token in [*tokens, ("stop", ";")]:
+        word = token[1] if token[0] == "word" else None
+        if token[0] == "stop" or word in ("and", "without", "no", "not"):
+            kept = _open_predicate(now, words) if word == "no" and not negated else len(now)
+            rest, now = now[kept:], now[:kept]
+            if now:
+                found.append((negated, now))
+                negated = False
+            now = rest
+            negated = negated or word in ("without", "no", "not")
+        elif word not in FILLERS:
+            now.append(token)
+    if negated:
+        raise QueryError("query: 'without' what?")
+    return found
+
+
+def _open_predicate(tokens: list[Token], words: StoreWords) -> int:
+    """Where the predicate begins that a clause ends with; its length where it ends with none."""
+    ends = range(max(0, len(tokens) - LONGEST_NAME), len(tokens))
+    plain = (at for at in ends if all(kind == "word" for kind, _ in tokens[at:]))
+    return next((at for at in plain if words.relations(_word(tokens[at:]))), len(tokens))
+
+
 class _Reader:
-    """Things and clauses so far; `at` is the place in the tokens of the clause that is being read."""
+    """Things and clauses so far."""
 
     def __init__(self, words: StoreWords) -> None:
         self.words = words
+        self._label_end, self._attribute_end, self._predicate_end = (
+            partial(_end, known=known) for known in (words.objects, words.attribute, words.relations)
+        )
         self.things: list[Thing] = []
         self.clauses: list[Clause] = []
         self.variables: dict[str, int] = {}
         self.subject: int | None = None
         self.passed: list[str] = []
-        self.tokens: list[Token] = []
-        self.at = 0
 
-    def read(self, tokens: list[Token]) -> None:
-        """Splits a line into clauses at "and", "while", commas, "without" and "no", and reads each.
-
-        "man wearing no hat" is split before its predicate, which then belongs to what is negated.
-        """
-        negated, now = False, []  # type: bool, list[Token]
-        for token in [*tokens, ("stop", ";")]:
-            word = token[1] if token[0] == "word" else None
-            if token[0] == "stop" or word in ("and", "while", "without", "no", "not"):
-                kept = len(now)
-                if word == "no" and not negated:
-                    ends = range(max(0, kept - LONGEST_NAME), kept)
-                    kept = next((at for at in ends if _end(now, at, self.words.relations) == kept), kept)
-                if kept:
-                    self._clause(now[:kept], negated)
-                    negated = False
-                now = now[kept:]
-                negated = negated or word in ("without", "no", "not")
-            elif word not in FILLERS:
-                now.append(token)
-        if negated:
-            raise QueryError("query: 'without' what?")
-
-    def _clause(self, tokens: list[Token], negated: bool) -> None:
-        count, self.tokens = _count(tokens)
-        self.at, first = 0, len(self.clauses)
-        if self._predicate_end(0) and not self._label_end(0) and len(self.tokens) > 1 and not count:
+    def clause(self, tokens: list[Token], negated: bool) -> None:
+        count, tokens = _count(tokens)
+        at, here = 0, []
+        begins = self._predicate_end(tokens, 0) or _place_end(tokens)
+        if begins and not self._label_end(tokens, 0) and len(tokens) > 1 and not count:
             here = [self._new(Thing()) if self.subject is None else self.subject]
         else:
-            here = [self._thing()]
-            self.subject = self.subject if negated else here[0]
-        while self.at < len(self.tokens):
-            passive = self._is_passive()
-            predicate = self._predicate(passive)
-            thing = self._thing()
-            ends = (thing, here[-1]) if passive else (self._attached(here, predicate, thing), thing)
+            at, thing = self._thing(tokens, 0)
+            here = [thing]
+            if not negated:
+                self.subject = thing
+        first = len(self.clauses)
+        while at < len(tokens):
+            turned = self._turned(tokens, at)
+            at, predicate = self._predicate(tokens, at)
+            at, thing = self._thing(tokens, at + turned)
+            ends = (thing, here[-1]) if turned else (self._attached(here, predicate, thing), thing)
             self.clauses.append(Clause(ends[0], predicate, ends[1], negated))
             here.append(thing)
         known = any(here[0] in (clause.subject, clause.object) for clause in self.clauses if clause.matched)
-        if len(self.clauses) == first and (negated or count or not known):  # "?b is horse" only names it
+        if len(self.clauses) == first and not (known and not negated and not count):  # "?b is horse" only names it
             self.clauses.append(Clause(here[0], without=negated))
-        if (negated or count) and len(self.clauses) > first + 1:
-            said = "'without'" if negated else "a counted clause"
-            raise QueryError(f"query: {said} takes one thing or one relation")
+        if negated and len(self.clauses) > first + 1:
+            raise QueryError("query: 'without' takes one thing or one relation")
         if count:
+            if len(self.clauses) > first + 1:
+                raise QueryError("query: a counted clause takes one thing or one relation")
             self.clauses[first] = replace(self.clauses[first], count=count)
 
-    def _thing(self) -> int:
-        """Reads a thing; its number."""
-        if self.at >= len(self.tokens):
-            raise QueryError(f"query: what comes after {_said(self.tokens) or 'the number'!r}?")
+    def _thing(self, tokens: list[Token], at: int) -> tuple[int, int]:
+        """Where a thing ends, and its number."""
+        if at >= len(tokens):
+            raise QueryError(f"query: what comes after {_said(tokens) or 'the number'!r}?")
         name, word = None, None
         attributes: tuple[Word, ...] = ()
-        while self.at < len(self.tokens) and (name is None or word is None):
-            kind, text = self.tokens[self.at]
+        while at < len(tokens) and (name is None or word is None):
+            kind, text = tokens[at]
             if kind == "variable" and name is None:
-                name = text[1:]
-                self.at += 1
+                name, at = text[1:], at + 1
             elif kind == "any" and word is None and name is None:
-                self.at += 1
-                return self._new(Thing())
+                return at + 1, self._new(Thing())
             elif word is not None or attributes:
                 break
-            elif name is None or self._label_end(self.at) or self._attribute_end(self.at):
-                word, attributes = self._label()
+            elif name is None or self._label_end(tokens, at) or self._attribute_end(tokens, at):
+                at, word, attributes = self._label(tokens, at)
             else:
                 break
-        return self._named(name, word, attributes)
+        return at, self._named(name, word, attributes)
 
-    def _label(self) -> tuple[Word | None, tuple[Word, ...]]:
+    def _label(self, tokens: list[Token], at: int) -> tuple[int, Word | None, tuple[Word, ...]]:
         """The longest label from here on, after attributes and unknown words; or those words, where none follows."""
-        start, tokens = self.at, self.tokens
+        start = at
         attributes: list[Word] = []
-        while self.at < len(tokens) and tokens[self.at][0] in ("word", "exact"):
-            end, adjective = self._label_end(self.at), self._attribute_end(self.at)
-            if adjective and end <= adjective and (not end or self._label_end(adjective)):
-                attributes.append(_word(tokens[self.at : adjective]))  # "orange car": a label, but one follows it
-                self.at = adjective
+        while at < len(tokens) and tokens[at][0] in ("word", "exact"):
+            end, adjective = self._label_end(tokens, at), self._attribute_end(tokens, at)
+            if adjective and end <= adjective and (not end or self._label_end(tokens, adjective)):
+                attributes.append(_word(tokens[at:adjective]))  # "orange car": a label, but one follows it
+                at = adjective
                 continue
             if end:
                 described = {part for word in attributes for part in word.text.split()}
-                before = tokens[start : self.at]
-                self.passed += [text for kind, text in before if kind == "word" and text not in described]
-                return self._or(end, self._label_end), tuple(attributes)
-            if tokens[self.at][1].isdigit():
+                self.passed += [text for kind, text in tokens[start:at] if kind == "word" and text not in described]
+                end, word = self._or(tokens, at, end, self._label_end)
+                return end, word, tuple(attributes)
+            if tokens[at][1].isdigit():
                 raise QueryError("query: a number goes at the beginning of a clause, and counts what follows it")
-            if self.at > start and self._predicate_end(self.at):
+            if at > start and self._predicate_end(tokens, at):
                 break
-            self.at += 1
-        if sum(len(word.text.split()) for word in attributes) == self.at - start > 0:
-            return None, tuple(attributes)
-        if self.at == start:
-            raise QueryError(f"query: expected a thing before {_said(tokens[start:])!r}")
-        return _word(tokens[start : self.at]), ()
+            at += 1
+        if sum(len(word.text.split()) for word in attributes) == at - start > 0:
+            return at, None, tuple(attributes)
+        if at == start:
+            raise QueryError(f"query: expected a thing before {_said(tokens[at:])!r}")
+        return at, _word(tokens[start:at]), ()
 
-    def _predicate(self, passive: bool) -> Word | None:
-        """Reads a predicate; None for any."""
-        tokens, start = self.tokens, self.at
-        if tokens[start][0] == "any":
-            self.at += 1
-            return None
-        end = start + 1 if passive else self._predicate_end(start)
+    def _predicate(self, tokens: list[Token], at: int) -> tuple[int, Word | None]:
+        if tokens[at][0] == "any":
+            return at + 1, None
+        end, place = self._predicate_end(tokens, at), _place_end(tokens[at:])
+        if self._turned(tokens, at):
+            end = at + 1
+        elif not end and place:
+            end = at + place
         if not end:  # unknown here: what stands before the next thing
-            end = start
-            while end < len(tokens) and tokens[end][0] in ("word", "exact") and not self._label_end(end):
+            end = at
+            while end < len(tokens) and tokens[end][0] in ("word", "exact") and not self._label_end(tokens, end):
                 end += 1
             if end == len(tokens):  # the thing is unknown, too
                 end -= 1
-            if end == start:
-                raise QueryError(f"query: no predicate of this store begins {_said(tokens[start:])!r}")
-        word = self._or(end, self._predicate_end)
-        self.at += passive  # "by"
-        return word
+            if end == at:
+                raise QueryError(f"query: no predicate of this store is like the beginning of {_said(tokens[at:])!r}")
+        return self._or(tokens, at, end, self._predicate_end)
 
-    def _is_passive(self) -> bool:
+    def _or(self, tokens: list[Token], at: int, end: int, known: Callable[[list[Token], int], int]) -> tuple[int, Word]:
+        """A name with those that follow it after "or"; one that is not known is one word."""
+        words = [_word(tokens[at:end])]
+        while end + 1 < len(tokens) and tokens[end] == ("word", "or") and tokens[end + 1][0] in ("word", "exact"):
+            at = end + 1
+            end = known(tokens, at) or at + 1
+            words.append(_word(tokens[at:end]))
+        return end, replace(words[0], others=tuple(words[1:]))
+
+    def _turned(self, tokens: list[Token], at: int) -> bool:
         """Whether a participle and "by" stand here: what follows does it."""
-        pair = self.tokens[self.at : self.at + 2]
-        by = all(kind == "word" for kind, _ in pair) and PASSIVE.fullmatch(_said(pair))
-        return bool(by) and self._predicate_end(self.at) == self.at + 1
-
-    def _or(self, end: int, known: Callable[[int], int]) -> Word:
-        """Reads a name up to `end`, with those that follow it after "or"; one that is not known is one word."""
-        words = [_word(self.tokens[self.at : end])]
-        kinds = [kind for kind, _ in self.tokens]
-        while self.tokens[end : end + 1] == [("word", "or")] and kinds[end + 1 : end + 2] in (["word"], ["exact"]):
-            start = end + 1
-            end = known(start) or start + 1
-            words.append(_word(self.tokens[start:end]))
-        self.at = end
-        return replace(words[0], others=tuple(words[1:]))
+        pair = [text if kind == "word" else "" for kind, text in tokens[at : at + 2]]
+        if len(pair) < 2 or pair[1] != "by" or not (pair[0].endswith("ed") or pair[0] in PARTICIPLES):
+            return False
+        return self._predicate_end(tokens, at) <= at + 1 and bool(self.words.relations(Word(pair[0])))
 
     def _attached(self, here: list[int], predicate: Word | None, thing: int) -> int:
         """Which earlier thing of its clause a relation is about: that with which it occurs most, else the nearest."""
@@ -249,20 +264,17 @@ class _Reader:
         self.things.append(thing)
         return len(self.things) - 1
 
-    def _label_end(self, at: int) -> int:
-        return _end(self.tokens, at, self.words.objects)
 
-    def _attribute_end(self, at: int) -> int:
-        return _end(self.tokens, at, self.words.attribute)
-
-    def _predicate_end(self, at: int) -> int:
-        return _end(self.tokens, at, lambda word: self.words.relations(word) or word.text in PREPOSITIONS)
+def _place_end(tokens: list[Token]) -> int:
+    """Where a preposition at the beginning ends, known to the store or not; 0 if there is none."""
+    plain = [text if kind == "word" else "" for kind, text in tokens[:3]]
+    return next((n for n in range(len(plain), 0, -1) if " ".join(plain[:n]) in PREPOSITIONS), 0)
 
 
-def _end(tokens: list[Token], at: int, known: Known) -> int:
+def _end(tokens: list[Token], at: int, known: Callable[[Word], tuple[str, ...]]) -> int:
     """Where the longest known name from here on ends; 0 if there is none."""
     if at < len(tokens) and tokens[at][0] == "exact":
-        return at + 1 if known(_word(tokens[at : at + 1])) else 0
+        return at + 1 if known(Word(tokens[at][1], True)) else 0
     plain = list(takewhile(lambda token: token[0] == "word", tokens[at : at + LONGEST_NAME]))
     return next((at + n for n in range(len(plain), 0, -1) if known(_word(plain[:n]))), 0)
 
@@ -270,8 +282,8 @@ def _end(tokens: list[Token], at: int, known: Known) -> int:
 def _count(tokens: list[Token]) -> tuple[Count | None, list[Token]]:
     """A number at the beginning, with or without "at least", "at most", "exactly"; and the rest."""
     plain = [text if kind == "word" else "" for kind, text in tokens]
-    said = next(words for words in (" ".join(plain[:2]), plain[0], "") if words in COMPARISONS)
-    (comparison, more), at = COMPARISONS[said], len(said.split())
+    said = next(tuple(plain[:n]) for n in (2, 1, 0) if tuple(plain[:n]) in COMPARISONS)
+    (comparison, more), at = COMPARISONS[said], len(said)
     number = plain[at] if at < len(plain) else ""
     if not (number.isascii() and number.isdigit()) and number not in NUMBERS:
         if at:

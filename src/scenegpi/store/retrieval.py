@@ -18,7 +18,7 @@ from scenegpi.store.words import StoreWords
 
 
 def retrieval(graph: SceneGraph, words: StoreWords, images: int) -> tuple[str, list[Any]]:
-    """SQL that gives image, key, file and score of all images, best first, and its parameters."""
+    """SQL that gives image and score of all images, best first, and its parameters."""
     triplets = sorted({(t.subject, t.predicate, t.object) for t in graph.triplets()})
     labels = sorted(set(graph.names))
     parts, values = [], []
@@ -41,7 +41,7 @@ def retrieval(graph: SceneGraph, words: StoreWords, images: int) -> tuple[str, l
         )
     found = " UNION ALL ".join(parts) or "SELECT image, 0.0 AS part FROM images"
     text = (
-        f"SELECT i.image, i.key, i.file, coalesce(f.score, 0) AS score FROM images i LEFT JOIN "
+        f"SELECT i.image, coalesce(f.score, 0) AS score FROM images i LEFT JOIN "
         f"(SELECT image, sum(part) AS score FROM ({found}) GROUP BY image) f USING (image) ORDER BY score DESC, i.image"
     )
     return text, values

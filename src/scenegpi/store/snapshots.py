@@ -105,9 +105,7 @@ class Snapshots:
                 with stop.watching(cursor):
                     return run(cursor, self.folder, text, values)
             except duckdb.InterruptException:
-                raise DataError(
-                    self.folder, f"the query takes more than {self.seconds or 0:g} s; say more, or share variables (?a)"
-                ) from None
+                raise DataError(self.folder, f"the query takes more than {self.seconds or 0:g} s") from None
             finally:
                 timer.cancel()
                 cursor.close()

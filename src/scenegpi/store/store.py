@@ -19,14 +19,16 @@ from scenegpi.graph import SceneGraph
 from scenegpi.store.change import add_part
 from scenegpi.store.folder import MANIFEST
 from scenegpi.store.parse import parse_query
-from scenegpi.store.query import Query
+from scenegpi.store.query import Query, QueryError
 from scenegpi.store.snapshots import Snapshots, Stop
-from scenegpi.store.sql import EVERY, Among, listing, matches, ranking
+from scenegpi.store.sql import Among, chosen, listing, matches, ranking
 from scenegpi.store.words import StoreWords
 from scenegpi.vocabulary import Vocabulary
 
 MOST_MATCHES = 20
 """Of one image that are given back."""
+MOST_EXPECTED = 20_000_000
+"""Matches beyond which a query takes longer than people wait."""
 CHUNK = 1000
 """Images that are read at once."""
 
@@ -105,23 +107,27 @@ class Store(Snapshots):
         offset: int = 0,
         stop: Stop | None = None,
         least: float = 0.0,
-        among: Among = EVERY,
+        among: Iterable[Among] = (),
     ) -> Answer:
         """Images that a query finds, best first (docs/search.md); QueryError where it can't be understood.
 
-        `stop` ends it from elsewhere; `least` is the score that the best match must have; `among` are the images that
-        may be found.
+        Where `seconds` are bounded, a query that would take far longer is refused; `stop` ends one from elsewhere.
+        `least` is the score that the best match must have; `among` are the images that may be found.
         """
         with self.snapshot():
             words = self.words
             if isinstance(query, str):
                 query = parse_query(query, words)
+            if self.seconds is not None and (size := words.expected_matches(query, len(self))) > MOST_EXPECTED:
+                said = f"about {size:.2g} matches are too many to rank; say more, or share variables (?a)"
+                raise QueryError(f"query: {said}")
             found = matches(query, words)
-            where, keys = among.condition()
+            where, keys = chosen(among)
             rows = self._rows(ranking(found, limit, offset, least, where), [*found.values, *keys], stop)
-            each = self._matches(query, words, [row[0] for row in rows], stop)
-        hits = (self._hit(*row[:5], each.get(row[0], ())) for row in rows)
-        return Answer(query, tuple(hits), rows[0][5] if rows else 0, tuple(words.notes(query)))
+            each = self._matches(query, words, [int(row[0]) for row in rows], stop)
+            about = self._about(row[:2] for row in rows)
+        hits = (Hit(*about[image], int(count), each.get(image, ())) for image, _, count, _ in rows)
+        return Answer(query, tuple(hits), int(rows[0][3]) if rows else 0, tuple(words.notes(query)))
 
     def similar(self, graph: SceneGraph, limit: int = 20, offset: int = 0) -> list[Hit]:
         """All images, ranked by how much of a graph they show (scenegpi.store.retrieval)."""
@@ -129,8 +135,8 @@ class Store(Snapshots):
 
         with self.snapshot():
             text, values = retrieval(graph, self.words, len(self))
-            rows = self._rows(f"{text} LIMIT {int(limit)} OFFSET {int(offset)}", values)
-        return [self._hit(*row, 1) for row in rows]
+            about = self._about(self._rows(f"{text} LIMIT {int(limit)} OFFSET {int(offset)}", values))
+        return [Hit(*each, 1) for each in about.values()]
 
     def graph(self, image: int) -> SceneGraph:
         """The graph of an image by its number, with boxes and scores in single precision."""
@@ -225,16 +231,18 @@ class Store(Snapshots):
         rows = self._rows("SELECT image FROM images WHERE key = ?", [key])
         return int(rows[0][0]) if rows else None
 
-    def count(self, among: Among = EVERY) -> int:
+    def count(self, among: Iterable[Among] = ()) -> int:
         """How many images there are of these."""
-        where, keys = among.condition()
+        where, keys = chosen(among)
         return int(self._rows(f"SELECT count(*) FROM images WHERE {where}", keys)[0][0])
 
-    def images(self, limit: int = 100, offset: int = 0, among: Among = EVERY, uncertain: bool = False) -> list[Hit]:
+    def images(
+        self, limit: int = 100, offset: int = 0, among: Iterable[Among] = (), uncertain: bool = False
+    ) -> list[Hit]:
         """Images in the order in which they were added; or `uncertain` ones first (their mean entropy is the score)."""
-        where, keys = among.condition()
+        where, keys = chosen(among)
         rows = self._rows(f"{listing(where, uncertain)} LIMIT {int(limit)} OFFSET {int(offset)}", keys)
-        return [self._hit(*row, 0) for row in rows]
+        return [Hit(int(image), key, file, float(score), 0) for image, key, file, score in rows]
 
     def around(self, image: int) -> tuple[int, int | None, int | None]:
         """Of an image: how many come before it, and the numbers of the previous and the next one."""
@@ -269,15 +277,21 @@ class Store(Snapshots):
         out: dict[int, list[Match]] = {}
         for image, score, *numbers in self._rows(text, found.values, stop):
             at = dict(zip(found.columns, numbers, strict=True))
-            out.setdefault(image, []).append(Match(tuple(map(at.get, range(len(query.things)))), score))
+            objects = tuple(at.get(thing) for thing in range(len(query.things)))
+            out.setdefault(int(image), []).append(Match(objects, float(score)))
         return {image: tuple(some) for image, some in out.items()}
 
-    def _hit(
-        self, image: int, key: str, file: str | None, score: float, count: int, found: tuple[Match, ...] = ()
-    ) -> Hit:
-        if not isfinite(score):
-            raise DataError(self.folder, f"is damaged: image {image} has a score that is not a number")
-        return Hit(image, key, file, float(score), count, found)
+    def _about(self, scored: Iterable[tuple[Any, ...]]) -> dict[int, tuple[int, str, str | None, float]]:
+        """Image, key, file and score of rows of image and score, by image; DataError where the tables disagree."""
+        scores = {int(image): float(score) for image, score in scored}
+        among = ", ".join(map(str, scores)) or "NULL"
+        rows = self._rows(f"SELECT image, key, file FROM images WHERE image IN ({among})")
+        known = {int(image): (key, file) for image, key, file in rows}
+        for image, score in scores.items():
+            if image not in known or not isfinite(score):
+                what = "a score that is not a number" if image in known else "relations or objects but no row in images"
+                raise DataError(self.folder, f"is damaged: image {image} has {what}")
+        return {image: (image, *known[image], score) for image, score in scores.items()}
 
 
 def _by_image(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:

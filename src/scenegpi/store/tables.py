@@ -79,22 +79,18 @@ def write_part(
 
 
 def _tables(graphs: list[SceneGraph], numbers: NDArray[np.int64]) -> tuple[pa.Table, ...]:
-    images = [
+    images = pa.table(
         {
-            "image": number,
-            "key": key_of(graph, number),
-            "id": None if graph.image_id is None else json.dumps(graph.image_id),
-            "vocabulary": graph.vocabulary.reference,
-            **{name: getattr(graph, name) for name in ("file", "width", "height")},
-        }
-        for graph, number in zip(graphs, numbers.tolist(), strict=True)
-    ]
-    attributes = [
-        {"image": number, "object": i, "attribute": name, "score": score}
-        for graph, number in zip(graphs, numbers.tolist(), strict=True)
-        for i, row in enumerate(graph.attributes or ())
-        for name, score in row
-    ]
+            "image": numbers,
+            "key": [key_of(graph, number) for graph, number in zip(graphs, numbers.tolist(), strict=True)],
+            "id": [None if graph.image_id is None else json.dumps(graph.image_id) for graph in graphs],
+            "file": [graph.file for graph in graphs],
+            "width": [graph.width for graph in graphs],
+            "height": [graph.height for graph in graphs],
+            "vocabulary": [graph.vocabulary.reference for graph in graphs],
+        },
+        SCHEMAS["images"],
+    )
     sizes = np.array([len(graph) for graph in graphs])
     labels, names = _coded(graphs, "labels", "objects")
     scores = np.concatenate([_ones(graph.scores, len(graph)) for graph in graphs])
@@ -128,12 +124,19 @@ def _tables(graphs: list[SceneGraph], numbers: NDArray[np.int64]) -> tuple[pa.Ta
         },
         SCHEMAS["relations"],
     )
-    return (
-        pa.Table.from_pylist(images, SCHEMAS["images"]),
-        objects,
-        relations,
-        pa.Table.from_pylist(attributes, SCHEMAS["attributes"]),
-    )
+    return images, objects, relations, _attributes(graphs, numbers.tolist())
+
+
+def _attributes(graphs: list[SceneGraph], numbers: list[int]) -> pa.Table:
+    rows = [
+        (number, i, name, score)
+        for graph, number in zip(graphs, numbers, strict=True)
+        for i, row in enumerate(graph.attributes or ())
+        for name, score in row
+    ]
+    schema = SCHEMAS["attributes"]
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.table([pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)], schema=schema)
 
 
 def _ones(scores: NDArray[np.floating] | None, count: int) -> NDArray[np.float32]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from functools import lru_cache, partial
+from math import prod
 
 from scenegpi.store.query import Query, Word
 from scenegpi.words.covered import broader_labels, covered_labels, covered_predicates
 
 Triple = tuple[str, str, str]
-CACHED = 4096
-"""Words of which it is remembered what they cover."""
 
 
 class StoreWords:
@@ -25,16 +23,16 @@ class StoreWords:
         self.predicates: dict[str, int] = {}
         for (_, predicate, _), count in self.triplets.items():
             self.predicates[predicate] = self.predicates.get(predicate, 0) + count
-        self._labels = lru_cache(CACHED)(partial(_covered, covered_labels, tuple(self.labels)))
-        self._predicates = lru_cache(CACHED)(partial(_covered, covered_predicates, tuple(self.predicates)))
+        self._covered: dict[tuple[str, Word], tuple[str, ...]] = {}
 
     def objects(self, word: Word) -> tuple[str, ...]:
         """The labels that a word covers, or the one that it is a kind of; none where no label is like it."""
-        return tuple(sorted({name for each in word.each() for name in self._labels(each) or self._broader(each)}))
+        found = {name for each in word.each() for name in self._of("labels", each) or self._broader(each)}
+        return tuple(sorted(found))
 
     def relations(self, word: Word) -> tuple[str, ...]:
         """The predicates that a word covers."""
-        return tuple(sorted({name for each in word.each() for name in self._predicates(each)}))
+        return tuple(sorted({name for each in word.each() for name in self._of("predicates", each)}))
 
     def attribute(self, word: Word) -> tuple[str, ...]:
         """The attribute of this name."""
@@ -44,10 +42,42 @@ class StoreWords:
     def _broader(self, word: Word) -> tuple[str, ...]:
         return () if word.exact else tuple(broader_labels(word.text, self.labels)[:1])
 
+    def _of(self, kind: str, word: Word) -> tuple[str, ...]:
+        if (kind, word) not in self._covered:
+            names: Iterable[str] = getattr(self, kind)
+            if word.exact:
+                found = [name for name in names if name == word.text]
+            else:
+                found = covered_labels(word.text, names) if kind == "labels" else covered_predicates(word.text, names)
+            self._covered[kind, word] = tuple(sorted(found))
+        return self._covered[kind, word]
+
     def often(self, subjects: Iterable[str], predicates: Iterable[str], objects: Iterable[str]) -> int:
         """How many relations are of these labels and predicates."""
         s, p, o = set(subjects), set(predicates), set(objects)
         return sum(n for (a, b, c), n in self.triplets.items() if b in p and a in s and c in o)
+
+    def expected_matches(self, query: Query, images: int) -> float:
+        """Matches of a query, estimated before it is run: if each image had as many objects and relations as the mean.
+
+        Each clause multiplies the matches of an image by its rows; each thing that it shares with clauses before it
+        divides them by the objects that the thing may be. Triples that share nothing multiply.
+        """
+        number = max(images, 1)
+        found: set[int] = set()
+        total = float(number)
+        for clause in (clause for clause in query.clauses if clause.matched):
+            ends = [end for end in (clause.subject, clause.object) if end is not None]
+            labels = [self.any_of(query.things[end].word) for end in ends]
+            often = [sum(self.labels[name] for name in names) for names in labels]
+            rows = often[0]
+            if clause.object is not None:
+                predicates = self.predicates if clause.predicate is None else self.relations(clause.predicate)
+                rows = self.often(labels[0], predicates, labels[1])
+            shared = [max(count / number, 1.0) for end, count in zip(ends, often, strict=True) if end in found]
+            total *= rows / number / prod(shared)
+            found |= set(ends)
+        return total
 
     def any_of(self, word: Word | None) -> tuple[str, ...]:
         """The labels that a word covers; all where it may be anything."""
@@ -59,7 +89,7 @@ class StoreWords:
         if query.passed:
             found.append(f"not understood and passed over: {', '.join(dict.fromkeys(query.passed)):.200}")
         for word in (word for thing in query.things if thing.word is not None for word in thing.word.each()):
-            if not self._labels(word):
+            if not self._of("labels", word):
                 wider = self._broader(word)
                 said = f"no label {word.text!r:.60} in this store, searched for {' '.join(wider)!r}"
                 found.append(said if wider else _unknown("label", word, self.labels))
@@ -71,13 +101,11 @@ class StoreWords:
     def suggestions(self, text: str, limit: int = 10) -> list[str]:
         """Triplets and labels that begin, or have a word that begins, as the text does; the most frequent first."""
         start = " ".join(text.lower().split())
-        every = {" ".join(triple): count for triple, count in self.triplets.items()} | self.labels
-        near = [name for name in every if f" {start}" in f" {name}"]
+        triplets = {" ".join(triple): count for triple, count in self.triplets.items()}
+        every = triplets | self.labels
+        near = [name for name in every if name.startswith(start)]
+        near += [name for name in every if f" {start}" in name and not name.startswith(start)] if start else []
         return sorted(near, key=lambda name: (not name.startswith(start), -every[name], name))[:limit]
-
-
-def _covered(cover: Callable[[str, Iterable[str]], list[str]], names: tuple[str, ...], word: Word) -> list[str]:
-    return [name for name in names if name == word.text] if word.exact else cover(word.text, names)
 
 
 def _unknown(kind: str, word: Word, names: Iterable[str]) -> str:

@@ -41,7 +41,8 @@ export class Annotate {
     byId("find-boxes").addEventListener("click", () => this.find(true));
     ["export-status", "export-test"].forEach((id) => byId(id).addEventListener("change", () => this.exports()));
     byId("next-order").hidden = !library.search;
-    byId("import").addEventListener("change", (event) => this.importFile(event.target));
+    byId("import").addEventListener("change", (event) => this.exchange(event.target, "import"));
+    byId("agreement").addEventListener("change", (event) => this.exchange(event.target, "agreement"));
     this.exports();
     document.addEventListener("keydown", (event) => { if (!byId("annotate").hidden) this.pressed(event); });
     this.editor.drawing.addEventListener("pointerover", (event) => {
@@ -348,15 +349,19 @@ export class Annotate {
     gallery.all("#exports a").forEach((link) => { link.search = `?status=${byId("export-status").value}${byId("export-test").value > 0 ? `&test=${byId("export-test").value}` : ""}`; });
   }
 
-  // A file of others: what it says of pictures that were not begun here.
-  async importFile(input) {
+  // A file of others: what it says of pictures that were not begun here, or how far it agrees with what is here.
+  async exchange(input, what) {
     const [file] = input.files;
     input.value = "";
     if (!file) return;
+    const percent = (share) => (share === null ? "–" : `${(100 * share).toFixed(1)}%`);
     byId("exchange").textContent = `Reading ${file.name}…`;
     try {
-      const said = await askJson(`/api/import?name=${encodeURIComponent(file.name.slice(-200))}`, { method: "POST", raw: file });
-      byId("exchange").textContent = `${said.imported} pictures begun; ${said.kept} were begun here and stay; ${said.unknown} are not here.`;
+      const said = await askJson(`/api/${what}?name=${encodeURIComponent(file.name.slice(-200))}`, { method: "POST", raw: file });
+      byId("exchange").textContent = what === "import"
+        ? `${said.imported} pictures begun; ${said.kept} were begun here and stay; ${said.unknown} are not here.`
+        : `Agreement on ${said.pictures} pictures: objects ${percent(said.objects)}, relations ${percent(said.relations)}; predicates of ${said.pairs} pairs that both relate ${percent(said.predicates)}${said.kappa === null ? "" : `, kappa ${said.kappa.toFixed(2)}`}.`;
+      if (what !== "import") return;
       await this.progress.refresh();
       this.progress.page = -1;
       const { image } = this;

@@ -1,4 +1,4 @@
-// Browse: pictures by what is in them, by state and score; what is shown is in the address.
+// Browse: pictures by what is in them, by state, tag and score; what is shown is in the address.
 import { useByApi } from "./apiuse.js";
 import { Facets } from "./facets.js";
 import { askJson, byId, decoded, el, say, svg } from "./page.js";
@@ -7,7 +7,7 @@ import { Viewer } from "./viewer.js";
 
 const PAGE = 60;
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
-const PLAIN = { query: "", least: 0, status: "any", order: "added", like: "", picture: "" };
+const PLAIN = { query: "", least: 0, status: "any", tag: "", order: "added", like: "", picture: "" };
 
 export class Browse {
   constructor(library) {
@@ -35,7 +35,7 @@ export class Browse {
     byId("search").hidden = !library.search;
   }
 
-  // What the address says: #browse/a query?least=0.3&status=done&order=uncertain&like=7&picture=12
+  // What the address says: #browse/a query?least=0.3&status=done&tag=night&order=uncertain&like=7&picture=12
   open(address) {
     const [path, search = ""] = address.split("?");
     const given = Object.fromEntries(new URLSearchParams(search));
@@ -92,10 +92,11 @@ export class Browse {
   }
 
   request(offset) {
-    const { query, least, status, order, like } = this.state;
+    const { query, least, status, tag, order, like } = this.state;
     const params = new URLSearchParams({ limit: PAGE, offset });
     if (like !== "") return `/api/images/${encodeURIComponent(like)}/similar?limit=${PAGE}`;
     if (status !== "any") params.set("status", status);
+    if (tag) params.set("tag", tag);
     if (query && least) params.set("least", least);
     if (query) return `/api/search?q=${encodeURIComponent(query)}&${params}`;
     if (order !== "added") params.set("order", order);

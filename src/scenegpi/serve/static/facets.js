@@ -1,4 +1,4 @@
-// What pictures may be chosen by: labels and predicates with their counts, score, state, order.
+// What pictures may be chosen by: labels and predicates with their counts, score, state, tags, order.
 import { askJson, byId, el, say } from "./page.js";
 
 const SHOWN = 12;
@@ -15,12 +15,13 @@ export class Facets {
     };
     this.order = select("order", [["added", "as added"], ["uncertain", "most uncertain first"]]);
     this.status = select("status", [["any", "any"], ["none", "not begun"], ["begun", "begun"], ["done", "done"], ["reviewed", "reviewed"], ["rejected", "rejected"]]);
+    this.tag = select("tag", [["", "any"]]);
     this.least = el("input", { type: "range", min: 0, max: 1, step: 0.05 });
     this.said = el("output", {});
     this.least.addEventListener("input", () => { this.said.textContent = Number(this.least.value).toFixed(2); });
     this.least.addEventListener("change", () => browse.go({ least: Number(this.least.value) }));
     const row = (text, ...fields) => el("label", { class: "choice" }, el("span", {}, text), ...fields);
-    this.rows = { least: row("Score at least", this.least, this.said), order: row("Order", this.order), status: row("State", this.status) };
+    this.rows = { least: row("Score at least", this.least, this.said), order: row("Order", this.order), status: row("State", this.status), tag: row("Tag", this.tag) };
     const names = ["labels", "predicates"].map((kind) => {
       const list = el("ul", { class: "chips" });
       const filter = el("input", { type: "search", placeholder: `find ${kind}`, "aria-label": `Find ${kind}` });
@@ -31,7 +32,7 @@ export class Facets {
     this.element = el("details", { class: "facets" }, el("summary", {}, "Filters"), el("div", { class: "choices-list" }, ...Object.values(this.rows)), ...names);
     this.element.open = matchMedia("(min-width: 861px)").matches;
     byId("facets").replaceChildren(this.element);
-    this.counts = { labels: [], predicates: [], statuses: {} };
+    this.counts = { labels: [], predicates: [], tags: [], statuses: {} };
     this.fill();
   }
 
@@ -40,7 +41,11 @@ export class Facets {
     try {
       this.counts = await askJson("/api/facets");
     } catch (problem) { say(problem.message); }
+    const tags = this.counts.tags.map(([name]) => name);
+    if (this.browse.state.tag && !tags.includes(this.browse.state.tag)) tags.push(this.browse.state.tag);
+    this.tag.replaceChildren(el("option", { value: "" }, "any"), ...tags.map((name) => el("option", { value: name }, name)));
     this.rows.status.hidden = !library.annotate;
+    this.rows.tag.hidden = !tags.length;
     this.rows.least.hidden = this.rows.order.hidden = !library.search;
     byId("facets").hidden = !library.search && !library.annotate;
     Object.entries(this.lists).forEach(([kind, { section }]) => { section.hidden = !this.counts[kind].length; });
@@ -48,10 +53,11 @@ export class Facets {
   }
 
   show() {
-    const { least, status, order, query, like } = this.browse.state;
+    const { least, status, tag, order, query, like } = this.browse.state;
     Object.assign(this.least, { value: least });
     this.said.textContent = least.toFixed(2);
     this.status.value = status;
+    this.tag.value = tag;
     this.order.value = order;
     this.order.disabled = Boolean(query) || like !== "";
     ["labels", "predicates"].forEach((kind) => this.draw(kind));

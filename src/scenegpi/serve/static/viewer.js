@@ -1,6 +1,6 @@
-// One picture of Browse, over the others: its graph, pictures like it, the next and the previous one.
+// One picture of Browse, over the others: its graph, its tags, pictures like it, the next and the previous one.
 import { BoxEditor } from "./boxes.js";
-import { askJson, byId, el } from "./page.js";
+import { askJson, byId, el, say } from "./page.js";
 import { Scene } from "./scene.js";
 
 export class Viewer {
@@ -18,6 +18,7 @@ export class Viewer {
     byId("viewer-annotate").addEventListener("click", () => { location.hash = `annotate/${this.image}`; });
     this.least.addEventListener("input", () => this.apply());
     this.least.addEventListener("change", () => history.replaceState(null, "", `#${browse.address({ least: Number(this.least.value) })}`));
+    byId("viewer-tags").addEventListener("change", () => this.tag());
     this.dialog.addEventListener("keydown", (event) => {
       if (event.target.closest("input, textarea, .box, .node, .pill") || event.ctrlKey || event.altKey || event.metaKey) return;
       if (event.key === "ArrowRight") this.step(1); else if (event.key === "ArrowLeft") this.step(-1); else return;
@@ -51,7 +52,7 @@ export class Viewer {
 
   show(about) {
     const { browse } = this;
-    const { graph, drawing, colours, width, height, photo, key, file } = about;
+    const { graph, drawing, colours, width, height, photo, tags, key, file } = about;
     this.about = about;
     const editor = new BoxEditor({ editable: false });
     const facts = graph ? `${graph.objects.length} objects, ${graph.relations.length} relations` : "";
@@ -59,6 +60,8 @@ export class Viewer {
     const scene = new Scene(byId("viewer-scene"), editor, { find });
     byId("viewer-title").textContent = file || key;
     byId("viewer-facts").textContent = facts;
+    byId("viewer-tags").value = tags.join(", ");
+    byId("viewer-tags").parentElement.hidden = !browse.library.tags;
     byId("viewer-similar").hidden = !graph || !browse.library.search;
     byId("viewer-annotate").hidden = !browse.library.annotate;
     byId("viewer-try").hidden = !photo;
@@ -111,5 +114,15 @@ export class Viewer {
   async step(by) {
     const next = await this.neighbour(by);
     if (typeof next === "number") this.browse.go({ picture: next });
+  }
+
+  async tag() {
+    const tags = byId("viewer-tags").value.split(",").map((tag) => tag.trim()).filter(Boolean);
+    try {
+      const kept = await askJson(`/api/images/${this.image}/tags`, { method: "PUT", body: { tags } });
+      byId("viewer-tags").value = kept.tags.join(", ");
+      byId("viewer-status").textContent = "Tags saved.";
+      this.browse.facets.fill();
+    } catch (problem) { byId("viewer-status").textContent = `Tags not saved: ${problem.message}`; say(problem.message); }
   }
 }

@@ -1,4 +1,4 @@
-"""Files of others in the page: annotations to go on with.
+"""Files of others in the page: annotations to go on with, and a second annotator's to compare with.
 
 A file is what `scenegpi.data` opens: predictions or annotations as JSON lines, COCO with relations, Label Studio's.
 """
@@ -6,15 +6,17 @@ A file is what `scenegpi.data` opens: predictions or annotations as JSON lines, 
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
 from scenegpi.data.open import open_dataset
 from scenegpi.errors import DataError
+from scenegpi.evaluation.changes import compared, same_objects
 from scenegpi.graph import SceneGraph
 from scenegpi.serve.annotating import Annotating, in_words
 from scenegpi.serve.problems import BODY, problems
@@ -33,7 +35,23 @@ class Imported(Strict):
     predicates: list[str]
 
 
-class Importing:
+class Agreement(Strict):
+    """How far two annotators agree on the pictures that both have confirmed or begun.
+
+    `objects`: F1 of objects, the same where labels are and boxes overlap by half. `relations`: F1 of relations between
+    these, with the same predicate. `predicates`: the share of ordered pairs, related by both, that have the same
+    predicate, and `kappa`: Cohen's, which takes chance into account. None where there is nothing to compare.
+    """
+
+    pictures: int
+    objects: float | None
+    relations: float | None
+    predicates: float | None
+    kappa: float | None
+    pairs: int
+
+
+class Exchanging:
     """The routes, beside those of `annotating`; names of a file are added to its vocabulary."""
 
     def __init__(self, annotating: Annotating) -> None:
@@ -43,11 +61,16 @@ class Importing:
         """The routes."""
         router = APIRouter(tags=["annotate"])
         router.post("/api/import", responses=problems(507), openapi_extra=BODY)(self.read)
+        router.post("/api/agreement", openapi_extra=BODY)(self.agree)
         return router
 
     async def read(self, request: Request, name: FileName) -> Imported:
         """Begins pictures with what a file, the body, says of them; pictures that were begun here stay as they are."""
         return await run_in_threadpool(self._import, await request.body(), name)
+
+    async def agree(self, request: Request, name: FileName) -> Agreement:
+        """How far another annotator's file, the body, agrees with what is saved here."""
+        return await run_in_threadpool(self._agree, await request.body(), name)
 
     def _import(self, data: bytes, name: str) -> Imported:
         before = self.annotating.vocabulary
@@ -74,6 +97,28 @@ class Importing:
         self.annotations.begin(states, f"imported from {Path(name).name}")
         return Imported(imported=len(new), kept=known, unknown=unknown, objects=objects, predicates=predicates)
 
+    def _agree(self, data: bytes, name: str) -> Agreement:
+        pictures = matched = objects = same = relations = 0
+        predicates: list[tuple[str, str]] = []
+        for image, other in self._graphs(data, name):
+            state = None if image is None else self.annotations.states.get(image[1])
+            if state is None or state.status == "rejected":
+                continue
+            own, pictures = state.confirmed(), pictures + 1
+            place = same_objects(own, other)
+            change = compared("", own, other)
+            matched, objects = matched + 2 * len(place), objects + len(own) + len(other)
+            same, relations = same + 2 * change.same, relations + len(own.relations) + len(other.relations)
+            mine, theirs = _one_each(own), _one_each(other)
+            ends = {(place[s], place[o]): word for (s, o), word in mine.items() if s in place and o in place}
+            predicates += [(word, theirs[pair]) for pair, word in ends.items() if pair in theirs]
+        if not pictures:
+            raise HTTPException(422, f"{Path(name).name:.100}: no picture that is annotated here, too")
+        equal = sum(a == b for a, b in predicates)
+        shares = {"objects": (matched, objects), "relations": (same, relations), "predicates": (equal, len(predicates))}
+        found = {name: part / whole if whole else None for name, (part, whole) in shares.items()}
+        return Agreement(pictures=pictures, kappa=kappa(predicates), pairs=len(predicates), **found)
+
     def _graphs(self, data: bytes, name: str) -> Iterator[tuple[tuple[int, str] | None, SceneGraph]]:
         """Number and key of an image here, or None, and what the file says of it; 422 where it can't be read."""
         places: dict[str, tuple[int, str]] = {}
@@ -92,3 +137,22 @@ class Importing:
                     yield next((places[str(each)] for each in names if str(each) in places), None), graph
             except DataError as error:
                 raise HTTPException(422, f"{Path(name).name:.100}: {error.message}") from None
+
+
+def _one_each(graph: SceneGraph) -> dict[tuple[int, int], str]:
+    """Ordered pairs that have one relation, and its predicate."""
+    rows = graph.relations.tolist()
+    often = Counter((s, o) for s, o, _ in rows)
+    return {(s, o): graph.vocabulary.predicates[p] for s, o, p in rows if often[s, o] == 1}
+
+
+def kappa(pairs: list[tuple[str, str]]) -> float | None:
+    """Cohen's kappa, (p - e) / (1 - e): p the share that agrees, e what chance would give; None where e is 1."""
+    if not pairs:
+        return None
+    total = len(pairs)
+    agree = sum(a == b for a, b in pairs) / total
+    first, second = (Counter(side) for side in zip(*pairs, strict=True))
+    chance = sum(count * second[name] for name, count in first.items()) / total**2
+    found: Any = None if chance == 1 else (agree - chance) / (1 - chance)
+    return found
