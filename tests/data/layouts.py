@@ -112,6 +112,18 @@ def hoi(folder: Path) -> Path:
     )
 
 
+def sgb(folder: Path) -> Path:
+    info = {
+        "ind_to_classes": ["__background__", "man", "horse"],
+        "ind_to_predicates": ["__background__", "rides", "near"],
+    }
+    dump(folder / "custom_data_info.json", {"idx_to_files": ["photos/7.jpg", "photos/9.jpg"], **info})
+    first = {"bbox": list(BOXES.values()), "bbox_labels": [1, 2], "bbox_scores": [0.9, 0.8], "rel_pairs": [[0, 1]]}
+    first |= {"rel_labels": [1], "rel_scores": [0.5], "rel_all_scores": [[0.1, 0.5, 0.4]]}
+    empty = {name: [] for name in first}
+    return dump(folder / "custom_prediction.json", {"0": first, "1": empty})
+
+
 def sgbench(folder: Path, documented: bool = True) -> Path:
     psg(folder)  # whose numbers these are
     parts = {"bboxes": list(BOXES.values()), "categories": [0, 1]}
@@ -149,6 +161,7 @@ LAYOUTS = {
     "psg": psg,
     "coco-splits": coco_splits,
     "hoi": hoi,
+    "sgb-predictions": sgb,
     "sgbench": sgbench,
     "sgbench package": lambda folder: sgbench(folder, documented=False),
     "label-studio": label_studio,

@@ -9,8 +9,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from data.layouts import BOXES, LAYOUTS, dump, label_studio, raw_vg, vg_object
+from data.layouts import BOXES, LAYOUTS, dump, label_studio, raw_vg, sgb, vg_object
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data import DataError, convert, json_stream, open_dataset, statistics, validate, write_jsonl
 
@@ -30,7 +31,7 @@ def test_the_scene_is_read_and_converted(layout, tmp_path):
     described = {"visual-genome-raw": "old", "gqa": "old", "label-studio": "old", "hoi": "walk"}.get(data.format)
     assert graph.attributes == (((((described, 1.0),), ())) if described else None)
     assert str(graph.image_id) in ("7", "7.jpg")
-    if data.format not in ("hoi", "sgbench"):
+    if data.format not in ("hoi", "sgb-predictions", "sgbench"):
         assert (graph.width, graph.height) == (120, 130)
     convert(data, tmp_path / "x.jsonl")
     again = open_dataset(tmp_path / "x.jsonl")
@@ -46,6 +47,16 @@ def test_splits_come_from_names_and_lists(tmp_path):
         for name in ("gqa", "psg", "coco-splits", "hoi")
     }
     assert codes == {"gqa": [0, 0], "psg": [0, 2], "coco-splits": [0, 1], "hoi": [2, 2]}
+
+
+def test_boxes_of_a_resized_photo_are_scaled_back(tmp_path):
+    path = sgb(tmp_path)
+    (tmp_path / "images").mkdir()
+    Image.new("RGB", (240, 120)).save(tmp_path / "images" / "7.jpg")  # shorter side 120, read at 500 x 1000
+    graph = open_dataset(path)[0]
+    assert (graph.width, graph.height) == (240, 120)
+    assert graph.boxes[0].tolist() == pytest.approx([v * 120 / 500 for v in BOXES["man"]])
+    assert graph.pair_dist.tolist() == [[0.1, 0.5, 0.4]]
 
 
 DAMAGES = (None, [], {}, "x", -1, 1e308, True, [[[]]], {"a": 1}, 2**70, "\x00", [None])
@@ -157,11 +168,7 @@ def test_label_studios_own_tools_take_ours(tmp_path):
 
 def test_sgbench_reads_what_is_written(tmp_path, caplog):
     pred = pytest.importorskip("sgbench.pred", reason="pip install --no-deps sgbench")
-    words, empty = Vocabulary(["man", "horse"], ["rides", "near"]), np.zeros((0, 4))
-    scores = {"scores": [0.9, 0.8], "relation_scores": [0.5], "pairs": [[0, 1]], "pair_dist": [[0.1, 0.5, 0.4]]}
-    graph = SceneGraph(list(BOXES.values()), [0, 1], words, [(0, 1, 0)], image_id="7", file="7.jpg", **scores)
-    write_jsonl(tmp_path / "x.jsonl", [graph, SceneGraph(empty, [], words, image_id="9", file="9.jpg")])
-    data = open_dataset(tmp_path / "x.jsonl")
+    data = open_dataset(sgb(tmp_path))
     assert convert(data, tmp_path / "predictions.json", "sgbench") == 2
     assert "cannot hold file (of 2 images), scores" in caplog.text
     found = pred.parse_pred(json.loads((tmp_path / "predictions.json").read_text()))["7"]

@@ -123,10 +123,12 @@ def about(key: int | str | None, file: Any, row: dict[str, Any]) -> dict[str, An
     return {"image_id": key, "file": file, "width": row.get("width"), "height": row.get("height")}
 
 
-def numbered(boxes: Any, labels: Any, links: Any, words: Vocabulary, names: tuple[str, str, str]) -> dict[str, Any]:
+def numbered(
+    boxes: Any, labels: Any, links: Any, words: Vocabulary, names: tuple[str, str, str], first: int = 0
+) -> Any:
     """Fields of a graph from corners, numbers of labels, and rows of subject, object and number of a predicate.
 
-    `names` are those of the three in the file; all numbers count from 0.
+    `names` are those of the three in the file; labels and predicates count from `first`.
     """
     for value, name in zip((boxes, labels, links), names, strict=True):
         if not isinstance(value, list):
@@ -134,16 +136,18 @@ def numbered(boxes: Any, labels: Any, links: Any, words: Vocabulary, names: tupl
     check_crowd(len(boxes), len(links))
     if len(labels) != len(boxes) or not all(isinstance(row, list) and len(row) == 3 for row in links):
         raise GraphError(f"{names[2]}: expected rows of three; {names[1]}: one for each box")
-    stops = (len(boxes), len(boxes), len(words.predicates))
-    rows = [
-        [number(value, stop, f"{names[2]}[{i}]") for value, stop in zip(row, stops, strict=True)]
-        for i, row in enumerate(links)
-    ]
-    found = [number(each, len(words.objects), f"{names[1]}[{i}]") for i, each in enumerate(labels)]
+
+    def named(value: Any, known: tuple[str, ...], field: str) -> str:
+        return known[number(value - first if isinstance(value, int) else value, len(known), field)]
+
+    n = len(boxes)
     return {
         "boxes": [corners(each, f"{names[0]}[{i}]", False) for i, each in enumerate(boxes)],
-        "labels": [words.objects[label] for label in found],
-        "relations": [(s, o, words.predicates[p]) for s, o, p in rows],
+        "labels": [named(each, words.objects, f"{names[1]}[{i}]") for i, each in enumerate(labels)],
+        "relations": [
+            (*(number(end, n, f"{names[2]}[{i}]") for end in (s, o)), named(p, words.predicates, f"{names[2]}[{i}]"))
+            for i, (s, o, p) in enumerate(links)
+        ],
     }
 
 

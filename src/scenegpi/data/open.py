@@ -22,6 +22,7 @@ from scenegpi.data.label_studio import read_label_studio
 from scenegpi.data.open_images import read_open_images
 from scenegpi.data.parquet import ParquetRows
 from scenegpi.data.psg import read_psg
+from scenegpi.data.sgb_predictions import read_sgb_predictions
 from scenegpi.data.sgbench import read_sgbench
 from scenegpi.data.visual_genome_raw import read_visual_genome_raw
 from scenegpi.data.vrd import read_vrd
@@ -40,6 +41,7 @@ FORMATS = {
     "gqa": "GQA train_sceneGraphs.json, val_sceneGraphs.json",
     "psg": "psg.json, its boxes",
     "hoi": "HICO-DET or V-COCO JSON (trainval_hico.json, test_vcoco.json), interactions as relations",
+    "sgb-predictions": "custom_prediction.json with custom_data_info.json",
     "sgbench": "predictions as SGBench reads them, with the psg.json that they are numbered by",
     "label-studio": "Label Studio tasks: regions and relations",
     "open-images": "Open Images relationship CSV",
@@ -156,7 +158,7 @@ def detect_format(path: Path) -> str:
 
 def _published(path: Path, head: bytes) -> str | None:
     """The layout of a public data set that a JSON file has, by its name, else by its first bytes."""
-    known = {ANNOTATIONS: "coco", "psg.json": "psg"}
+    known = {ANNOTATIONS: "coco", "psg.json": "psg", "custom_prediction.json": "sgb-predictions"}
     known |= dict.fromkeys(("scene_graphs.json", "objects.json", "relationships.json"), "visual-genome-raw")
     if path.name in known:
         return known[path.name]
@@ -183,6 +185,8 @@ def _folder_format(path: Path) -> str:
         return "gqa"
     if "psg.json" in names:
         raise DataError(path, "name the file: psg.json")
+    if "custom_prediction.json" in names:
+        return "sgb-predictions"
     if split_files(path):
         return "coco-splits"
     if "rel.json" in names:
@@ -212,6 +216,8 @@ def _read(
         from scenegpi.data.visual_genome import read_visual_genome
 
         return read_visual_genome(path, report)
+    if format == "sgb-predictions":
+        return read_sgb_predictions(path, report, images)
     if format == "sgbench":
         return read_sgbench(path, report, vocabulary)
     if format == "open-images":

@@ -53,7 +53,7 @@ def _fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
     if "annotation" in row:
         objects = entries(row["annotation"], "annotation")
         boxes, categories = ([each.get(name) for each in objects] for name in ("bbox", "category"))
-    found = numbered(boxes, categories, triplets, vocabulary, FIELDS)
+    found: dict[str, Any] = numbered(boxes, categories, triplets, vocabulary, FIELDS)
     return found | about(image.key, None, {})
 
 

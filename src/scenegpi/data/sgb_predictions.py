@@ -1,0 +1,79 @@
+"""Predictions of Scene-Graph-Benchmark.pytorch on custom images: custom_prediction.json and custom_data_info.json.
+
+{"0": {"bbox": [[x1, y1, x2, y2]], "bbox_labels", "bbox_scores", "rel_pairs": [[subject, object]], "rel_labels",
+       "rel_scores", "rel_all_scores"}}      {"idx_to_files", "ind_to_classes", "ind_to_predicates"}
+
+Labels and predicates count from 1; 0 is the background. The boxes are in pixels of the resized photo (shorter side 600,
+longer at most 1000); where the photo is found they are given in its own pixels, else they stay as they are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from scenegpi.data.graphs import Graphs
+from scenegpi.data.images import ImageFolders, photo_size
+from scenegpi.data.limits import file_vocabulary
+from scenegpi.data.named import Image, keyed_rows, named_graphs, number, numbered
+from scenegpi.errors import DataError, GraphError, Report
+from scenegpi.files import read_object
+from scenegpi.vocabulary import Vocabulary
+
+INFO, PREDICTION = "custom_data_info.json", "custom_prediction.json"
+SHORT, LONG = 600, 1000
+
+
+def read_sgb_predictions(path: Path, report: Report, images: ImageFolders) -> Graphs:
+    """custom_prediction.json (or its folder), with custom_data_info.json beside it."""
+    path = path / PREDICTION if path.is_dir() else path
+    info = read_object(path.with_name(INFO))
+    lists: dict[str, list[str]] = {}
+    for key in ("idx_to_files", "ind_to_classes", "ind_to_predicates"):
+        names = info.get(key)
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise DataError(path.with_name(INFO), f"{key}: expected a list of names")
+        lists[key] = names
+    names = lists["ind_to_classes"][1:], lists["ind_to_predicates"][1:]
+    vocabulary = file_vocabulary(path.with_name(INFO), *names)
+    reader = _Reader(vocabulary, lists["idx_to_files"], images, report)
+    return named_graphs(path, report, lambda: (Image(*entry) for entry in keyed_rows(path)), reader.fields, vocabulary)
+
+
+class _Reader:
+    def __init__(self, vocabulary: Vocabulary, files: list[str], images: ImageFolders, report: Report) -> None:
+        self.vocabulary, self.files, self.images, self.report = vocabulary, files, images, report
+
+    def fields(self, image: Image) -> dict[str, Any]:
+        row, key = image.row, str(image.key)
+        if not isinstance(row, dict):
+            raise GraphError("prediction: expected an object")
+        at = number(int(key) if key.isascii() and key.isdigit() else None, len(self.files), "number of the image")
+        pairs, predicates = row.get("rel_pairs"), row.get("rel_labels")
+        if not isinstance(pairs, list) or not isinstance(predicates, list) or len(pairs) != len(predicates):
+            raise GraphError("rel_labels: expected one for each of rel_pairs")
+        links = [[*(pair if isinstance(pair, list) else [pair]), p] for pair, p in zip(pairs, predicates, strict=True)]
+        names = ("bbox", "bbox_labels", "rel_pairs")
+        found = numbered(row.get("bbox"), row.get("bbox_labels"), links, self.vocabulary, names, first=1)
+        name = Path(self.files[at].replace("\\", "/")).name
+        scale, size = self._scale(name)
+        found |= {
+            "boxes": [[scale * side for side in box] for box in found["boxes"]],
+            "scores": row.get("bbox_scores"),
+            "relation_scores": row.get("rel_scores"),
+            "image_id": Path(name).stem,
+            "file": name,
+            **size,
+        }
+        if row.get("rel_all_scores"):
+            found |= {"pairs": pairs, "pair_dist": row["rel_all_scores"]}
+        return found
+
+    def _scale(self, name: str) -> tuple[float, dict[str, int]]:
+        photo = self.images.find(name)
+        if photo is None:
+            self.report.warning(name, "bbox", "the photo is not there: boxes stay in pixels of the resized photo")
+            return 1.0, {}
+        width, height = photo_size(photo)
+        short = min(SHORT, round(LONG * min(width, height) / max(width, height)))
+        return min(width, height) / short, {"width": width, "height": height}
