@@ -12,7 +12,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(INSTALL) --editable '.[dev]'
-	$(INSTALL) --no-deps sgbench  # tests use parts of it, without all that it asks for
+	$(INSTALL) --no-deps graphrag graphrag-common graphrag-storage sgbench  # tests use parts of them, without all that they ask for
 	touch $(STAMP)
 
 demo: $(STAMP)

@@ -61,6 +61,8 @@ def test_a_store_is_converted_like_a_data_set(folder):
     assert [t[:4] for t in data[8].triplets()] == [t[:4] for t in moved.triplets()]
     assert data[8].attributes == moved.attributes
     assert data.photo_path(data[0]) == folder / "photos" / "0.png"
-    done = CliRunner().invoke(app, ["data", "convert", str(folder / "store"), str(folder / "all.jsonl")])
+    done = CliRunner().invoke(
+        app, ["data", "convert", str(folder / "store"), str(folder / "kg.json"), "--to", "lightrag"]
+    )
     assert done.exit_code == 0, done.output
-    assert len((folder / "all.jsonl").read_text().splitlines()) == 9
+    assert len(json.loads((folder / "kg.json").read_text())["chunks"]) == 9

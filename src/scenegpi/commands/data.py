@@ -24,7 +24,7 @@ app.command()(render)
 MOST_SHOWN = 200
 SOURCE_HELP = "A data set: a file or a folder of any known format, or a store."
 PREFIX = "For Label Studio: prefix of each picture's name, such as /data/local-files/?d=photos/."
-KINDS = "jsonl, coco, visual-genome, label-studio or sgbench."
+KINDS = "jsonl, coco, visual-genome, label-studio, sgbench, lightrag or graphrag."
 Source = Annotated[Path, Argument(help=SOURCE_HELP, readable=False)]
 Validation = Annotated[int, Option(help="Number of training images to use as val (5000 is common).", min=0)]
 DropEmpty = Annotated[bool, Option(help="Leave out images without a box or without a relation.")]

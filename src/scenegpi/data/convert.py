@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from scenegpi.data.dataset import Dataset
+from scenegpi.data.export.rag import write_graphrag, write_lightrag
 from scenegpi.data.jsonl import write_jsonl
 from scenegpi.data.label_studio import write_label_studio
 from scenegpi.data.sgbench import write_sgbench
@@ -20,12 +21,16 @@ WRITERS = {
     "coco": "COCO JSON with rel_annotations (a file)",
     "label-studio": "Label Studio's JSON, boxes and relations (a file)",
     "sgbench": "SGBench's JSON, for predictions (a file)",
+    "lightrag": "JSON for LightRAG's insert_custom_kg (a file)",
+    "graphrag": "Parquet tables of a GraphRAG index (a folder)",
 }
 CANNOT_HOLD = {
     "visual-genome": ("scores", "relation_scores", "label_dist", "pair_dist", "attributes"),
     "coco": ("label_dist", "pair_dist"),
     "label-studio": ("label_dist", "relation_scores", "pair_dist", "attribute_scores"),
     "sgbench": ("file", "scores", "relation_scores", "label_dist", "pair_dist", "attributes"),
+    "lightrag": ("boxes", "label_dist", "pair_dist", "relations of an object to itself"),
+    "graphrag": ("boxes", "label_dist", "pair_dist", "relations of an object to itself"),
 }
 """Fields of the record that a target has no place for; `convert` names those that were there."""
 log = logging.getLogger("scenegpi")
@@ -69,6 +74,8 @@ def _noted(graphs: Iterable[SceneGraph], fields: Iterable[str], lost: Counter[st
 def _has(graph: SceneGraph, field: str) -> bool:
     if field == "attribute_scores":
         return any(score != 1 for row in graph.attributes or () for _, score in row)
+    if field == "relations of an object to itself":
+        return bool((graph.relations[:, 0] == graph.relations[:, 1]).any())
     return getattr(graph, field) is not None
 
 
@@ -80,7 +87,10 @@ def _write(dataset: Dataset, graphs: Iterable[SceneGraph], target: Path, to: str
         return write_sgbench(target, graphs, dataset.vocabulary, overwrite)
     if to == "label-studio":
         return write_label_studio(target, graphs, splits, dataset.vocabulary, overwrite, prefix)
-    from scenegpi.data.write import write_coco, write_visual_genome
+    if to in ("coco", "visual-genome"):
+        from scenegpi.data.write import write_coco, write_visual_genome
 
-    write = write_coco if to == "coco" else write_visual_genome
-    return write(target, graphs, splits, dataset.vocabulary, overwrite)
+        layout = write_coco if to == "coco" else write_visual_genome
+        return layout(target, graphs, splits, dataset.vocabulary, overwrite)
+    write = write_lightrag if to == "lightrag" else write_graphrag
+    return write(target, graphs, overwrite)
