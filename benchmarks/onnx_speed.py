@@ -9,7 +9,7 @@ are random boxes and labels. With --data, PredCls recall of each on the same tes
 third row: onnxruntime with weights of 8 bits.
 
 With --photo: a photo (512 x 600 pixels, from matplotlib's examples) to its graph, boxes found and named, by a
-`Predictor` and by the file of `scenegpi export --find`.
+`Predictor` of either backend and by the file of `scenegpi export --find`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from scenegpi.features.arrays import PAIRS, SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState
 from scenegpi.models import load_model
-from scenegpi.onnx.export import export_model, model_bytes
+from scenegpi.onnx.exported import exported_file
 from scenegpi.onnx.runtime import OnnxModel
 from scenegpi.onnx.session import Session
 from scenegpi.prediction import PredictOptions, Predictor, scored_pairs
@@ -63,7 +63,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        file = export_model(options.model, folder / "model.onnx")
+        file = exported_file(options.model)
         whole = load_model(options.model)
         models: dict[str, Callable[[], Model]] = {
             "torch": lambda: load_model(options.model),
@@ -86,20 +86,23 @@ def main() -> None:
 
 
 def photo_table(model: str) -> Table:
-    """A photo to its graph: what it costs."""
+    """A photo to its graph: what it costs, and how far the scores are from torch's."""
     import matplotlib
     from PIL import Image
 
     file = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
     photo = np.asarray(Image.open(file).convert("RGB"))
-    predictor = Predictor(model, "finder")
-    session = Session(model_bytes(load_model(model), "find"))
+    here, there = Predictor(model, "finder"), Predictor(model, "finder", backend="onnx")
+    session = Session(exported_file(model, "find"), "find")  # with Resize in the file
     outputs = list(session.outputs)
-    table = Table("", "photo to graph, ms", "boxes")
-    table.add_row("torch", f"{1000 * median(lambda: predictor(photo)):.0f}", str(len(predictor(photo))))
-    found = session.run(outputs, {"image": photo})
+    wanted, found = here(photo), there(photo)
+    off = float(np.abs(np.asarray(wanted.scores) - np.asarray(found.scores)).max())
+    table = Table("", "photo to graph, ms", "boxes", "off torch by")
+    table.add_row("torch", f"{1000 * median(lambda: here(photo)):.0f}", str(len(wanted)), "")
+    table.add_row("onnx", f"{1000 * median(lambda: there(photo)):.0f}", str(len(found)), f"{off:.1e}")
+    whole = session.run(outputs, {"image": photo})
     spent = median(lambda: session.run(outputs, {"image": photo}))
-    table.add_row("file of --find", f"{1000 * spent:.0f}", str(len(found[0])))
+    table.add_row("file of --find", f"{1000 * spent:.0f}", str(len(whole[0])), "")
     return table
 
 

@@ -1,6 +1,6 @@
 """Many layouts through `scenegpi predict`, in one process and by ray with as many actors: throughput and memory.
 
-    python benchmarks/ray_scale.py [--images 10000 100000] [--boxes 12] [--jobs 1] [--input jsonl]
+    python benchmarks/ray_scale.py [--images 10000 100000] [--boxes 12] [--jobs 1] [--backend onnx] [--input jsonl]
     python benchmarks/ray_scale.py --input photos --images 400 --shard 100
 
 Layouts are random boxes and labels; photos are drawn scenes as bytes in a column. Per run, start included: images per
@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--engines", nargs="+", default=["local", "ray"])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--shard", type=int, default=1024)
+    parser.add_argument("--backend", default="torch")
     parser.add_argument("--input", choices=("parquet", "jsonl", "photos"), default="parquet")
     options = parser.parse_args()
     heads = ("per s", "per CPU s, predicting", "per CPU s, all", "MB halfway", "MB at the end", "MB of the command")
@@ -95,7 +96,7 @@ class Run:
     def __init__(self, folder: Path, file: Path, images: int, engine: str, options: argparse.Namespace) -> None:
         self.out, self.images = folder / f"{engine}-{images}", images
         model = PHOTO if options.input == "photos" else LAYOUT
-        words = ["predict", str(file), "--model", model, "--formats", "none"]
+        words = ["predict", str(file), "--model", model, "--backend", options.backend, "--formats", "none"]
         words += ["--out", str(self.out), "--jobs", str(options.jobs)]
         words += ["--engine", engine, "--shard", str(options.shard)]
         self.cpu: dict[int, float] = {}

@@ -299,6 +299,7 @@ def test_files_for_all_images_and_unknown_words_are_refused(data, tmp_path):
         (["--engine", "ray", "--formats", "coco"], "one file"),
         (["--engine", "spark"], "'spark' is not one of 'local', 'ray'"),
         (["--engine", "ray", "--form", "csv"], "'csv' is not one of 'jsonl', 'parquet'"),
+        (["--backend", "tf"], "'tf' is not one of 'torch', 'onnx'"),
         (["--labels", "maybe"], "'maybe' is not one of 'auto', 'believed', 'found'"),
     ):
         arguments = ["predict", "--boxes", str(data / "boxes.jsonl"), "--model", str(data / "model"), *more]

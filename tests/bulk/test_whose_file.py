@@ -20,6 +20,7 @@ from scenegpi.cli import app
 from scenegpi.errors import DataError
 from scenegpi.files import LOCK
 from scenegpi.models import save_model
+from scenegpi.onnx.exported import kept_file
 from scenegpi.store import Store
 
 LAYOUT = ("--model", "vg150-layout")
@@ -327,3 +328,9 @@ def test_labels_are_called_given_only_where_they_were(desk):
     text = call("tiny.png", "--out", "out", "--formats", "none").output
     assert "taken as given" not in text
     assert "using vg150-photo" in text
+
+
+def test_a_cache_whose_name_is_too_long_is_one_line(monkeypatch):
+    monkeypatch.setenv("SCENEGPI_CACHE", "x" * 5000)
+    with pytest.raises(DataError, match="File name too long"):
+        kept_file("vg150-layout")

@@ -19,7 +19,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models import PRESETS, SceneModel, build_model, load_model
 from scenegpi.models.calibration import Calibration, Calibrations
 from scenegpi.onnx.export import model_bytes
-from scenegpi.onnx.runtime import Form
+from scenegpi.onnx.session import Form
 from scenegpi.vision.config import BoxFeatureConfig, HeadConfig, VisionConfig
 
 SMALL = BoxFeatureConfig(photo_size=96)

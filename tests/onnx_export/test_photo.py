@@ -1,6 +1,9 @@
-"""Photos in, distributions out: the same as torch for a photo that needs no resizing, nearly the same for others."""
+"""Photos in, distributions out: the same as torch where Pillow resizes, nearly the same where the file does."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,9 +12,9 @@ from PIL import Image
 
 import onnx_export.photo_cases as cases
 from models.model_cases import VOCABULARY, small_model
-from scenegpi import SceneGraph
-from scenegpi.errors import DataError, SceneGPIError
-from scenegpi.features.arrays import SceneArrays
+from scenegpi import Predictor, SceneGraph
+from scenegpi.errors import DataError
+from scenegpi.models import save_model
 from scenegpi.onnx.export import model_bytes
 from scenegpi.onnx.program import onnx_program, suppress
 from scenegpi.onnx.runtime import OnnxModel
@@ -25,10 +28,6 @@ def random_boxes(rng, n, width, height):
     return np.concatenate([low, low + rng.uniform(0.01, 0.6, (n, 2)) * [width, height]], 1)
 
 
-def resized(width, height):
-    return np.asarray(Image.fromarray(cases.photo()).resize((width, height)))
-
-
 def test_boxes_that_stay_are_those_of_the_house():
     some = torch.tensor([[1.0, 2, 5, 6], [3, 4, 20, 20]], dtype=torch.float64)
     program = onnx_program(
@@ -36,7 +35,7 @@ def test_boxes_that_stay_are_those_of_the_house():
         lambda _, boxes, scores: [suppress(boxes, scores, 0.5, 5)],
         {"boxes": some, "scores": torch.rand(2)},
         ["kept"],
-        {"boxes": ("boxes",), "scores": ("boxes",), "kept": ("kept",)},
+        {"boxes": ("boxes", 4), "scores": ("boxes",), "kept": ("kept",)},
     )
     session = onnxruntime.InferenceSession(program.SerializeToString())
     rng = np.random.default_rng(3)
@@ -47,49 +46,69 @@ def test_boxes_that_stay_are_those_of_the_house():
 
 
 def test_a_photo_and_boxes():
-    """Boxes may reach out of the photo."""
-    model, session = cases.small_photo_model(), onnxruntime.InferenceSession(cases.photo_bytes("small", "photo"))
+    """Boxes may reach out of the photo. By its parts as torch, by itself nearly so."""
+    model, data = cases.small_photo_model(), cases.photo_bytes("small", "photo")
+    session, parts = onnxruntime.InferenceSession(data), OnnxModel(data)
+    assert parts.finder is None
     rng = np.random.default_rng(1)
-    side = cases.SMALL.photo_size
-    sizes = ((20, 700), (40, 50), (300, 100), (75, 100), (side, side))
-    for n, (height, width) in zip((0, 1, 12, 70, 8), sizes, strict=True):
-        image, boxes = resized(width, height), random_boxes(rng, n, width, height)
-        *found, pairs = session.run(None, {"image": image, "boxes": boxes})
+    for n, (height, width) in zip((0, 1, 12, 70), ((20, 700), (40, 50), (300, 100), (75, 100)), strict=True):
+        image = np.asarray(Image.fromarray(cases.photo()).resize((width, height)))
+        boxes = random_boxes(rng, n, width, height)
+        labels, relations, pairs = session.run(None, {"image": image, "boxes": boxes})
         graph = SceneGraph(boxes, np.zeros(n, dtype=int), VOCABULARY, width=width, height=height)
-        for mine, theirs in zip(found, cases.in_torch(model, image, graph), strict=True):
-            assert mine.shape == theirs.shape
-            assert np.abs(mine - theirs).max(initial=0) <= (1e-4 if width == height == side else 0.02)
+        dist = parts.vision.label_dist(image, graph)
+        np.testing.assert_allclose(dist, model.vision.label_dist(image, graph), atol=1e-4)
+        wanted = cases.in_torch(model, image, graph)
+        for found, theirs in zip((labels, relations), wanted, strict=True):
+            assert found.shape == theirs.shape
+            assert np.abs(found - theirs).max(initial=0) <= 0.02
         assert pairs.shape == (2, n * (n - 1))
 
 
 def test_a_photo_alone():
-    model = cases.finding_model()
-    session = onnxruntime.InferenceSession(cases.photo_bytes("finding", "find"))
-    side = model.vision.config.features.photo_size
-    photo = resized(side, side)
+    model, image = cases.finding_model(), cases.photo()
+    data = cases.photo_bytes("finding", "find")
+    session, parts = onnxruntime.InferenceSession(data), OnnxModel(data)
+    given = SceneGraph([[10, 10, 60, 70], [-5, 40, 120, 900]], [0, 0], parts.vocabulary, width=512, height=600)
+    dist = parts.vision.label_dist(image, given)
+    np.testing.assert_allclose(dist, model.vision.label_dist(image, given), atol=1e-4)
     # One with nothing on it; brighter to the right, as in a photo that is its own mirror image two boxes tie.
-    empty = np.broadcast_to(np.linspace(0, 100, side, dtype=np.uint8)[:, None], (side, side, 3)).copy()
-    for shown in (photo, np.roll(photo, 150, axis=1), empty):
+    empty = np.broadcast_to(np.arange(0, 100, 2, dtype=np.uint8)[:, None], (30, 50, 3)).copy()
+    for shown in (image, image[:, 100:230], empty):
         wanted = Finder(model.vision).detect(shown)
-        boxes, sure, labels, relations, pairs = session.run(None, {"image": shown})
-        np.testing.assert_allclose(boxes, wanted.boxes, atol=1e-2)
-        np.testing.assert_allclose(sure, wanted.sure, atol=1e-4)
-        graph = SceneGraph(
-            wanted.boxes, wanted.labels, model.vocabulary, label_dist=wanted.label_dist, width=side, height=side
-        )
-        nodes, edges = model.distributions(SceneArrays.of([graph], given_labels=False), "sgcls")
-        np.testing.assert_allclose(labels, nodes, atol=1e-3)
-        np.testing.assert_allclose(relations, edges, atol=1e-3)
-        assert pairs.shape == (2, len(boxes) * (len(boxes) - 1)) == (2, len(relations))
-    boxes, sure, *_ = session.run(None, {"image": cases.photo()})
-    wanted = Finder(model.vision).detect(cases.photo())
+        found = parts.finder.detect(shown)
+        assert tuple(found.names) == tuple(wanted.names)
+        assert found.labels.tolist() == wanted.labels.tolist()
+        np.testing.assert_allclose(found.scores, wanted.scores, atol=1e-4)
+        np.testing.assert_allclose(found.label_dist, wanted.label_dist, atol=1e-4)
+        np.testing.assert_allclose(found.boxes, wanted.boxes, atol=1e-2)
+    boxes, sure, _, relations, pairs = session.run(None, {"image": image})
+    wanted = Finder(model.vision).detect(image)
     np.testing.assert_allclose(boxes, wanted.boxes, atol=6)
     np.testing.assert_allclose(sure, wanted.sure, atol=0.05)
+    assert pairs.shape == (2, len(boxes) * (len(boxes) - 1)) == (2, len(relations))
+    here, there = Predictor(model, "finder")(image), Predictor(parts, "finder")(image)
+    np.testing.assert_array_equal(there.relations, here.relations)
+    np.testing.assert_allclose(there.relation_scores, here.relation_scores, atol=1e-4)
 
 
-def test_a_predictor_refuses_a_file_that_reads_photos():
-    with pytest.raises(DataError, match="reads photos: only files exported without --photo and --find"):
-        OnnxModel(cases.photo_bytes("small", "photo"))
+def test_a_predictor_reads_photos_without_torch(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCENEGPI_CACHE", str(tmp_path / "cache"))
+    save_model(cases.small_photo_model(), tmp_path / "model")
+    image = cases.photo()[::4, ::4]
+    Image.fromarray(image).save(tmp_path / "photo.png")
+    boxes = [[10, 10, 60, 70], [30, 40, 120, 140], [0, 0, 128, 150]]
+    wanted = Predictor(cases.small_photo_model())(image, boxes)
+    found = Predictor(tmp_path / "model", backend="onnx")(image, boxes)
+    np.testing.assert_array_equal(found.labels, wanted.labels)
+    np.testing.assert_array_equal(found.relations, wanted.relations)
+    np.testing.assert_allclose(found.relation_scores, wanted.relation_scores, atol=1e-4)
+    code = (
+        "import sys; from scenegpi import Predictor; "
+        f"print(Predictor('model', backend='onnx')('photo.png', {boxes}).labels.tolist(), 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert done.stdout.strip() == f"{wanted.labels.tolist()} False", done.stderr
 
 
 def test_what_cannot_be_exported_is_refused_in_one_line():
@@ -97,6 +116,6 @@ def test_what_cannot_be_exported_is_refused_in_one_line():
         (small_model("baseline"), "photo", "boxes and labels only"),
         (cases.small_photo_model(), "find", "finds no boxes"),
     ):
-        with pytest.raises(SceneGPIError, match=message) as error:
+        with pytest.raises(DataError, match=message) as error:
             model_bytes(model, form)
         assert "\n" not in str(error.value)

@@ -8,13 +8,17 @@ import sys
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import onnx_export.onnx_cases as cases
 from models.model_cases import VOCABULARY, random_graphs
 from scenegpi import PredictOptions, Predictor
+from scenegpi.cli import app
 from scenegpi.data import write_jsonl
 from scenegpi.errors import DataError, OptionError
-from scenegpi.onnx.runtime import OnnxModel
+from scenegpi.models import save_model
+from scenegpi.onnx.exported import exported_file, forms, kept_file
+from scenegpi.onnx.runtime import OnnxModel, open_onnx
 
 NAME = "baseline"
 
@@ -37,7 +41,12 @@ def test_a_predictor_gives_the_same_graphs(file, task):
         np.testing.assert_allclose(found.graph.pair_dist, wanted.graph.pair_dist, atol=1e-4)
 
 
-def test_a_file_runs_on_the_cpu(file):
+def test_which_backend_runs_what(file):
+    assert open_onnx(cases.exported(NAME)) is cases.exported(NAME)
+    with pytest.raises(OptionError, match="ONNX file"):
+        Predictor(file, backend="torch")
+    with pytest.raises(OptionError, match="none of torch, onnx"):
+        Predictor(file, backend="tensorflow")
     with pytest.raises(OptionError, match="on the CPU"):
         Predictor(file, device="cuda")
 
@@ -64,6 +73,59 @@ def test_a_prediction_does_not_import_torch(file, tmp_path):
         found = [[row["subject"], row["object"], names[row["predicate"]]] for row in line["relations"]]
         assert found == wanted.graph.relations.tolist()
         assert found
+
+
+def test_a_folder_is_exported_once(tmp_path, monkeypatch, file):
+    monkeypatch.setenv("SCENEGPI_CACHE", str(tmp_path / "cache"))
+    save_model(cases.model(NAME), tmp_path / "model")
+    made = []
+    monkeypatch.setattr("scenegpi.onnx.export.model_bytes", lambda model, form: made.append(form) or file.read_bytes())
+    first = exported_file(tmp_path / "model")
+    assert exported_file(tmp_path / "model") == first
+    assert made == ["layout"]
+    first.write_bytes(file.read_bytes()[:-1])  # a damaged one is made again
+    assert exported_file(tmp_path / "model").read_bytes() == file.read_bytes()
+    assert made == ["layout", "layout"]
+    assert Predictor(tmp_path / "model", backend="onnx").model.vocabulary == VOCABULARY
+    other = cases.small_model(NAME, seed=1)
+    save_model(other, tmp_path / "model", overwrite=True)
+    assert kept_file(tmp_path / "model") != first
+
+
+def test_an_export_is_said_before_it_begins_and_done_once(tmp_path, monkeypatch, file):
+    monkeypatch.setenv("SCENEGPI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("scenegpi.onnx.export.model_bytes", lambda model, form: file.read_bytes())
+    save_model(cases.model(NAME), tmp_path / "model")
+    write_jsonl(tmp_path / "boxes.jsonl", [graph.replace(label_dist=None) for graph in random_graphs((3,))])
+    words = ["predict", "--boxes", "boxes.jsonl", "--model", "model", "--backend", "onnx", "--formats", "none"]
+    monkeypatch.chdir(tmp_path)
+    said = []
+    for _ in range(3):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        said.append("exporting model (layout) for onnxruntime; this is done once" in done.output)
+        if len(said) == 2:  # a damaged file is exported again
+            kept_file(tmp_path / "model").write_bytes(b"damaged")
+    assert said == [True, False, True]
+
+
+def test_borrowed_weights_are_part_of_what_a_file_is_kept_by(tmp_path, monkeypatch):
+    folder, lender = tmp_path / "model", tmp_path / "vg150-photo"
+    config = {"model": {"vision": {"features": {"backbone": "vg150-photo"}}}}
+    for path in (folder, lender):
+        path.mkdir()
+        (path / "config.json").write_text(json.dumps(config))
+        (path / "vocabulary.json").write_text("{}")
+        (path / "model.safetensors").write_bytes(b"1")
+    monkeypatch.setattr("scenegpi.onnx.exported.shipped_models", lambda: {"vg150-photo": lender})
+    assert forms(folder) == ("layout", "photo")
+    first = kept_file(folder, "photo")
+    (lender / "model.safetensors").write_bytes(b"2")
+    assert kept_file(folder, "photo") != first
+    assert kept_file(folder, "layout") != kept_file(folder, "photo")
+    config["model"]["vision"]["features"]["backbone"] = "hf:checkpoint"
+    (folder / "config.json").write_text(json.dumps(config))
+    assert forms(folder) == ("layout", "find")
 
 
 def test_files_that_are_no_model(tmp_path, file):

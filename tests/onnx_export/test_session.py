@@ -12,7 +12,7 @@ import pytest
 
 import onnx_export.onnx_cases  # noqa: F401 - skips where the extra is missing
 from scenegpi.errors import DataError
-from scenegpi.onnx.session import Session
+from scenegpi.onnx.session import FORMS, Session
 
 onnx = pytest.importorskip("onnx", reason="the extra [onnx] is not installed")
 helper = onnx.helper
@@ -20,9 +20,11 @@ FLOAT = onnx.TensorProto.FLOAT
 
 
 def model(nodes, initializers=(), inputs=()) -> onnx.ModelProto:
-    """One with an output y."""
+    """One that says it is ours, with an output y."""
     graph = helper.make_graph(nodes, "g", list(inputs), [helper.make_tensor_value_info("y", FLOAT, None)], initializers)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    helper.set_model_props(made, {"scenegpi": FORMS["layout"]})
+    return made
 
 
 def endless() -> onnx.ModelProto:
@@ -52,7 +54,7 @@ import onnxruntime
 from scenegpi.cli import _behave
 from scenegpi.onnx.session import Session
 _behave()
-session = Session(sys.argv[1])
+session = Session(sys.argv[1], "layout")
 print("runs", flush=True)
 session.run(["y"], {"v": np.ones(1, np.float32)})
 """
@@ -80,14 +82,14 @@ def test_external_data_is_refused(tmp_path, monkeypatch, place):
     tensor.external_data.add(key="location", value=place)
     made = model([helper.make_node("Identity", ["w"], ["y"])], [tensor])
     with pytest.raises(DataError, match="cannot load it"):
-        Session(made.SerializeToString()).run(["y"], {})
+        Session(made.SerializeToString(), "layout").run(["y"], {})
 
 
 def test_metadata_that_is_not_utf_8_is_one_line():
     made = model([helper.make_node("Identity", ["v"], ["y"])], inputs=[helper.make_tensor_value_info("v", FLOAT, [1])])
     made.metadata_props.add(key="author", value="#####")
     with pytest.raises(DataError, match="metadata is not UTF-8"):
-        Session(made.SerializeToString().replace(b"#####", b"\xff\xfe###"))
+        Session(made.SerializeToString().replace(b"#####", b"\xff\xfe###"), "layout")
 
 
 def test_names_in_a_file_do_not_reach_the_terminal(capfd):
@@ -95,7 +97,7 @@ def test_names_in_a_file_do_not_reach_the_terminal(capfd):
     nodes = [helper.make_node("Reshape", ["v", "s"], ["y"], name=name)]
     shape = onnx.numpy_helper.from_array(np.array([7], dtype=np.int64), "s")
     made = model(nodes, [shape], [helper.make_tensor_value_info("v", FLOAT, [None])])
-    session = Session(made.SerializeToString())
+    session = Session(made.SerializeToString(), "layout")
     with pytest.raises(DataError) as error:
         session.run(["y"], {"v": np.ones(3, np.float32)})
     assert str(error.value).isprintable()

@@ -103,7 +103,8 @@ def test_second_detector_joins_by_default_where_it_is_installed(
 
     monkeypatch.setattr(finding, "is_installed", lambda name: installed)
     monkeypatch.setattr(finding, "load_detector", lambda name: Other())
-    model = open_model("vg150-photo")
+    model = open_model("vg150-photo", None, "cpu")
     assert default_finder() == ("finder+yolov4-tiny" if installed else "finder")
     assert isinstance(load_finder(None, model), Combined if installed else Finder)
     assert isinstance(load_finder("finder", model), Finder)  # asked for by name it stays alone
+    assert default_finder("onnx") == "finder"

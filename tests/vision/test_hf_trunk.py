@@ -8,13 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 pytest.importorskip("transformers", reason="the extra [hf] is not installed")
 
 from models.model_cases import small
 from scenegpi.errors import DataError, OptionError
-from scenegpi.features.arrays import SceneArrays
 from scenegpi.models import PRESETS, build_model
 from scenegpi.vision.config import BoxFeatureConfig, HeadConfig, VisionConfig
 from scenegpi.vision.find import Finder
@@ -105,9 +103,8 @@ def test_the_photo_network_reads_finds_and_is_loaded_without_the_folder(folder):
 
 def test_it_is_exported_or_refused_in_one_line(folder):
     pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
-    import onnxruntime
-
     from scenegpi.onnx.export import model_bytes
+    from scenegpi.onnx.runtime import OnnxModel
 
     features = BoxFeatureConfig(backbone=f"hf:{folder}", photo_size=64, mirror=False)
     vision = VisionConfig(features, HeadConfig(hidden=8))
@@ -117,14 +114,8 @@ def test_it_is_exported_or_refused_in_one_line(folder):
             model_bytes(model, "photo")
         return
     photo, graph = colour_scene(0)
-    session = onnxruntime.InferenceSession(model_bytes(model, "photo"))
-    square = np.asarray(Image.fromarray(photo).resize((64, 64)))
-    boxes = graph.boxes * (64 / np.tile(photo.shape[1::-1], 2))
-    labels, *_ = session.run(None, {"image": square, "boxes": boxes})
-    seen = graph.replace(boxes=boxes, width=64, height=64)
-    seen = seen.replace(label_dist=model.vision.label_dist(square, seen))
-    wanted, _ = model.distributions(SceneArrays.of([seen], given_labels=False), "sgcls")
-    np.testing.assert_allclose(labels, wanted, atol=1e-4)
+    found = OnnxModel(model_bytes(model, "photo")).vision.label_dist(photo, graph)
+    np.testing.assert_allclose(found, model.vision.label_dist(photo, graph), atol=1e-5)
 
 
 @pytest.mark.parametrize(

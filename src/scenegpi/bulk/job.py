@@ -59,7 +59,7 @@ def open_log(setup: Setup, engine: Engine, files: Collection[Path], inputs: Inpu
     weights = weights_digest(setup.model, None if finder is None else finder.other)
     settings: dict[str, Any] = {"scenegpi": __version__, "model": setup.model, "weights": weights}
     settings |= {
-        "finder": finder.settings() if finder else default_finder(),
+        "finder": finder.settings() if finder else default_finder(setup.backend),
         "options": plain(setup.options),
     }
     if inputs is not None and engine.kind == "ray":

@@ -107,7 +107,7 @@ class _Video:
 
     def predict(self, setup: Setup, summary: VideoSummary, step: Callable[[], None]) -> Votes:
         """Adds a line per frame."""
-        predictor = Predictor(setup.model, setup.finder, setup.options, setup.device)
+        predictor = Predictor(setup.model, setup.finder, setup.options, setup.device, setup.backend)
         tracker, votes = Tracker(), defaultdict[int, Counter[str]](Counter)
         content = NONE if self.path.is_dir() else photo_digest(self.path)
         for frame in self.frames():

@@ -21,6 +21,7 @@ from scenegpi.bulk.summary import SHOWN, Answer, Summary
 from scenegpi.errors import DataError
 from scenegpi.prediction import Prediction, PredictOptions, Predictor
 from scenegpi.prediction.finding import FinderSpec
+from scenegpi.prediction.model import Backend
 
 RESTARTS = 3
 PR_SET_PDEATHSIG = 1
@@ -37,6 +38,7 @@ class Setup:
     formats: tuple[str, ...]
     device: str = "cpu"
     threads: int = 0
+    backend: Backend | None = None
 
 
 def run(
@@ -161,7 +163,7 @@ class Worker:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.predictor = Predictor(setup.model, setup.finder, setup.options, setup.device)
+        self.predictor = Predictor(setup.model, setup.finder, setup.options, setup.device, setup.backend)
         if setup.threads and "torch" in sys.modules:
             import torch
 

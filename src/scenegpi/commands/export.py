@@ -28,7 +28,7 @@ def export(
         raise OptionError("give one of --photo and --find")
     from scenegpi.onnx.export import export_model
     from scenegpi.onnx.program import OPSET
-    from scenegpi.onnx.runtime import Form
+    from scenegpi.onnx.session import Form
 
     form: Form = "photo" if photo else "find" if find else "layout"
     say(f"exporting {model}: this takes some seconds")

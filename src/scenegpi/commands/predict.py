@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scenegpi.data import Dataset
 
 EPILOG = "Exit codes: 0 all images predicted, 1 some were skipped (each is named), 2 input that can't be used."
+Backend = Literal["torch", "onnx"]
 Labels = Literal["auto", "believed", "found"]
 Kind = Literal["local", "ray"]
 Form = Literal["jsonl", "parquet"]
@@ -54,6 +55,7 @@ def predict(
     every: Annotated[int | None, _in("Take every n-th frame of a video or folder.", min=1)] = None,
     limit: Annotated[int, _in("Only this many images; 0 for all.", min=0)] = 0,
     model: Annotated[Text, _by("A shipped model, a folder, or an ONNX file.")] = None,
+    backend: Annotated[Backend | None, _by("onnx runs without torch and starts faster; see docs/onnx.md.")] = None,
     labels: Annotated[Labels, _by(LABELS)] = "auto",
     min_score: Annotated[float, _by("Leave out boxes that score less.", min=0, max=1)] = 0.0,
     nms: Annotated[float, _by("Drop boxes whose IoU with a better-scoring box is higher.", min=0, max=1)] = 1.0,
@@ -93,7 +95,7 @@ def predict(
     options = PredictOptions(*which, similarity, informative, tidy, distributions)
     photos, boxes = boxes_given_as_photo(photos, boxes, detector)
     finder = FinderSpec.of(detector, names if boxes is None else None, find)
-    setup = Setup(model or "", finder, options, usable_folder(out), (), device)
+    setup = Setup(model or "", finder, options, usable_folder(out), (), device, 0, backend)
     how = Engine(engine, jobs, batch, address, shard, form, resume, force)
     _start(photos, every, limit, setup, how, formats, (boxes, format, names, photo_folder, sizes))
 
@@ -158,6 +160,8 @@ def _predict_images(
     if data is None and setup.finder is None and setup.model:
         _say_who_finds(setup.model, console)
     setup = replace(setup, model=setup.model or _default_model(inputs, setup, console), formats=wanted)
+    if setup.backend == "onnx":
+        _export_once(setup.model, console)
     files = [*inputs.files, *(Path(each) for each in given if each)]
     with open_log(setup, how, files, inputs) as log, progress("images", len(inputs)) as step:
         summary, whole = run_images(inputs, setup, how, log, step)
@@ -193,7 +197,7 @@ def _default_model(inputs: Inputs, setup: Setup, console: Console) -> str:
     scored = boxes is not None and any(graph.scores is not None for graph in boxes[:1])
     name, why = default_model(photos, None if boxes is None else boxes.vocabulary, scored)
     if boxes is None:
-        why = f"{why}; boxes by {setup.finder.name if setup.finder else default_finder()}"
+        why = f"{why}; boxes by {setup.finder.name if setup.finder else default_finder(setup.backend)}"
     console.print(f"using {name}: {why} (override with --model)", style="dim", highlight=False, soft_wrap=True)
     return name
 
@@ -205,3 +209,13 @@ def _say_who_finds(model: str, console: Console) -> None:
     if not Path(model).is_file() and not vision_settings(model).get("finder"):
         line = f"{model} finds no boxes itself: {PHOTO} does; those whose labels match are kept (or give --boxes)"
         console.print(line, style="dim", highlight=False, soft_wrap=True)
+
+
+def _export_once(model: str, console: Console) -> None:
+    """Before any work: an export takes some seconds, and workers must not all do it."""
+    from scenegpi.onnx.exported import exported_file, forms, is_exported
+
+    if not is_exported(model):
+        for form in forms(model):
+            console.print(f"exporting {model} ({form}) for onnxruntime; this is done once", style="dim")
+            exported_file(model, form)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import islice
+from typing import Literal
 
 import numpy as np
 import torch
@@ -50,6 +51,8 @@ class SceneModel(nn.Module):
     the last logits into calibrated probabilities, and is neutral until it is fitted. `trained_on` is a fingerprint of
     the training images, or None where nobody took it.
     """
+
+    backend: Literal["torch"] = "torch"
 
     def __init__(
         self, config: ModelConfig, labels: Vocabulary, network: SceneNetwork, vision: VisionModel | None = None

@@ -20,6 +20,8 @@ from scenegpi.errors import DataError, require
 from scenegpi.vision.find import apart
 
 OPSET = 18
+Shapes = Mapping[str, Sequence[str | int]]
+"""By name of an input, an output or a wire; free axes have names."""
 
 
 class _Traced(nn.Module):
@@ -36,62 +38,75 @@ def onnx_program(
     call: Callable[..., Sequence[Tensor]],
     given: Mapping[str, Tensor],
     outputs: Sequence[str],
-    axes: Mapping[str, Sequence[str | None]],
+    shapes: Shapes,
 ) -> Any:
-    """The `onnx.ModelProto` of ``call(owner, **given)``: names of its outputs, and of the free axes of everything."""
+    """The `onnx.ModelProto` of ``call(owner, **given)``, with these names for what it gives."""
     require("export", "onnx", "onnx")
     import onnx
 
-    free = {name: {k: axis for k, axis in enumerate(names) if axis} for name, names in axes.items()}
+    names = (*given, *outputs)
+    free = {name: {k: axis for k, axis in enumerate(shapes[name]) if isinstance(axis, str)} for name in names}
     data = BytesIO()
     training = owner.training
     with torch.no_grad(), _operators(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Python values that depend on the example, and of a newer exporter
         try:
-            traced = _Traced(owner, call, list(given)).eval()
-            examples = traced(*given.values())
             torch.onnx.export(
-                traced,
+                _Traced(owner, call, list(given)).eval(),
                 tuple(given.values()),
                 data,  # type: ignore[arg-type]  # a stream, which this exporter takes
                 dynamo=False,
                 opset_version=OPSET,
                 input_names=list(given),
                 output_names=list(outputs),
-                dynamic_axes={name: free[name] for name in (*given, *outputs) if name in free},
+                dynamic_axes=free,
             )
         except torch.onnx.OnnxExporterError as error:
             raise DataError("export", f"torch cannot export it ({str(error).splitlines()[0]:.200})") from None
         finally:
             owner.train(training)
     program = onnx.load_from_string(data.getvalue())
-    fixed = {node.output[0] for node in program.graph.node if node.op_type == "Constant"}
-    fixed |= {each.name for each in program.graph.initializer}
-    for node in program.graph.node:
+    info, graph = onnx.helper.make_tensor_value_info, program.graph
+    fixed = {node.output[0] for node in graph.node if node.op_type == "Constant"}
+    fixed |= {each.name for each in graph.initializer}
+    wires: dict[str, str] = {}
+    for node in list(graph.node):
         node.ClearField("doc_string")
+        node.input[:] = [wires.get(name, name) for name in node.input]
         if node.op_type == "Reshape" and node.input[1] not in fixed:  # a size that is 0 means 0, not "as before"
             del node.attribute[:]
             node.attribute.append(onnx.helper.make_attribute("allowzero", 1))
-    for value, example in zip(program.graph.output, examples, strict=True):  # torch can't tell all widths
-        shape = [free[value.name].get(k, side) for k, side in enumerate(example.shape)]
-        kind = value.type.tensor_type.elem_type
-        value.CopyFrom(onnx.helper.make_tensor_value_info(value.name, kind, shape))
+        if node.op_type == "Identity" and node.attribute:
+            about = {each.name: each for each in node.attribute}
+            wires[node.output[0]] = name = about["wire"].s.decode()
+            node.output[0] = name
+            del node.attribute[:]
+            graph.value_info.append(info(name, about["type"].i, shapes[name]))
+        elif node.output[0] in wires.values():  # of a wire that is an output as well, torch gives a copy
+            graph.node.remove(node)
+    for value in graph.output:
+        value.CopyFrom(info(value.name, value.type.tensor_type.elem_type, shapes[value.name]))
     return program
 
 
-@torch.library.custom_op("scenegpi::some_rows", mutates_args=())
-def some_rows(value: Tensor, rows: int) -> Tensor:
-    """The same values in the program; while it is traced, so many random rows.
+@torch.library.custom_op("scenegpi::wire", mutates_args=())
+def wire(value: Tensor, name: str, rows: int = -1) -> Tensor:
+    """The same values; in the program they have this name, by which a part of it can be taken out.
 
-    Of no row, or of one, torch would write down what holds for that number.
+    With `rows` it is traced with so many: of no box, or of one, torch would write down what holds for that number.
     """
-    return torch.rand(rows, *value.shape[1:]).to(value.dtype)
+    return value.clone() if rows < 0 else torch.rand(rows, *value.shape[1:]).to(value.dtype)
 
 
 @torch.library.custom_op("scenegpi::suppress", mutates_args=())
 def suppress(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
     """Non-maximum suppression as one operator: boxes (N, 4) in pixels, score (N,) -> rows that stay (M,)."""
     return apart(boxes, score, overlap, most).clone()
+
+
+def _wire(g: Any, value: Any, name: Any, *_: Any) -> Any:
+    kind: Any = torch.onnx.JitScalarType.from_value(value).onnx_type()
+    return g.op("Identity", value, wire_s=_number(name, "s"), type_i=int(kind)).setType(value.type())
 
 
 def _suppress(g: Any, boxes: Any, score: Any, overlap: Any, most: Any) -> Any:
@@ -133,7 +148,7 @@ def _number(value: Any, kind: str) -> Any:
 
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
-    "scenegpi::some_rows": lambda g, value, rows: value,
+    "scenegpi::wire": _wire,
     "scenegpi::suppress": _suppress,
     "aten::_upsample_bilinear2d_aa": _resize,
     "aten::sort": _sort,

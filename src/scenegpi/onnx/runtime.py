@@ -1,44 +1,87 @@
-"""Exported models that read boxes, run by onnxruntime: torch is not imported."""
+"""Models in ONNX files, run by onnxruntime: torch is not imported."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from scenegpi.errors import DataError, GraphError
 from scenegpi.features.arrays import SceneArrays
 from scenegpi.files import parse_json
+from scenegpi.graph import SceneGraph
 from scenegpi.models.relation_counts import RelationCounts
-from scenegpi.onnx.session import Session
+from scenegpi.onnx.session import FORMS, Form, Session
+from scenegpi.vision.detect import Detections
+from scenegpi.vision.photos import Photo, as_square, pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
-Form = Literal["layout", "photo", "find"]
-FORMS: dict[Form, str] = {"layout": "layout 1", "photo": "photo 3", "find": "find 4"}
-"""What a file reads: boxes and labels; a photo and boxes; a photo. A number is raised whenever inputs, outputs, what
-they mean, or metadata change."""
 FEW_PAIRS = 1 << 11
-"""Per call: what is computed for them stays in a CPU's cache, which is faster than more at a time."""
+"""Of one call: what is computed of them stays in a CPU's cache, which is faster than more at a time."""
+
+
+class OnnxEyes:
+    """Names what is in the boxes of a photo, and finds them where the file can.
+
+    Args:
+        file: gives the file, when it is first needed.
+        names: its labels.
+    """
+
+    def __init__(self, file: Callable[[], str | Path | bytes], names: Sequence[str]) -> None:
+        self._file, self.names = file, names
+
+    @cached_property
+    def _vision(self) -> Session:
+        return Session(self._file(), part="vision")
+
+    @cached_property
+    def _finder(self) -> Session:
+        return Session(self._file(), part="finder")
+
+    def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
+        """P(label) of each box, calibrated: (N, C)."""
+        image, boxes = pixels_and_boxes(photo, graph)
+        found: NDArray[np.float32] = self._vision.run(["named"], {**_square(self._vision, image), "seen": boxes})[0]
+        return found
+
+    def detect(self, photo: Photo) -> Detections:
+        """Boxes in pixels of the photo, (H, W, 3) bytes, with `label_dist`; best first."""
+        boxes, sure, dist = self._finder.run(["boxes", "sure", "label_dist"], _square(self._finder, photo))
+        label = dist.argmax(axis=1)
+        sure = sure.astype(np.float64)
+        score = sure * dist[np.arange(len(dist)), label]
+        return Detections(boxes, label, score, self.names, (photo.shape[1], photo.shape[0]), dist, sure)
+
+
+def _square(session: Session, photo: Photo) -> dict[str, Any]:
+    size = np.array([photo.shape[1], photo.shape[0]], dtype=np.float64)
+    return {"square": as_square(Image.fromarray(photo), session.inputs["square"][1]), "size": size}
 
 
 class OnnxModel:
-    """The distributions of an exported model (its path, or its bytes): what a `Predictor` asks of it."""
+    """The distributions of a model that was exported: what a `Predictor` asks of it.
 
-    vision: None = None
-    finder: None = None
+    Args:
+        file: a path, or the bytes of such a file.
+        form: what the model reads; by default what the file does.
+        eyes: gives the file of that form, when it is first needed; by default the same.
+    """
+
+    backend: Literal["onnx"] = "onnx"
     trained_on: None = None
 
-    def __init__(self, file: str | Path | bytes) -> None:
-        self._session = Session(file)
-        self._where, about = self._session.where, self._session.metadata
-        found = about.get("scenegpi", "")
-        if found in (FORMS["photo"], FORMS["find"]):
-            said = "reads photos: only files exported without --photo and --find are run here (docs/onnx.md)"
-            raise DataError(self._where, said)
-        if found != FORMS["layout"]:
-            raise DataError(self._where, f"not a file that this version exported ({FORMS['layout']}; {found!r:.40})")
+    def __init__(
+        self, file: str | Path | bytes, form: Form | None = None, eyes: Callable[[], Path] | None = None
+    ) -> None:
+        whole = Session(file, *FORMS)
+        self._where, about = whole.where, whole.metadata
+        self._session = whole if whole.form == "layout" else Session(file, part="layout")
         try:
             self.vocabulary = Vocabulary.from_dict(parse_json(about["vocabulary"]))
             counts = parse_json(about["relation_counts"])
@@ -46,6 +89,10 @@ class OnnxModel:
         except (GraphError, ValueError, KeyError, TypeError) as error:
             raise DataError(self._where, f"metadata cannot be read ({error})") from None
         self._check()
+        form = form or whole.form
+        seen = OnnxEyes(eyes or (lambda: file), self.vocabulary.objects)
+        self.vision = None if form == "layout" else seen
+        self.finder = seen if form == "find" else None
 
     def labels_only(self) -> OnnxModel:
         """An exported model speaks its labels alone."""
@@ -55,21 +102,34 @@ class OnnxModel:
         self, scenes: SceneArrays, task: Literal["predcls", "sgcls"]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation"."""
-        nodes, edges = zip(*(self._run(piece, task) for piece in scenes.pieces(FEW_PAIRS)), strict=True)
+        found = [self._run(piece, task) for piece in scenes.pieces(FEW_PAIRS)]
+        if len(found) == 1:
+            return found[0]
+        nodes, edges = zip(*found, strict=True)
         return np.concatenate(nodes), np.concatenate(edges)
 
-    def _run(self, scenes: SceneArrays, task: str) -> list[NDArray[np.float32]]:
-        given = {name: getattr(scenes, name) for name in ("boxes", "sizes", "label_dist", "counts", "pair_dist")}
-        if "pair_dist" in self._session.inputs and scenes.pair_dist is None:
-            raise GraphError("pair_dist: this model needs those of another system, and the graphs have none")
-        found = self._session.run(["labels", "relations"], given | {"labels_given": np.array(task == "predcls")})
-        wanted = {"labels": len(scenes.boxes), "relations": int(scenes.edge_ptr[-1])}
-        for (name, rows), values in zip(wanted.items(), found, strict=True):
-            if values.dtype != np.float32 or values.ndim != 2 or len(values) != rows:
-                raise DataError(self._where, f"{name}: {values.dtype} {values.shape}, expected {rows} rows of float32")
-            if not ((values >= 0) & (values <= 1.001)).all():
+    def _run(
+        self, scenes: SceneArrays, task: Literal["predcls", "sgcls"]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        given: dict[str, Any] = {
+            "boxes": scenes.boxes,
+            "sizes": scenes.sizes,
+            "label_dist": scenes.label_dist,
+            "counts": scenes.counts,
+            "labels_given": np.array(task == "predcls"),
+        }
+        if "pair_dist" in self._session.inputs:
+            if scenes.pair_dist is None:
+                raise GraphError("pair_dist: this model needs those of another system, and the graphs have none")
+            given["pair_dist"] = scenes.pair_dist
+        nodes, edges = self._session.run(["labels", "relations"], given)
+        wanted = {"labels": (len(scenes.boxes), nodes), "relations": (int(scenes.edge_ptr[-1]), edges)}
+        for name, (rows, found) in wanted.items():
+            if found.dtype != np.float32 or found.ndim != 2 or len(found) != rows:
+                raise DataError(self._where, f"{name}: {found.dtype} {found.shape}, expected {rows} rows of float32")
+            if not ((found >= 0) & (found <= 1.001)).all():
                 raise DataError(self._where, f"{name}: its answers are not probabilities")
-        return found
+        return nodes, edges
 
     def _check(self) -> None:
         """That the file's shapes are those of its vocabulary: what follows indexes by it."""
@@ -81,3 +141,19 @@ class OnnxModel:
         counts = self.relation_counts
         if counts is not None and not counts.as_subject.shape == counts.as_object.shape == (labels, classes - 1):
             raise DataError(self._where, f"relation_counts: of {counts.as_subject.shape} labels and predicates")
+
+
+def open_onnx(model: Any) -> OnnxModel:
+    """A file, a model's name or folder (exported once and kept), or a loaded model."""
+    if isinstance(model, OnnxModel):
+        return model
+    if isinstance(model, str | Path):
+        if Path(model).suffix == ".onnx":
+            return OnnxModel(model)
+        from scenegpi.onnx.exported import exported_file, forms
+
+        form = forms(model)[-1]
+        return OnnxModel(exported_file(model), form, lambda: exported_file(model, form))
+    from scenegpi.onnx.export import model_bytes
+
+    return OnnxModel(model_bytes(model))

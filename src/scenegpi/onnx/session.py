@@ -1,4 +1,4 @@
-"""An ONNX file, ours or anyone's, opened by onnxruntime without trust."""
+"""An ONNX file, opened by onnxruntime and checked: one of ours, or any."""
 
 from __future__ import annotations
 
@@ -6,38 +6,54 @@ import os
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, Literal
 
 from scenegpi.errors import DataError, require
 from scenegpi.files import read_bytes
 
+Form = Literal["layout", "photo", "find"]
+FORMS: dict[Form, str] = {"layout": "layout 1", "photo": "photo 3", "find": "find 4"}
+"""What a file reads: boxes and labels; a photo and boxes; a photo. A number is raised whenever inputs, outputs, what
+they mean, or metadata change."""
+PARTS = {
+    "layout": (("boxes", "sizes", "label_dist", "counts", "labels_given"), ("labels", "relations", "pairs")),
+    "vision": (("square", "size", "seen"), ("named",)),
+    "finder": (("square", "size"), ("boxes", "sure", "label_dist")),
+}
+"""Inputs and outputs of what can be taken out of a file that reads photos. Its own Resize differs from Pillow's by a
+few of 255 levels; parts read a square that is resized by Pillow, so that their answers are those of torch."""
 MAX_FILE = 1 << 30
 SILENT = 4
 """The level of onnxruntime's own log: lower ones print names from the file as they are."""
 SECONDS = 5.0
-"""How long a run may take to end after it was told to stop."""
+"""That a run which is stopped may take to end."""
 
 
 class Session:
-    """A file (its path, or its bytes): `run` takes and gives arrays by name."""
+    """A file: `run` takes and gives arrays by name.
 
-    def __init__(self, file: str | Path | bytes) -> None:
-        require("onnx", "onnx", "onnxruntime")
-        import onnxruntime
+    Args:
+        file: a path, or the bytes of such a file.
+        forms: what it may be; none for any file of anyone's.
+        part: the part of it (of PARTS) that is opened.
+    """
 
+    form: Form | None = None
+
+    def __init__(self, file: str | Path | bytes, *forms: Form, part: str | None = None) -> None:
         self.where = "ONNX model" if isinstance(file, bytes) else str(file)
         data = file if isinstance(file, bytes) else read_bytes(file, MAX_FILE)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = SILENT
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.devnull)
+        self._session = _session(data if part is None else _part(data, part, self.where), self.where)
         try:
-            self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
             self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
         except UnicodeDecodeError:
             raise DataError(self.where, "its metadata is not UTF-8") from None
-        except Exception as error:  # onnxruntime has a class for each status
-            raise DataError(self.where, f"onnxruntime cannot load it ({_first_line(error)})") from None
+        if forms:
+            found = self.metadata.get("scenegpi", "")
+            self.form = next((form for form in forms if FORMS[form] == found), None)
+            if self.form is None:
+                known = ", ".join(FORMS[form] for form in forms)
+                raise DataError(self.where, f"not a file that this version exported ({known}; found {found!r:.40})")
         inputs = self._session.get_inputs()
         self.inputs = {each.name: each.shape for each in inputs}
         self.types = {each.name: each.type for each in inputs}
@@ -58,7 +74,7 @@ class Session:
         def work() -> None:
             try:
                 answer.set_result(self._session.run(names, feeds, options))
-            except Exception as error:
+            except Exception as error:  # onnxruntime's own classes, one for each status
                 answer.set_exception(DataError(self.where, f"onnxruntime cannot run it ({_first_line(error)})"))
 
         thread = Thread(target=work, daemon=True)
@@ -69,6 +85,31 @@ class Session:
             options.terminate = True
             thread.join(SECONDS)
             raise
+
+
+def _session(data: bytes, where: str) -> Any:
+    require("onnx", "onnx", "onnxruntime")
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = SILENT
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.devnull)
+    try:
+        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own classes, one for each status
+        raise DataError(where, f"onnxruntime cannot load it ({_first_line(error)})") from None
+
+
+def _part(data: bytes, part: str, where: str) -> bytes:
+    require("onnx", "onnx", "onnx")
+    import onnx
+
+    try:
+        found = onnx.utils.Extractor(onnx.load_from_string(data)).extract_model(*map(list, PARTS[part]))
+        return bytes(found.SerializeToString())
+    except Exception as error:  # of protobuf, of onnx, of a file that only says that it is ours
+        raise DataError(where, f"its parts cannot be told apart ({str(error)!r:.200})") from None
 
 
 def _first_line(error: Exception) -> str:

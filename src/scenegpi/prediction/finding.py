@@ -21,7 +21,7 @@ from scenegpi.errors import DataError
 from scenegpi.files import check_file
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import PHOTO, model_vocabulary, shipped_models
-from scenegpi.prediction.model import Model, open_model
+from scenegpi.prediction.model import Backend, Model, open_model
 from scenegpi.vision.detect import DETECTORS, Detections, Detector, check_detector, is_installed, load_detector
 from scenegpi.vocabulary import Vocabulary
 
@@ -86,7 +86,7 @@ class FinderSpec:
 def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cpu") -> Detector:
     """A finder by its name; by default the model's own, or that of the shipped photo model, with SECOND if it is there.
 
-    A finder of other labels than the shipped one's stays alone by default.
+    A finder of other labels than the shipped one's, and one that is run without torch, stays alone by default.
     """
     spec = finder if isinstance(finder, FinderSpec) else FinderSpec(finder or OWN)
     detector = None if spec.other is None else _other(spec, model, device)
@@ -95,14 +95,14 @@ def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cp
     found = model.finder or _shipped(model, device)
     if found is None:
         raise DataError(PHOTO, "has no photo network")
-    if finder is None and default_finder() != OWN and _speaks_everyday(found):
+    if finder is None and default_finder(model.backend) != OWN and _speaks_everyday(found):
         detector = load_detector(SECOND)
     return found if detector is None else _with(found, detector, spec.other or SECOND)
 
 
-def default_finder() -> str:
-    """What finds boxes where nothing else is asked for."""
-    return UNION + SECOND if is_installed(SECOND) else OWN
+def default_finder(backend: Backend | None = None) -> str:
+    """What finds boxes where nothing else is asked for; two together need torch."""
+    return UNION + SECOND if backend != "onnx" and is_installed(SECOND) else OWN
 
 
 def _speaks_everyday(finder: Detector) -> bool:
@@ -117,7 +117,7 @@ def _speaks_everyday(finder: Detector) -> bool:
 
 def _shipped(model: Model, device: Any) -> Detector | None:
     """The finder of the shipped photo model; in its labels alone for a model of just these."""
-    photo = open_model(PHOTO, device)
+    photo = open_model(PHOTO, model.backend, device)
     plain = photo.labels_only()
     return (plain if plain.vocabulary.objects == model.vocabulary.objects else photo).finder
 
@@ -141,7 +141,7 @@ def _with(finder: Detector, other: Detector, name: str) -> Detector:
     from scenegpi.vision.find import Finder
 
     if not isinstance(finder, Finder):
-        raise DataError(f"{UNION}NAME", "combines only the finder of a torch model")
+        raise DataError(f"{UNION}NAME", "needs the backend torch")
     return Combined(finder, other, name)
 
 

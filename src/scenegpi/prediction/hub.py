@@ -26,6 +26,7 @@ from transformers.pipelines import PIPELINE_REGISTRY
 from scenegpi.errors import DataError
 from scenegpi.models.checkpoint import save_model
 from scenegpi.models.shipped import find_model
+from scenegpi.prediction.model import Backend
 from scenegpi.prediction.options import PredictOptions
 from scenegpi.prediction.predictor import Predictor
 
@@ -45,8 +46,9 @@ class HubPredictor(Predictor, ModelHubMixin):
         finder: Any = None,
         options: PredictOptions | None = None,
         device: Any = "cpu",
+        backend: Backend | None = None,
     ) -> None:
-        super().__init__(model, finder, options, device)
+        super().__init__(model, finder, options, device, backend)
         named = isinstance(model, str | Path) and Path(model).suffix != ".onnx"
         self.folder = find_model(model) if named else None
 

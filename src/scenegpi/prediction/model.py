@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scenegpi.vision.detect import Detector
 
 Task = Literal["predcls", "sgcls"]
+Backend = Literal["torch", "onnx"]
 
 
 class Vision(Protocol):
@@ -39,6 +40,8 @@ class Model(Protocol):
     @property
     def finder(self) -> Detector | None: ...
     @property
+    def backend(self) -> Backend: ...
+    @property
     def relation_counts(self) -> RelationCounts | None: ...
     @property
     def trained_on(self) -> Fingerprint | None: ...
@@ -52,14 +55,23 @@ class Model(Protocol):
         ...
 
 
-def open_model(model: Model | str | Path, device: Any = "cpu") -> Model:
-    """A name that ships, a folder, an ONNX file (run without torch) or a loaded model, ready to predict."""
-    if isinstance(model, str | Path) and Path(model).suffix == ".onnx":
-        from scenegpi.onnx.runtime import OnnxModel
+def open_model(model: Model | str | Path, backend: Backend | None = None, device: Any = "cpu") -> Model:
+    """A name that ships, a folder, an ONNX file or a loaded model, ready to predict.
+
+    `backend` None runs an ONNX file with onnxruntime and everything else with torch. With "onnx" torch is imported only
+    where a model has to be exported first, which is done once.
+    """
+    if backend not in (None, "torch", "onnx"):
+        raise OptionError(f"backend: {backend!r:.40} is none of torch, onnx")
+    exported = isinstance(model, str | Path) and Path(model).suffix == ".onnx"
+    if exported and backend == "torch":
+        raise OptionError(f"backend: {model} is an ONNX file, which torch does not run; use onnx")
+    if exported or backend == "onnx":
+        from scenegpi.onnx.runtime import open_onnx
 
         if str(device) != "cpu":
-            raise OptionError(f"device: {str(device)!r:.40}: ONNX files run on the CPU")
-        return OnnxModel(model)
+            raise OptionError(f"device: {str(device)!r:.40}: the ONNX backend runs on the CPU")
+        return open_onnx(model)
     from scenegpi.models.build import SceneModel
     from scenegpi.models.checkpoint import load_model
 

@@ -25,7 +25,7 @@ from scenegpi.prediction.decode import decode
 from scenegpi.prediction.evidence import Evidence, add_pixels, evidence
 from scenegpi.prediction.finding import FinderSpec, check_finder, found_graph, load_finder
 from scenegpi.prediction.inputs import Item, ItemPhoto, boxes_graph, held_bytes, sized
-from scenegpi.prediction.model import Model, Task, open_model
+from scenegpi.prediction.model import Backend, Model, Task, open_model
 from scenegpi.prediction.model_words import ModelWords
 from scenegpi.prediction.options import PredictOptions
 from scenegpi.vision.detect import Detector
@@ -67,6 +67,8 @@ class Predictor:
             shipped photo model. It is loaded when it is first needed.
         options: where a call or an item brings none of its own.
         device: where the model runs, as torch names it.
+        backend: "torch", or "onnx" to run on the CPU without torch (extra `[onnx]`, docs/onnx.md); by default as the
+            model is stored.
     """
 
     def __init__(
@@ -75,10 +77,11 @@ class Predictor:
         finder: Detector | FinderSpec | str | None = None,
         options: PredictOptions | None = None,
         device: Any = "cpu",
+        backend: Backend | None = None,
     ) -> None:
         if isinstance(finder, str | FinderSpec):
             check_finder(finder)  # said once here, not once for each photo
-        self.model, self.device = open_model(model, device), device
+        self.model, self.device = open_model(model, backend, device), device
         self.options = options or PredictOptions()
         self.words = ModelWords(self.model.vocabulary)
         self.counts = self.model.relation_counts

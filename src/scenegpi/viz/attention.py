@@ -59,7 +59,7 @@ def attention(
     from scenegpi.prediction import Item
 
     if not isinstance(predictor.model, SceneModel):
-        raise GraphError("attention: an ONNX file does not tell it; open the model that was exported")
+        raise GraphError("attention: an ONNX file does not tell it; open the model with backend='torch'")
     with recorded_attention(predictor.model) as calls:
         prediction = next(predictor.stream([Item(photo, graph, options=options)]))
     found = prediction.graph
