@@ -154,6 +154,27 @@ def label_studio(folder: Path) -> Path:
     return dump(folder / "export.json", [first, {"id": 9, "data": {"image": "http://x/9.jpg"}, "annotations": []}])
 
 
+def parquet(folder: Path) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    objects = [
+        {"id": 5 + i, "bbox": list(map(float, xywh(name).values())), "category_id": i} for i, name in enumerate(BOXES)
+    ]
+    rows = {"image_id": [7, 9], "file_name": ["7.jpg", "9.jpg"], "width": [120, 50], "height": [130, 40]}
+    rows |= {"objects": [objects, []], "relations": [[{"subject_id": 5, "object_id": 6, "predicate_id": 0}], []]}
+    about = {
+        "categories": [{"id": 0, "name": "man"}, {"id": 1, "name": "horse"}],
+        "rel_categories": [{"id": 0, "name": "rides"}],
+    }
+    info = json.dumps({"info": {"description": json.dumps(about), "features": {}}})
+    pq.write_table(
+        pa.table(rows).replace_schema_metadata({"huggingface": info}), folder / "train-00000-of-00001.parquet"
+    )
+    return folder
+
+
 LAYOUTS = {
     "visual-genome-raw": raw_vg,
     "visual-genome-raw separate": lambda folder: raw_vg(folder, separate=True),
@@ -165,4 +186,5 @@ LAYOUTS = {
     "sgbench": sgbench,
     "sgbench package": lambda folder: sgbench(folder, documented=False),
     "label-studio": label_studio,
+    "parquet": parquet,
 }

@@ -60,12 +60,6 @@ def test_rows_are_the_same_in_any_groups_and_any_order(tmp_path, rows, monkeypat
     assert not relations.any()
 
 
-def test_splits_come_from_names(tmp_path):
-    for name in ("test-00000-of-00001", "train-00000-of-00001"):
-        pq.write_table(pa.table(columns(random_graphs((2, 1), dist=False))), tmp_path / f"{name}.parquet")
-    assert open_dataset(tmp_path).split_codes().tolist() == [2, 2, 0, 0]
-
-
 def test_a_column_of_json_lines_is_read_without_loss(tmp_path):
     graphs = random_graphs(SIZES)
     lines = [line.rstrip("\n") for line in json_lines(graphs)]

@@ -44,9 +44,9 @@ def test_the_scene_is_read_and_converted(layout, tmp_path):
 def test_splits_come_from_names_and_lists(tmp_path):
     codes = {
         name: open_dataset(LAYOUTS[name](tmp_path / name)).split_codes().tolist()
-        for name in ("gqa", "psg", "coco-splits", "hoi")
+        for name in ("gqa", "psg", "coco-splits", "hoi", "parquet")
     }
-    assert codes == {"gqa": [0, 0], "psg": [0, 2], "coco-splits": [0, 1], "hoi": [2, 2]}
+    assert codes == {"gqa": [0, 0], "psg": [0, 2], "coco-splits": [0, 1], "hoi": [2, 2], "parquet": [0, 0]}
 
 
 def test_boxes_of_a_resized_photo_are_scaled_back(tmp_path):
@@ -77,7 +77,7 @@ def damaged(value, rng):
     return rng.choice(DAMAGES)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "parquet"])
 def test_damage_is_a_defect_or_one_line(layout, tmp_path):
     rng = random.Random(1)
     good = LAYOUTS[layout](tmp_path / "good")
