@@ -251,10 +251,6 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _parsed(text: Any) -> dict[str, Any]:
     data = parse_json(text) if isinstance(text, str) else None
     if not isinstance(data, dict):
