@@ -24,26 +24,31 @@ def cases():
         del sys.modules[name]
 
 
+def outcome(cases, name, images):
+    """Labels of every step, and some gradients."""
+    model, call = cases.variant(name, images)
+    steps = call()
+    images.loss(steps).backward()
+    layer = model.layer
+    parts = layer.edge_rho.layers[1].weight, layer.phi.bias, layer.edge_gate.bias, layer.gamma.bias
+    return [*steps[0], *steps[1], *(part.grad for part in parts)]
+
+
 @pytest.mark.parametrize("sizes", [(5, 5, 5), (2, 7, 3)])
 def test_all_variants_agree_forward_and_backward(cases, sizes):
     images = cases.Images(sizes)
-    results = {}
-    for name in cases.VARIANTS:
-        model, call = cases.variant(name, images)
-        steps = call()
-        images.loss(steps).backward()
-        layer = model.layer
-        grads = [
-            layer.edge_rho.layers[1].weight.grad,
-            layer.phi.bias.grad,
-            layer.edge_gate.bias.grad,
-            layer.gamma.bias.grad,
-        ]
-        results[name] = [*steps[0], *steps[1], *grads]
-    for name, found in results.items():
+    expected = outcome(cases, "per image", images)
+    for name in set(cases.VARIANTS) - {"per image", cases.COMPILED}:
         torch.testing.assert_close(
-            found, results["per image"], atol=1e-4, rtol=1e-4, msg=lambda m, name=name: f"{name}: {m}"
+            outcome(cases, name, images), expected, atol=1e-4, rtol=1e-4, msg=lambda m, name=name: f"{name}: {m}"
         )
+
+
+def test_compiled_agrees(cases, monkeypatch):
+    monkeypatch.setattr(cases, "STEPS", 1)  # a compiler takes minutes for two
+    images = cases.Images((2, 7, 3))
+    found, expected = (outcome(cases, name, images) for name in (cases.COMPILED, "per image"))
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
 def test_multiply_adds_of_one_pair(cases):
