@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ class Alignment:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.maps: dict[Vocabulary, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        self.maps: dict[Vocabulary, list[NDArray[np.int32]]] = {}
 
     def __call__(self, graph: SceneGraph) -> SceneGraph:
         """The same graph in the numbers of `vocabulary`."""
@@ -29,10 +28,9 @@ class Alignment:
         if own == self.vocabulary:
             return graph
         if own not in self.maps:
-            self.maps[own] = (
-                _places(own.objects, self.vocabulary.object_index),
-                _places(own.predicates, self.vocabulary.predicate_index),
-            )
+            ours = self.vocabulary
+            pairs = ((own.objects, ours.object_index), (own.predicates, ours.predicate_index))
+            self.maps[own] = [np.array([index.get(name, -1) for name in names], np.int32) for names, index in pairs]
         objects, predicates = self.maps[own]
         relations = graph.relations.copy()
         relations[:, 2] = _take(predicates, relations[:, 2], own.predicates, "relations", "predicate")
@@ -49,10 +47,6 @@ class Alignment:
             dist[:, 1 + columns] = graph.pair_dist[:, 1:]
             changes["pair_dist"] = dist
         return graph.replace(**changes)
-
-
-def _places(names: tuple[str, ...], index: Mapping[str, int]) -> NDArray[np.int32]:
-    return np.array([index.get(name, -1) for name in names], dtype=np.int32)
 
 
 def _take(

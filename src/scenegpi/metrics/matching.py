@@ -66,29 +66,24 @@ def match_image(prediction: ImageInput, target: ImageInput, predicates: int, pro
         instances = len(np.unique(counted[counted >= 0])) / max(len(truth.boxes), 1)
     rows, labels = truth.relations, truth.labels
     code = triplet_code(labels[rows[:, 0]], labels[rows[:, 1]], rows[:, 2])
-    never = np.full(len(rows), NEVER)
-    wanted = rankings(protocol)
-    no_hits, pair_ranks = never[:0], np.full(len(pairs), NEVER)
-    if found.empty:
-        ranks = np.full((len(wanted), len(rows)), NEVER)
-        return ImageMatch(rows[:, 2], code, ranks, never, True, False, key, no_hits, pair_ranks, instances)
-    offered = candidates(found, rows, max(protocol.ks[-1], len(rows)), protocol)
-    if not len(rows):  # checked like every image, though nothing is counted
-        ranks = np.zeros((len(wanted), 0), np.int64)
-        return ImageMatch(rows[:, 2], code, ranks, never, False, False, key, no_hits, pair_ranks, instances)
-    ranked = [offered.ranked_on_true() if name == "A" else offered.ranked(k) for name, k in wanted]
-    ranks, hits = first_matches(ranked, found, truth, code, protocol)
-    if len(pairs) and wanted[0] == ("", 1):
-        first, truth_pairs = ranked[0], truth._replace(relations=pairs)
-        any_predicate = first._replace(predicate=np.zeros_like(first.predicate))
-        pair_code = triplet_code(labels[pairs[:, 0]], labels[pairs[:, 1]], pairs[:, 2])
-        ((pair_ranks,), _) = first_matches([any_predicate], found, truth_pairs, pair_code, protocol)
-    place, only = never, False
-    if protocol.given_boxes:
-        only = offered.only_true()
+    wanted, limit = rankings(protocol), max(protocol.ks[-1], len(rows))
+    ranks = np.full((len(wanted), len(rows)), NEVER)
+    place, pair_ranks = np.full(len(rows), NEVER), np.full(len(pairs), NEVER)
+    hits, only_true = place[:0], False
+    # An image without rows is checked like every other, though nothing is counted.
+    offered = None if found.empty else candidates(found, rows, limit, protocol)
+    if offered is not None and len(rows):
+        ranked = [offered.ranked_on_true() if name == "A" else offered.ranked(k) for name, k in wanted]
+        ranks, hits = first_matches(ranked, found, truth, code, protocol)
+        if len(pairs) and wanted[0] == ("", 1):
+            first, truth_pairs = ranked[0], truth._replace(relations=pairs)
+            any_predicate = first._replace(predicate=np.zeros_like(first.predicate))
+            pair_code = triplet_code(labels[pairs[:, 0]], labels[pairs[:, 1]], pairs[:, 2])
+            ((pair_ranks,), _) = first_matches([any_predicate], found, truth_pairs, pair_code, protocol)
+        only_true = protocol.given_boxes and offered.only_true()
         if protocol.task == "predcls":
             place = offered.place_in_pair()
-    return ImageMatch(rows[:, 2], code, ranks, place, False, only, key, hits, pair_ranks, instances)
+    return ImageMatch(rows[:, 2], code, ranks, place, found.empty, only_true, key, hits, pair_ranks, instances)
 
 
 def triplet_code(subject: NDArray[Any], object_: NDArray[Any], predicate: NDArray[Any]) -> NDArray[np.int64]:

@@ -72,7 +72,7 @@ class PairDistributions:
         total = self.dist.sum(axis=1)
         if (row := first_row(~(np.abs(total - 1.0) <= SUM_TOLERANCE))) is not None:  # NaN too
             raise MetricError(f"pairs[{row}]: its distribution sums to {total[row]:.6g}, not to 1")
-        if (row := first_row((self.dist < 0.0).any(axis=1))) is not None:
+        if (row := first_row(np.asarray((self.dist < 0.0).any(axis=1)))) is not None:
             raise MetricError(f"pairs[{row}]: its distribution has a negative probability")
         if (place := first_row(np.diff(self.code[self.by_code]) == 0)) is not None:
             row = int(self.by_code[place + 1])

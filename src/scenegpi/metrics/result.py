@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 CONVENTIONS: dict[str, Empty] = {"empty_prediction_scores_zero": "zero", "empty_prediction_skipped": "skip"}
 """The two pure conventions for an image without predictions, under the names that results write."""
+COUNTS = {
+    "images": "images",
+    "images_without_predictions": "images_empty",
+    "images_without_relations": "unrelated",
+    "relations": "rows",
+    "images_with_zero_shot_relations": "z_images",
+    "zero_shot_relations": "z_rows",
+}
 
 
 @dataclass(frozen=True)
@@ -66,12 +74,12 @@ class Result:
             "protocol": self.protocol.to_dict(),
             "protocol_line": str(self.protocol),
             "figures": _plain(self.figures),
-            "intervals": {name: [_number(low), _number(high)] for name, (low, high) in self.intervals.items()},
+            "intervals": _plain(self.intervals),
             "counts": self.counts,
             "notes": self.notes,
             "zero_shot": self.zero_shot,
-            "by_convention": {name: _plain(values) for name, values in self.by_convention.items()},
-            "per_predicate": {name: _plain(values) for name, values in self.per_predicate.items()},
+            "by_convention": _plain(self.by_convention),
+            "per_predicate": _plain(self.per_predicate),
             "bootstrap": {"replicates": self.bootstrap, "seed": self.seed, "level": 0.95},
             "fingerprint": f"{self.fingerprint:016x}",
         }
@@ -82,10 +90,10 @@ class Result:
         try:
             return cls(
                 protocol=Protocol.from_dict(data["protocol"]),
-                figures=_floats(data["figures"]),
-                intervals={name: (_nan(low), _nan(high)) for name, (low, high) in data["intervals"].items()},
-                by_convention={name: _floats(values) for name, values in data["by_convention"].items()},
-                per_predicate={name: _floats(values) for name, values in data["per_predicate"].items()},
+                figures=_floats(dict(data["figures"])),
+                intervals=_floats({name: (low, high) for name, (low, high) in data["intervals"].items()}),
+                by_convention=_floats(dict(data["by_convention"])),
+                per_predicate=_floats(dict(data["per_predicate"])),
                 counts={name: int(value) for name, value in data["counts"].items()},
                 notes=[str(note) for note in data["notes"]],
                 zero_shot=str(data["zero_shot"]),
@@ -109,14 +117,7 @@ def make_result(plan: Plan, sums: NDArray[np.float64], replicates: NDArray[np.fl
         spread = figures(replicates, layout, protocol.empty, zero_shot, plan.groups, reference=sums)
     counts = {
         name: round(float(sums[layout.blocks[block]][0]))
-        for name, block in (
-            ("images", "images"),
-            ("images_without_predictions", "images_empty"),
-            ("images_without_relations", "unrelated"),
-            ("relations", "rows"),
-            ("images_with_zero_shot_relations", "z_images"),
-            ("zero_shot_relations", "z_rows"),
-        )
+        for name, block in COUNTS.items()
         if zero_shot or "zero_shot" not in name
     }
     predicates = per_predicate(sums, layout, protocol.empty)
@@ -160,17 +161,19 @@ def _scalars(values: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()}
 
 
-def _number(value: float) -> float | None:
+def _plain(value: Any) -> Any:
+    """Numbers, and dicts and tuples of them, for JSON: None where one is not finite."""
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
     return value if isfinite(value) else None
 
 
-def _nan(value: float | None) -> float:
+def _floats(value: Any) -> Any:
+    """Inverse of `_plain`."""
+    if isinstance(value, Mapping):
+        return {name: _floats(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_floats, value))
     return float("nan") if value is None else float(value)
-
-
-def _plain(values: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: _number(value) for name, value in values.items()}
-
-
-def _floats(values: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: _nan(value) for name, value in values.items()}

@@ -5,6 +5,7 @@ merges by addition. Its size depends on the number of predicates, K's and bootst
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
 from itertools import islice
 
 import numpy as np
@@ -25,6 +26,7 @@ CHUNK = 256
 """Images whose counts are held at once, before they are added up."""
 
 
+@dataclass
 class Plan:
     """What is asked of an evaluation: protocol, predicates, zero-shot triplets, groups, bootstrap. No data.
 
@@ -37,15 +39,16 @@ class Plan:
         seed: of the replicates; two systems are compared under the same seed.
     """
 
-    def __init__(
-        self,
-        protocol: Protocol,
-        predicates: Vocabulary | Sequence[str] | int,
-        zero_shot: ZeroShot | None = None,
-        groups: Groups | None = None,
-        bootstrap: int = 0,
-        seed: int = 0,
-    ) -> None:
+    protocol: Protocol
+    predicates: InitVar[Vocabulary | Sequence[str] | int]
+    zero_shot: ZeroShot | None = None
+    groups: Groups | None = None
+    bootstrap: int = 0
+    seed: int = 0
+    names: tuple[str, ...] = field(init=False)
+    layout: Layout = field(init=False, compare=False)
+
+    def __post_init__(self, predicates: Vocabulary | Sequence[str] | int) -> None:
         if isinstance(predicates, Vocabulary):
             predicates = predicates.predicates
         if isinstance(predicates, int):
@@ -53,14 +56,13 @@ class Plan:
         self.names = tuple(predicates)
         if not self.names:
             raise MetricError("predicates: there are none, so nothing can be scored")
-        if bootstrap < 0:
-            raise MetricError(f"bootstrap: {bootstrap} replicates")
-        self.protocol, self.zero_shot, self.bootstrap, self.seed = protocol, zero_shot, bootstrap, seed
-        self.groups = {name: tuple(map(int, members)) for name, members in (groups or {}).items()}
+        if self.bootstrap < 0:
+            raise MetricError(f"bootstrap: {self.bootstrap} replicates")
+        self.groups = {name: tuple(map(int, members)) for name, members in (self.groups or {}).items()}
         for name, members in self.groups.items():
             if any(not 0 <= i < len(self.names) for i in members):
                 raise MetricError(f"groups.{name}: an index outside 0..{len(self.names) - 1}")
-        self.layout = Layout(protocol, len(self.names))
+        self.layout = Layout(self.protocol, len(self.names))
 
     def match(self, pairs: Iterable[tuple[ImageInput, ImageInput]]) -> Iterator[ImageMatch]:
         """Match (prediction, target) image by image. Errors say which image."""
@@ -69,14 +71,6 @@ class Plan:
                 yield match_image(prediction, target, len(self.names), self.protocol)
             except MetricError as error:
                 raise MetricError(f"{_image_name(target, number)}: {error}") from None
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Plan):
-            return NotImplemented
-        names = ("protocol", "names", "zero_shot", "groups", "bootstrap", "seed")
-        return all(getattr(self, name) == getattr(other, name) for name in names)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def paired(predictions: Iterable[ImageInput], targets: Iterable[ImageInput]) -> list[tuple[ImageInput, ImageInput]]:

@@ -62,27 +62,27 @@ class FigureTable:
 
     def markdown(self) -> str:
         """A pipe table with the caption and the notes under it."""
-        head = ["system", *self.columns, "source"]
-        lines = [_pipes(head), _pipes(["---", *["---:"] * len(self.columns), "---"])]
-        for row in self.rows:
-            name = row.system + (f" <sup>{row.marks}</sup>" if row.marks else "")
-            lines.append(_pipes([name, *(_cell(row, column) for column in self.columns), row.source]))
+        lines = [_pipes(self._head()), _pipes(["---", *["---:"] * len(self.columns), "---"])]
+        lines += [_pipes(self._cells(row, f" <sup>{row.marks}</sup>")) for row in self.rows]
         return "\n".join([*lines, "", self.caption, *(f"\n{note}" for note in self.notes)]) + "\n"
 
     def latex(self) -> str:
         """A booktabs tabular with the notes in a minipage under it."""
-        lines = [rf"\begin{{tabular}}{{l{'r' * len(self.columns)}l}}", r"\toprule"]
-        lines.append(_ampersands(["system", *self.columns, "source"]))
+        lines = [rf"\begin{{tabular}}{{l{'r' * len(self.columns)}l}}", r"\toprule", _ampersands(self._head())]
         lines.append(r"\midrule")
         for row in self.rows:
-            cells = [row.system, *(_cell(row, column) for column in self.columns), row.source]
-            line = _ampersands(cells)
-            if row.marks:
-                line = line.replace(" &", rf"\textsuperscript{{{row.marks}}} &", 1)
-            lines.append(line)
+            marks = rf"\textsuperscript{{{row.marks}}} &" if row.marks else " &"
+            lines.append(_ampersands(self._cells(row)).replace(" &", marks, 1))
         lines += [r"\bottomrule", r"\end{tabular}", "", r"\begin{minipage}{\linewidth}\footnotesize"]
         lines += [_tex(text) + r"\\" for text in (self.caption, *self.notes)]
         return "\n".join([*lines, r"\end{minipage}"]) + "\n"
+
+    def _head(self) -> list[str]:
+        return ["system", *self.columns, "source"]
+
+    def _cells(self, row: Row, marks: str = "") -> list[str]:
+        name = row.system + (marks if row.marks else "")
+        return [name, *(_cell(row, column) for column in self.columns), row.source]
 
 
 def figure_table(

@@ -38,11 +38,7 @@ class ZeroShot:
 
     def holds(self, code: NDArray[np.int64]) -> NDArray[np.bool_]:
         """(n,) whether each triplet is zero-shot."""
-        if not len(self.codes):
-            return np.full(len(code), self.seen)
-        place = np.minimum(np.searchsorted(self.codes, code), len(self.codes) - 1)
-        listed: NDArray[np.bool_] = self.codes[place] == code
-        return ~listed if self.seen else listed
+        return np.isin(code, self.codes, invert=self.seen)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ZeroShot):
