@@ -57,6 +57,7 @@ pictures: $(STAMP)
 	$(BIN)/scenegpi data render --scenes 200 --seed 3 --out $(SCENES)
 	$(BIN)/scenegpi figure attention --out docs/images/attention.png
 	$(BIN)/scenegpi figure proof --out docs/images/proof.png
+	$(BIN)/scenegpi figure architecture --out docs/images/architecture.png
 	$(BIN)/scenegpi report vg150-layout --data out/pictures/demo/scenes.jsonl --out out/pictures/report.html
 	$(BIN)/python tools/screenshot.py "out/pictures/report.html#scene-1-box-0" docs/images/report.png
 	$(BIN)/scenegpi index $(SCENES) --out out/pictures/store

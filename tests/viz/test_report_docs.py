@@ -34,7 +34,7 @@ def test_commands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     train(small_config(data_file(tmp_path)), tmp_path / "RUN")
     lines = [line for block in blocks("bash") for line in block.splitlines()]
-    assert len(lines) == 8
+    assert len(lines) == 9
     for line in lines:
         # A file of `eval --json` is tested with the report; here its place is taken by the model that it would name.
         known = {"DATA": str(sample_path()), "IMAGE": "1", "OTHER": "3", "eval.json": "vg150-layout"}
@@ -43,5 +43,5 @@ def test_commands(tmp_path, monkeypatch):
             del words[words.index("--split") : words.index("--split") + 2]
         done = CliRunner().invoke(app, words)
         assert done.exit_code == 0, f"{line}\n{done.output}\n{done.exception}"
-    made = {"scene.png", "qualitative.png", "two.svg", "attention.png", "report.html", "proof.png"}
+    made = {"scene.png", "qualitative.png", "two.svg", "attention.png", "report.html", "proof.png", "architecture.png"}
     assert made <= {path.name for path in tmp_path.iterdir()}

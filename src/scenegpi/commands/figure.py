@@ -119,6 +119,26 @@ def proof(out: Out) -> None:
     say(f"{draw_proof(out)}: drawn")
 
 
+@app.command()
+def architecture(
+    out: Out,
+    model: Model = "vg150-layout",
+    data: Data = None,
+    image: Annotated[Text, Option(help="The image whose boxes are counted; by default the first.")] = None,
+    split: Split = None,
+    device: Device = "cpu",
+) -> None:
+    """The GPI layer of a model as a schema, with the shapes that flow through it for one image."""
+    from scenegpi.models import load_model
+    from scenegpi.paper.figures.architecture import draw_architecture
+    from scenegpi.prediction import aligned
+
+    network, dataset = load_model(model, device), _open(data, split, None)
+    at = 0 if image is None else dataset.find(image)
+    graph = next(aligned(dataset[[at]], network.vocabulary))
+    say(f"{draw_architecture(network, graph, out, _name(model))}: drawn")
+
+
 def _open(data: Path | None, split: str | None, photos: Path | None) -> Dataset:
     from scenegpi.data import open_dataset, sample_path
 

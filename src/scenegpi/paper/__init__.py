@@ -3,7 +3,7 @@
     systems     the systems of its table, on the inputs that the GPI models read
     labelling   the synthetic experiment of section 5.1
     rendered    drawn scenes with exact boxes, labels and relations
-    figures     pictures of the theorem, the matching and the results
+    figures     pictures of the theorem, the network, the matching and the results
     glove       GloVe vectors learned from captions
 
 The product knows none of it, but for the names of the systems' presets.
