@@ -35,11 +35,16 @@ def write_visual_genome(
             found.append(graph, split)
         except GraphError as error:
             raise DataError(target, str(error)) from None
+    images = [
+        {"image_id": graph.image_id, "width": graph.width, "height": graph.height}
+        | ({} if graph.file == f"{graph.image_id}.jpg" else {"file_name": graph.file})
+        for graph in found.graphs
+    ]
     arrays = _arrays(found)
     with whole_folder(target, overwrite) as part:
         (part / "VG-SGG.h5").write_bytes(_h5(arrays))
         (part / "VG-SGG-dicts.json").write_text(_dump(_dicts(vocabulary, arrays)), encoding="utf-8")
-        (part / "image_data.json").write_text(_dump([_image_data(graph) for graph in found.graphs]), encoding="utf-8")
+        (part / "image_data.json").write_text(_dump(images), encoding="utf-8")
     return len(found)
 
 
@@ -98,21 +103,16 @@ def _centred(boxes: NDArray[np.float64], side: NDArray[np.float64]) -> tuple[NDA
 
 
 def _dicts(vocabulary: Vocabulary, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for kind, names, dataset in (
-        ("label", vocabulary.objects, "labels"),
-        ("predicate", vocabulary.predicates, "predicates"),
+    found: dict[str, Any] = {"name": vocabulary.name}
+    for kind, names, counted in (
+        ("label", vocabulary.objects, "object"),
+        ("predicate", vocabulary.predicates, "predicate"),
     ):
-        count = np.bincount(arrays[dataset].ravel(), minlength=1 + len(names)).tolist()
+        counts = np.bincount(arrays[f"{kind}s"].ravel(), minlength=1 + len(names)).tolist()
         found[f"{kind}_to_idx"] = {name: i for i, name in enumerate(names, 1)}
         found[f"idx_to_{kind}"] = {str(i): name for i, name in enumerate(names, 1)}
-        found["object_count" if kind == "label" else "predicate_count"] = dict(zip(names, count[1:], strict=True))
-    return found | {"name": vocabulary.name}
-
-
-def _image_data(graph: SceneGraph) -> dict[str, Any]:
-    row = {"image_id": graph.image_id, "width": graph.width, "height": graph.height}
-    return row if graph.file == f"{graph.image_id}.jpg" else row | {"file_name": graph.file}
+        found[f"{counted}_count"] = dict(zip(names, counts[1:], strict=True))
+    return found
 
 
 def write_coco(
@@ -126,7 +126,9 @@ def write_coco(
         if graph.vocabulary != vocabulary:
             raise DataError(target, f"image {graph.image_id}: its vocabulary differs from that of the images before it")
         image_id = graph.image_id if graph.image_id is not None else f"image {number}"
-        images.append(_coco_image(graph, image_id, split))
+        about = {"id": image_id, "file_name": graph.file, "width": graph.width, "height": graph.height}
+        about["split"] = SPLIT_NAMES.get(split)
+        images.append({key: value for key, value in about.items() if value is not None})
         first = len(annotations) + 1
         annotations += _coco_annotations(graph, image_id, first)
         relations += _coco_relations(graph, image_id, first, len(relations) + 1)
@@ -146,12 +148,6 @@ def write_coco(
             handle.write("]")
         handle.write("}\n")
     return len(images)
-
-
-def _coco_image(graph: SceneGraph, image_id: int | str, split: int) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": image_id, "file_name": graph.file, "width": graph.width, "height": graph.height}
-    row["split"] = SPLIT_NAMES.get(split)
-    return {key: value for key, value in row.items() if value is not None}
 
 
 def _coco_annotations(graph: SceneGraph, image_id: int | str, first: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""YOLO txt: one file an image with lines `class xc yc w h [confidence]`, in fractions of the image."""
+"""YOLO txt: one file per image with lines `class xc yc w h [confidence]`, in fractions of the image."""
 
 from __future__ import annotations
 
@@ -33,12 +33,9 @@ def read_yolo(
     path: Path, report: Report, images: ImageFolders, names: Names | None = None, sizes: Path | None = None
 ) -> Graphs:
     """A folder of txt files, the root of a data set with splits, or one txt file."""
-    if not path.is_dir():
-        if not path.is_file():
-            raise DataError(path, "is not a regular file")
-        files = [(path, NO_SPLIT)]
-    else:
-        files = [(file, split) for folder, split in label_folders(path) for file in sorted(_label_files(folder))]
+    files = [(path, NO_SPLIT)] if path.is_file() else []
+    for folder, split in label_folders(path) if path.is_dir() else ():
+        files += [(file, split) for file in sorted(_label_files(folder))]
     if not files:
         raise DataError(path, "there is no txt file with labels")
     folder = path if path.is_dir() else path.parent
@@ -49,28 +46,31 @@ def read_yolo(
         file.parent.parent.parent / "images" / file.parent.name for file, _ in files
     }
     images = ImageFolders([*images.folders, *sorted(place for place in beside if place.is_dir())])
-    # Twice through the files: all their rows at once may not fit, and the classes must be known before the first graph.
-    classes: dict[Path, set[int] | None] = {file: _classes(file, report) for file, _ in files}
-    vocabulary, label_of = vocabulary_of(path, sorted(set().union(*(c for c in classes.values() if c))), names)
+    rows = {file: _rows(file, report) for file, _ in files}
+    found = sorted({int(key) for each in rows.values() if each is not None for key in np.unique(each[:, 0])})
+    vocabulary, label_of = vocabulary_of(path, found, names)
     builder = Graphs(vocabulary, report)
     lookup = Sizes(images, sizes, report)
     for file, split in files:
-        rows = None if classes[file] is None else _rows(file, report)
-        if rows is None:
+        table = rows.pop(file)
+        if table is None:
             report.skipped += 1
             continue
         report.file = str(file)
         width, height = lookup.of(file.stem)
         photo = images.find(file.stem)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is a defect of the image
+            half = table[:, 3:5] / 2
+            boxes = np.hstack([table[:, 1:3] - half, table[:, 1:3] + half]) * ([width, height] * 2)
         builder.add(
             split,
             image_id=file.stem,
             file=photo.name if photo else None,
             width=width,
             height=height,
-            boxes=_from_fractions(rows, width, height),
-            labels=[label_of.get(key, -1) for key in rows[:, 0].astype(np.int64).tolist()],
-            scores=None if np.isnan(rows[:, 5]).all() else np.where(np.isnan(rows[:, 5]), 1.0, rows[:, 5]),
+            boxes=boxes,
+            labels=[label_of[key] for key in table[:, 0].astype(np.int64).tolist()],
+            scores=None if np.isnan(table[:, 5]).all() else np.where(np.isnan(table[:, 5]), 1.0, table[:, 5]),
         )
     return builder
 
@@ -80,19 +80,6 @@ def _label_files(folder: Path) -> Iterator[Path]:
     for file in folder.glob("*.txt"):
         if file.is_file() and file.name not in NAME_FILES and not file.name.lower().startswith(NO_LABELS):
             yield file
-
-
-def _from_fractions(rows: NDArray[np.float64], width: int, height: int) -> NDArray[np.float64]:
-    """Rows of a file -> (N, 4) corners in pixels."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is a defect of the image
-        half = rows[:, 3:5] / 2
-        return np.concatenate([rows[:, 1:3] - half, rows[:, 1:3] + half], axis=1) * ([width, height] * 2)
-
-
-def _classes(path: Path, report: Report) -> set[int] | None:
-    """The classes of a file; None where a line of it is invalid."""
-    rows = _rows(path, report)
-    return None if rows is None else {int(key) for key in np.unique(rows[:, 0])}
 
 
 def _rows(path: Path, report: Report) -> NDArray[np.float64] | None:
