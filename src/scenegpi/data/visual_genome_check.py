@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from scenegpi.checks import MAX_COORDINATE, is_identifier
 from scenegpi.data.columns import NO_SPLIT, Columns
-from scenegpi.data.limits import MAX_BOXES, MAX_RELATIONS, check_crowd
-from scenegpi.errors import GraphError, Report
+from scenegpi.data.limits import MAX_BOXES, MAX_RELATIONS
+from scenegpi.errors import Report
 from scenegpi.vocabulary import Vocabulary, well_formed
 
 Integers = NDArray[np.int64]
@@ -52,7 +52,10 @@ class VisualGenome:
         first_relation, relation_count, relation_image = self._ranges("rel", len(self.raw["predicates"]))
         labels = self._integers("labels")
         self._rows(box_image, "labels", (labels < 1) | (labels > len(self.vocabulary.objects)), labels, "is no label")
-        attributes = self._attributes(box_image)
+        attributes = self._integers("attributes") if self.attributes and "attributes" in self.raw else None
+        if attributes is not None:
+            odd = ((attributes < 0) | (attributes > len(self.attributes))).any(axis=1)
+            self._rows(box_image, "attributes", odd, attributes, "has a number of no attribute")
         boxes = self._boxes(box_image)
         relations = self._relations(relation_image, first_box, box_count)
         splits = self._splits()
@@ -98,13 +101,10 @@ class VisualGenome:
             message = f"rows {first[i]}..{last[i]} of {rows:,} are not a range"
             self._bad(i, f"img_to_first_{kind}, img_to_last_{kind}", message)
         first, count = np.where(none | bad, 0, first), np.where(none | bad, 0, last - first + 1)
-        for i in np.flatnonzero(count > min(MAX_BOXES, MAX_RELATIONS)).tolist():
-            try:
-                check_crowd(*((count.item(i), 0) if kind == "box" else (0, count.item(i))))
-            except GraphError as error:
-                field, _, message = str(error).partition(": ")
-                self._bad(i, field, message)
-                count[i] = 0
+        what, most = ("boxes", MAX_BOXES) if kind == "box" else ("relations", MAX_RELATIONS)
+        for i in np.flatnonzero(count > most).tolist():
+            self._bad(i, what, f"{count[i]:,} in one image, more than the {most:,} this reader takes")
+            count[i] = 0
         order = np.argsort(first, kind="stable")
         order = order[count[order] > 0]
         start, end = first[order], first[order] + count[order]
@@ -117,17 +117,8 @@ class VisualGenome:
         owner = np.full(rows, -1, dtype=np.int64)
         owner[_gather(first, count)[0]] = np.repeat(np.arange(len(count)), count)
         if orphans := rows - int(count.sum()):
-            what = "boxes" if kind == "box" else "relations"
             self.report.warning(None, what, f"{orphans:,} rows belong to no image", str(self.h5))
         return first, count, owner
-
-    def _attributes(self, image: Integers) -> Integers | None:
-        if not self.attributes or "attributes" not in self.raw:
-            return None
-        numbers = self._integers("attributes")
-        bad = ((numbers < 0) | (numbers > len(self.attributes))).any(axis=1)
-        self._rows(image, "attributes", bad, numbers, "has a number of no attribute")
-        return numbers
 
     def _boxes(self, image: Integers) -> NDArray[np.float64]:
         """(B, 4) corners in pixels, checked; made in place, as files can be large."""
