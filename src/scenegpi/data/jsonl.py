@@ -12,7 +12,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,6 +191,19 @@ def _image_of(data: Any) -> int | str | None:
     return found if isinstance(found, int | str) and not isinstance(found, bool) else None
 
 
+def write_rows(handle: TextIO, rows: Iterable[Any]) -> int:
+    """The entries of a JSON list, one per line, and their number: the text of all at once would double the memory."""
+    count = 0
+    for count, row in enumerate(rows, 1):
+        handle.write((",\n" if count > 1 else "\n") + dump(row))
+    return count
+
+
+def dump(value: Any) -> str:
+    """JSON text on one line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def write_jsonl(
     target: str | Path, graphs: Iterable[SceneGraph], splits: Iterable[int] | None = None, overwrite: bool = True
 ) -> int:
@@ -212,4 +225,4 @@ def json_lines(graphs: Iterable[SceneGraph], splits: Iterable[int] | None = None
         split = SPLIT_NAMES.get(next(codes)) if codes is not None else None
         data = to_dict(graph, vocabulary=reference not in written, **({"split": split} if split else {}))
         written.add(reference)
-        yield json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        yield dump(data) + "\n"

@@ -7,7 +7,6 @@ annotations. `labelling_config` is the project's interface for a vocabulary.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -18,6 +17,7 @@ from urllib.parse import quote, unquote
 
 from scenegpi.data.columns import NO_SPLIT, SPLITS
 from scenegpi.data.graphs import Graphs
+from scenegpi.data.jsonl import write_rows
 from scenegpi.data.named import Image, entries, is_real, key_of, list_rows, named_graphs, text
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import whole_file
@@ -82,11 +82,10 @@ def label_studio_task(graph: SceneGraph, number: int = 0, prefix: str = "", spli
         "image": prefix + (quote(name) if prefix else name),
         "scenegpi": {key: value for key, value in about.items() if value is not None},
     }
-    found = results(graph)
     if graph.scores is None:
-        return {"data": data, "annotations": [{"result": found}]}
+        return {"data": data, "annotations": [{"result": results(graph)}]}
     score = float(graph.scores.mean()) if len(graph) else 0.0
-    return {"data": data, "predictions": [{"model_version": "scenegpi", "score": score, "result": found}]}
+    return {"data": data, "predictions": [{"model_version": "scenegpi", "score": score, "result": results(graph)}]}
 
 
 def write_label_studio(
@@ -99,15 +98,15 @@ def write_label_studio(
 ) -> int:
     """A JSON file of tasks, and beside it the interface as XML; returns the number of images."""
     names = {code: name for name, code in SPLITS.items()}
-    count = 0
     with whole_file(target.with_suffix(".xml"), overwrite) as config, whole_file(target, overwrite) as part:
         config.write_text(labelling_config(vocabulary), encoding="utf-8")
+        tasks = (
+            label_studio_task(graph, number, prefix, names.get(split))
+            for number, (graph, split) in enumerate(zip(graphs, splits, strict=False))
+        )
         with part.open("w", encoding="utf-8") as handle:
             handle.write("[")
-            for count, (graph, split) in enumerate(zip(graphs, splits, strict=False), 1):
-                task = label_studio_task(graph, count - 1, prefix, names.get(split))
-                line = json.dumps(task, ensure_ascii=False, allow_nan=False)
-                handle.write((",\n" if count > 1 else "\n") + line)
+            count = write_rows(handle, tasks)
             handle.write("\n]\n")
     return count
 
@@ -136,6 +135,7 @@ def _fields(image: Image, report: Report) -> dict[str, Any]:
     place = {row["id"]: i for i, row in enumerate(regions) if isinstance(row.get("id"), str)}
     if len(place) != len(regions):
         raise GraphError("result: a region has no id, or one that is duplicated")
+    values = [row["value"] if isinstance(row.get("value"), dict) else {} for row in regions]
     sides = [_side(regions, about, side) for side in ("width", "height")]
     attributes: list[list[str]] = [[] for _ in regions]
     relations = []
@@ -148,17 +148,16 @@ def _fields(image: Image, report: Report) -> dict[str, Any]:
             ends = [place.get(str(row.get(end))) for end in ("from_id", "to_id")]
             if None in ends:
                 raise GraphError(f"result[{i}]: the relation leads to a region that is not a box")
-            if row.get("direction") == "left":
-                ends.reverse()
             names = row.get("labels")
             if not names or not isinstance(names, list):
                 report.warning(image.key, f"result[{i}].labels", "a relation without a label is left out")
                 continue
-            relations += [(*ends, text(name, f"result[{i}].labels")) for name in names]
+            step = -1 if row.get("direction") == "left" else 1
+            relations += [(*ends[::step], text(name, f"result[{i}].labels")) for name in names]
     scores = [row.get("score") for row in regions]
     return {
-        "boxes": [_box(row.get("value"), sides, i) for i, row in enumerate(regions)],
-        "labels": [_label(row.get("value"), i) for i, row in enumerate(regions)],
+        "boxes": [_box(value, sides, i) for i, value in enumerate(values)],
+        "labels": [_label(value, i) for i, value in enumerate(values)],
         "scores": scores if scores and all(is_real(score) for score in scores) else None,
         "attributes": attributes,
         "relations": relations,
@@ -176,8 +175,7 @@ def picture_name(address: str) -> str:
 
 def _chosen(task: dict[str, Any]) -> Any:
     for key in ("annotations", "predictions"):
-        rows = task.get(key)
-        rows = rows if isinstance(rows, list) else []
+        rows = task[key] if isinstance(task.get(key), list) else []
         kept = [row for row in rows if isinstance(row, dict) and not row.get("was_cancelled")]
         if kept:
             return kept[-1].get("result")
@@ -185,15 +183,14 @@ def _chosen(task: dict[str, Any]) -> Any:
 
 
 def _side(regions: list[dict[str, Any]], about: dict[str, Any], side: str) -> Any:
-    given = [row.get(f"original_{side}") for row in regions]
-    sizes = {size for size in given if isinstance(size, int)}
+    sizes = {size for row in regions if isinstance(size := row.get(f"original_{side}"), int)}
     if len(sizes) > 1:
         raise GraphError(f"original_{side}: regions of one picture differ: {sorted(sizes)!r:.60}")
     return next(iter(sizes), about.get(side))
 
 
-def _box(value: Any, sides: list[Any], i: int) -> list[float]:
-    numbers = [value.get(key) for key in ("x", "y", "width", "height")] if isinstance(value, dict) else [None]
+def _box(value: dict[str, Any], sides: list[Any], i: int) -> list[float]:
+    numbers = [value.get(key) for key in ("x", "y", "width", "height")]
     if not all(is_real(number) for number in numbers) or not all(isinstance(side, int) for side in sides):
         raise GraphError(f"result[{i}].value: expected x, y, width and height in percent, and the size of the picture")
     if value.get("rotation"):
@@ -202,7 +199,6 @@ def _box(value: Any, sides: list[Any], i: int) -> list[float]:
     return [round(number, DIGITS) for number in (x, y, x + w, y + h)]
 
 
-def _label(value: Any, i: int) -> str:
-    names = value.get("rectanglelabels") if isinstance(value, dict) else None
-    name = names[0] if isinstance(names, list) and names else None
-    return text(name, f"result[{i}].value.rectanglelabels")
+def _label(value: dict[str, Any], i: int) -> str:
+    names = value.get("rectanglelabels")
+    return text(names[0] if isinstance(names, list) and names else None, f"result[{i}].value.rectanglelabels")

@@ -10,7 +10,6 @@ the caller knows the vocabulary. Triplets have no scores; the best comes first. 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from scenegpi.data.graphs import Graphs
+from scenegpi.data.jsonl import write_rows
 from scenegpi.data.named import Image, about, entries, key_of, named_graphs, numbered, section_rows
 from scenegpi.data.psg import psg_vocabulary
 from scenegpi.errors import DataError, GraphError, Report
@@ -59,22 +59,23 @@ def _fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
 
 def write_sgbench(target: Path, graphs: Iterable[SceneGraph], vocabulary: Vocabulary, overwrite: bool = False) -> int:
     """One file, each image's relations best first; returns the number of images."""
-    count = 0
-    with whole_file(target, overwrite) as part, part.open("w", encoding="utf-8") as handle:
-        handle.write('{"version": 1, "images": [')
+
+    def rows() -> Iterator[dict[str, Any]]:
         for graph in graphs:
             if graph.image_id is None or graph.vocabulary != vocabulary:
                 raise DataError(target, f"{graph.file}: SGBench needs an image id, and one vocabulary for all images")
             boxes, labels = graph.boxes.tolist(), graph.labels.tolist()
             order = (-graph.triplet_scores()).argsort(kind="stable")
-            row = {
+            yield {
                 "id": graph.image_id,
                 **dict(zip(FIELDS, (boxes, labels, graph.relations[order].tolist()), strict=True)),
+                "ng_triplets": _all_predicates(graph),
+                "annotation": [{"bbox": box, "category": label} for box, label in zip(boxes, labels, strict=True)],
             }
-            row["ng_triplets"] = _all_predicates(graph)
-            row["annotation"] = [{"bbox": box, "category": label} for box, label in zip(boxes, labels, strict=True)]
-            handle.write((",\n" if count else "\n") + json.dumps(row, ensure_ascii=False, allow_nan=False))
-            count += 1
+
+    with whole_file(target, overwrite) as part, part.open("w", encoding="utf-8") as handle:
+        handle.write('{"version": 1, "images": [')
+        count = write_rows(handle, rows())
         handle.write("\n]}\n")
     return count
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.data.graphs import Graphs
-from scenegpi.data.jsonl import SPLIT_NAMES
+from scenegpi.data.jsonl import SPLIT_NAMES, dump, write_rows
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import whole_file, whole_folder
 from scenegpi.graph import SceneGraph
@@ -43,8 +42,8 @@ def write_visual_genome(
     arrays = _arrays(found)
     with whole_folder(target, overwrite) as part:
         (part / "VG-SGG.h5").write_bytes(_h5(arrays))
-        (part / "VG-SGG-dicts.json").write_text(_dump(_dicts(vocabulary, arrays)), encoding="utf-8")
-        (part / "image_data.json").write_text(_dump(images), encoding="utf-8")
+        (part / "VG-SGG-dicts.json").write_text(dump(_dicts(vocabulary, arrays)), encoding="utf-8")
+        (part / "image_data.json").write_text(dump(images), encoding="utf-8")
     return len(found)
 
 
@@ -140,11 +139,10 @@ def write_coco(
         "rel_categories": [{"id": i, "name": name} for i, name in enumerate(vocabulary.predicates, 1)],
     }
     with whole_file(target, overwrite) as part, part.open("w", encoding="utf-8") as handle:
-        handle.write('{"info":' + _dump({"description": "scene graphs", "vocabulary": vocabulary.name}))
-        for name, rows in sections.items():  # row by row: the text of all rows at once would double the memory
+        handle.write('{"info":' + dump({"description": "scene graphs", "vocabulary": vocabulary.name}))
+        for name, rows in sections.items():
             handle.write(f',\n"{name}":[')
-            for i, row in enumerate(rows):
-                handle.write((",\n" if i else "\n") + _dump(row))
+            write_rows(handle, rows)
             handle.write("]")
         handle.write("}\n")
     return len(images)
@@ -175,7 +173,3 @@ def _coco_relations(graph: SceneGraph, image_id: int | str, first: int, number: 
             row["score"], row["predicate_score"] = scores.item(i), graph.relation_scores.item(i)
         rows.append(row)
     return rows
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
