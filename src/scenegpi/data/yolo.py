@@ -14,7 +14,7 @@ from scenegpi.data.graphs import Graphs
 from scenegpi.data.images import ImageFolders, Sizes
 from scenegpi.data.limits import check_crowd
 from scenegpi.errors import DataError, GraphError, Report
-from scenegpi.files import read_text
+from scenegpi.files import check_file, read_text
 
 SPLIT_FOLDERS = {"train": SPLITS["train"], "val": SPLITS["val"], "valid": SPLITS["val"], "test": SPLITS["test"]}
 NO_LABELS = ("readme", "license", "requirements")
@@ -33,9 +33,11 @@ def read_yolo(
     path: Path, report: Report, images: ImageFolders, names: Names | None = None, sizes: Path | None = None
 ) -> Graphs:
     """A folder of txt files, the root of a data set with splits, or one txt file."""
-    files = [(path, NO_SPLIT)] if path.is_file() else []
-    for folder, split in label_folders(path) if path.is_dir() else ():
-        files += [(file, split) for file in sorted(_label_files(folder))]
+    if path.is_dir():
+        files = [(file, split) for folder, split in label_folders(path) for file in sorted(_label_files(folder))]
+    else:
+        check_file(path, empty=True)
+        files = [(path, NO_SPLIT)]
     if not files:
         raise DataError(path, "there is no txt file with labels")
     folder = path if path.is_dir() else path.parent
