@@ -55,11 +55,9 @@ class MLP(nn.Module):
 
     def __init__(self, parts: Sequence[int], hidden: Sequence[int], out: int, dropout: float = 0.0) -> None:
         super().__init__()
-        sizes = [*hidden, out]
-        layers = [Dense(parts, sizes[0], "relu" if hidden else "none")]
-        for k, size in enumerate(sizes[1:], start=1):
-            layers.append(Dense([sizes[k - 1]], size, "relu" if k < len(hidden) else "none"))
-        self.layers = nn.ModuleList(layers)
+        inputs = [parts, *([size] for size in hidden)]
+        kinds: list[Activation] = [*["relu"] * len(hidden), "none"]
+        self.layers = nn.ModuleList(map(Dense, inputs, [*hidden, out], kinds))
         self.dropout = dropout
 
     @property

@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from scenegpi.gpi.segments import segment_sum
 
@@ -36,10 +37,7 @@ class HashConstruction:
     """
 
     def __init__(
-        self,
-        black_box: BlackBox,
-        buckets: int | None = None,
-        hash: Callable[[Tensor, int], Tensor] | None = None,
+        self, black_box: BlackBox, buckets: int | None = None, hash: Callable[[Tensor, int], Tensor] | None = None
     ) -> None:
         self.black_box, self.buckets, self.hash = black_box, buckets, hash or feature_hash
 
@@ -62,12 +60,12 @@ class HashConstruction:
     def phi(self, z_edge: Tensor, bucket_j: Tensor, size: int) -> Tensor:
         """Stores ``[1, z_ij]`` in bucket H(z_j): ``(E, L, 1 + e)``."""
         stored = torch.cat([z_edge.new_ones(len(z_edge), 1), z_edge], 1)
-        return _one_hot(bucket_j, size, z_edge).unsqueeze(2) * stored.unsqueeze(1)
+        return one_hot(bucket_j, size).unsqueeze(2) * stored.unsqueeze(1)
 
     def alpha(self, z: Tensor, s: Tensor, bucket: Tensor, size: int) -> Tensor:
         """Row H(z_i) holds ``s_i`` and, beside it, ``[1, z_i]``: ``(N, L, L (1 + e) + 1 + d)``."""
         row = torch.cat([s.flatten(1), z.new_ones(len(z), 1), z], 1)
-        return _one_hot(bucket, size, z).unsqueeze(2) * row.unsqueeze(1)
+        return one_hot(bucket, size).unsqueeze(2) * row.unsqueeze(1)
 
     def rho(self, m: Tensor, buckets: Tensor, node_dim: int) -> Tensor:
         """M ``(L, ...)`` of one graph -> the black box on its occupied buckets, read off at the rows of ``buckets``."""
@@ -137,7 +135,3 @@ def shortest_paths(nodes: Tensor, pairs: Tensor, edges: Tensor) -> Tensor:
         length = torch.minimum(length, length[:, k : k + 1] + length[k : k + 1])
     marked = nodes[:, 0] > 0
     return torch.where(marked, length, torch.inf).amin(1)
-
-
-def _one_hot(index: Tensor, size: int, like: Tensor) -> Tensor:
-    return torch.nn.functional.one_hot(index, size).to(like.dtype)
