@@ -96,19 +96,17 @@ def pick(compared: Iterable[Compared], count: int) -> tuple[list[int], dict[str,
     which context changes nothing are shown only where there is no other.
     """
     totals = {"images": 0, "pairs": 0, "corrected": 0, "spoiled": 0}
-    best: list[tuple[int, int, int, int]] = []
-    worst: list[tuple[int, int, int, int]] = []
+    fitting: list[tuple[int, int, int, int]] = []
     for k, each in enumerate(compared):
-        totals["images"] += 1
-        totals["pairs"] += len(each.pairs)
-        totals["corrected"] += each.corrected
-        totals["spoiled"] += each.spoiled
+        for name, number in zip(totals, (1, len(each.pairs), each.corrected, each.spoiled), strict=True):
+            totals[name] += number
         if 2 <= len(each.truth) <= LARGEST and 1 <= len(each.pairs) <= MOST_PAIRS:
-            best.append((-each.corrected, each.spoiled, len(each.truth), k))
-            worst.append((-each.spoiled, each.corrected, len(each.truth), k))
-    failure = [row[3] for row in sorted(worst)[:1] if count >= 3 and row[0] < 0]
-    shown = [row[3] for row in sorted(best) if row[0] < 0 and row[3] not in failure][: count - len(failure)]
-    return shown + failure or [row[3] for row in sorted(best)][:count], totals
+            fitting.append((each.corrected, each.spoiled, len(each.truth), k))
+    best = sorted(fitting, key=lambda row: (-row[0], row[1], row[2:]))
+    worst = min(fitting, key=lambda row: (-row[1], row[0], row[2:]), default=(0, 0, 0, 0))
+    failure = [worst[3]] if count >= 3 and worst[1] else []
+    shown = [k for corrected, _, _, k in best if corrected and k not in failure][: count - len(failure)]
+    return shown + failure or [row[3] for row in best[:count]], totals
 
 
 def _best(graph: SceneGraph, pairs: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_labelling", "labelling_figure"]
-
 # Okabe and Ito's palette: told apart with any colour vision; markers and dashes tell them apart in print.
 _STYLE: dict[str, dict[str, Any]] = {
     "gpi": {"color": "#0072B2", "marker": "o", "label": r"GPI, $\rho(z_k, s_k, g)$"},
@@ -54,8 +52,10 @@ def draw_labelling(results: Mapping[str, Any], folder: Path) -> list[Path]:
     paths = [folder / "labelling.png", folder / "labelling.svg"]
     with matplotlib.rc_context(_SETTINGS):
         figure = labelling_figure(results)
-        for path in paths:
-            _save(figure, path)
+        for path, unwanted in zip(paths, ("Software", "Date"), strict=True):
+            # The same results give the same file, byte by byte: no date inside.
+            with whole_file(path) as part:
+                figure.savefig(part, format=path.suffix[1:], dpi=160, metadata={unwanted: None})
     return paths
 
 
@@ -85,19 +85,12 @@ def labelling_figure(results: Mapping[str, Any]) -> Figure:
     _time_panel(seconds, [cell for cell in small if cell["samples"] == shared and cell["model"] in _COMPARED], shared)
     _sizes_panel(sizes, small, shared, nodes)
     named: dict[str, Any] = {}
-    for axes in (whole, sizes):
+    for axes in (sizes, whole):
         handles, labels = axes.get_legend_handles_labels()
-        for handle, label in zip(handles, labels, strict=True):
-            named.setdefault(label, handle)
-    labels = [style["label"] for style in _STYLE.values() if style["label"] in named]
-    figure.legend(
-        [named[label] for label in labels],
-        labels,
-        loc="outside upper center",
-        ncols=len(labels),
-        frameon=False,
-        fontsize=10,
-    )
+        named |= dict(zip(labels, handles, strict=True))
+    shown = {style["label"]: named[style["label"]] for style in _STYLE.values() if style["label"] in named}
+    place: Any = {"loc": "outside upper center", "ncols": len(shown)}
+    figure.legend(list(shown.values()), list(shown), frameon=False, fontsize=10, **place)
     return figure
 
 
@@ -105,7 +98,9 @@ def _samples_panel(axes: Axes, cells: Sequence[dict[str, Any]], nodes: int) -> N
     for height, model in enumerate(reversed(_COMPARED), start=2):
         _band(axes, curve(cells, model, nodes), _STYLE[model] | {"zorder": height})
     axes.set_xscale("log")
-    _plain_ticks(axes, sorted({cell["samples"] for cell in cells}))
+    counts = sorted({cell["samples"] for cell in cells})
+    axes.set_xticks(counts, [f"{x // 1000}k" if x >= 1000 else str(x) for x in counts])
+    axes.minorticks_off()
     axes.set(xlabel="training graphs", ylabel="nodes labelled correctly, %")
 
 
@@ -137,14 +132,8 @@ def _sizes_panel(axes: Axes, cells: Sequence[dict[str, Any]], samples: int, node
     axes.plot([], [], color=_INK, label=f"same mean degree as at n = {nodes}")
     axes.plot([], [], color=_INK, linestyle=(0, (2, 2)), label="same edge probability: larger counts")
     own = [line for line in axes.get_lines() if line.get_color() == _INK]
-    axes.legend(
-        own,
-        [str(line.get_label()) for line in own],
-        frameon=False,
-        fontsize=8,
-        loc="upper right",
-        bbox_to_anchor=(1, 0.93),
-    )
+    names = [str(line.get_label()) for line in own]
+    axes.legend(own, names, frameon=False, fontsize=8, loc="upper right", bbox_to_anchor=(1, 0.93))
     axes.set(
         title="d  On sizes not trained on", xlabel="nodes n of the test graphs", ylim=(0, 103),
         ylabel="nodes labelled correctly, %",
@@ -160,15 +149,3 @@ def _band(axes: Axes, points: Sequence[Point], style: Mapping[str, Any]) -> None
         x, [100 * p.low for p in points], [100 * p.high for p in points], color=style["color"], alpha=0.18, linewidth=0
     )
     axes.plot(x, [100 * p.mean for p in points], **style)
-
-
-def _plain_ticks(axes: Axes, counts: Sequence[int]) -> None:
-    axes.set_xticks(counts, [f"{x // 1000}k" if x >= 1000 else str(x) for x in counts])
-    axes.minorticks_off()
-
-
-def _save(figure: Figure, path: Path) -> None:
-    # The same results give the same file, byte by byte: no date inside.
-    kind = path.suffix.removeprefix(".")
-    with whole_file(path) as part:
-        figure.savefig(part, format=kind, dpi=160, metadata={"Date" if kind == "svg" else "Software": None})

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from scenegpi.errors import counted
 from scenegpi.graph import SceneGraph
 from scenegpi.paper.figures.compare import Compared
 from scenegpi.viz.arrange import Arrangement, arrange
@@ -153,11 +154,7 @@ def _legend(sheet: Sheet, totals: Mapping[str, int] | None) -> None:
     note = "of every annotated pair, the most probable predicate"
     if totals is not None:
         note += (
-            f"; in all {totals['images']:,} images compared, context corrects {_labels(totals['corrected'])} "
+            f"; in all {totals['images']:,} images compared, context corrects {counted(totals['corrected'], 'label')} "
             f"and spoils {totals['spoiled']:,}, of {totals['pairs']:,} annotated pairs"
         )
     sheet.text((_EDGE, sheet.size[1] - 0.14), note, 9.5, MUTED)
-
-
-def _labels(count: int) -> str:
-    return f"{count:,} label{'' if count == 1 else 's'}"
