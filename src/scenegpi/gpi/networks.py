@@ -56,8 +56,10 @@ class MLP(nn.Module):
     def __init__(self, parts: Sequence[int], hidden: Sequence[int], out: int, dropout: float = 0.0) -> None:
         super().__init__()
         inputs = [parts, *([size] for size in hidden)]
-        kinds: list[Activation] = [*["relu"] * len(hidden), "none"]
-        self.layers = nn.ModuleList(map(Dense, inputs, [*hidden, out], kinds))
+        layers = zip(inputs, [*hidden, out], strict=True)
+        self.layers = nn.ModuleList(
+            Dense(read, size, "relu" if k < len(hidden) else "none") for k, (read, size) in enumerate(layers)
+        )
         self.dropout = dropout
 
     @property
