@@ -9,6 +9,7 @@ longer at most 1000); where the photo is found they are given in its own pixels,
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,44 +37,33 @@ def read_sgb_predictions(path: Path, report: Report, images: ImageFolders) -> Gr
         lists[key] = names
     names = lists["ind_to_classes"][1:], lists["ind_to_predicates"][1:]
     vocabulary = file_vocabulary(path.with_name(INFO), *names)
-    reader = _Reader(vocabulary, lists["idx_to_files"], images, report)
-    return named_graphs(path, report, lambda: (Image(*entry) for entry in keyed_rows(path)), reader.fields, vocabulary)
+    fields = partial(_fields, vocabulary=vocabulary, files=lists["idx_to_files"], photos=images, report=report)
+    return named_graphs(path, report, lambda: (Image(*entry) for entry in keyed_rows(path)), fields, vocabulary)
 
 
-class _Reader:
-    def __init__(self, vocabulary: Vocabulary, files: list[str], images: ImageFolders, report: Report) -> None:
-        self.vocabulary, self.files, self.images, self.report = vocabulary, files, images, report
-
-    def fields(self, image: Image) -> dict[str, Any]:
-        row, key = image.row, str(image.key)
-        if not isinstance(row, dict):
-            raise GraphError("prediction: expected an object")
-        at = number(int(key) if key.isascii() and key.isdigit() else None, len(self.files), "number of the image")
-        pairs, predicates = row.get("rel_pairs"), row.get("rel_labels")
-        if not isinstance(pairs, list) or not isinstance(predicates, list) or len(pairs) != len(predicates):
-            raise GraphError("rel_labels: expected one for each of rel_pairs")
-        links = [[*(pair if isinstance(pair, list) else [pair]), p] for pair, p in zip(pairs, predicates, strict=True)]
-        names = ("bbox", "bbox_labels", "rel_pairs")
-        found = numbered(row.get("bbox"), row.get("bbox_labels"), links, self.vocabulary, names, first=1)
-        name = Path(self.files[at].replace("\\", "/")).name
-        scale, size = self._scale(name)
-        found |= {
-            "boxes": [[scale * side for side in box] for box in found["boxes"]],
-            "scores": row.get("bbox_scores"),
-            "relation_scores": row.get("rel_scores"),
-            "image_id": Path(name).stem,
-            "file": name,
-            **size,
-        }
-        if row.get("rel_all_scores"):
-            found |= {"pairs": pairs, "pair_dist": row["rel_all_scores"]}
+def _fields(
+    image: Image, vocabulary: Vocabulary, files: list[str], photos: ImageFolders, report: Report
+) -> dict[str, Any]:
+    row, key = image.row, str(image.key)
+    if not isinstance(row, dict):
+        raise GraphError("prediction: expected an object")
+    at = number(int(key) if key.isascii() and key.isdigit() else None, len(files), "number of the image")
+    pairs, predicates = row.get("rel_pairs"), row.get("rel_labels")
+    if not isinstance(pairs, list) or not isinstance(predicates, list) or len(pairs) != len(predicates):
+        raise GraphError("rel_labels: expected one for each of rel_pairs")
+    links = [[*(pair if isinstance(pair, list) else [pair]), p] for pair, p in zip(pairs, predicates, strict=True)]
+    names = ("bbox", "bbox_labels", "rel_pairs")
+    found: dict[str, Any] = numbered(row.get("bbox"), row.get("bbox_labels"), links, vocabulary, names, first=1)
+    file = Path(files[at].replace("\\", "/")).name
+    found |= {"image_id": Path(file).stem, "file": file}
+    found |= {"scores": row.get("bbox_scores"), "relation_scores": row.get("rel_scores")}
+    if row.get("rel_all_scores"):
+        found |= {"pairs": pairs, "pair_dist": row["rel_all_scores"]}
+    photo = photos.find(file)
+    if photo is None:
+        report.warning(file, "bbox", "the photo is not there: boxes stay in pixels of the resized photo")
         return found
-
-    def _scale(self, name: str) -> tuple[float, dict[str, int]]:
-        photo = self.images.find(name)
-        if photo is None:
-            self.report.warning(name, "bbox", "the photo is not there: boxes stay in pixels of the resized photo")
-            return 1.0, {}
-        width, height = photo_size(photo)
-        short = min(SHORT, round(LONG * min(width, height) / max(width, height)))
-        return min(width, height) / short, {"width": width, "height": height}
+    width, height = photo_size(photo)
+    scale = min(width, height) / min(SHORT, round(LONG * min(width, height) / max(width, height)))
+    boxes = [[scale * side for side in box] for box in found["boxes"]]
+    return found | {"boxes": boxes, "width": width, "height": height}

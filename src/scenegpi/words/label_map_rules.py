@@ -55,21 +55,17 @@ class Reviewed:
     apart: frozenset[str]
 
     def table_for(self, target: Vocabulary) -> Mapping[str, Match]:
-        """The COCO table for these labels: that of the model's vocabulary by name, if it speaks of nothing else."""
-        for name, table in self.tables.items():
-            known = {match.target for match in table.values() if match.target}
-            if target.name == name and known <= set(target.objects):
-                return table
-        return {}
+        """The COCO table of the vocabulary of this name, if all its labels are there."""
+        table = self.tables.get(target.name, {})
+        known = {match.target for match in table.values() if match.target}
+        return table if known <= set(target.objects) else {}
 
 
 @cache
 def reviewed() -> Reviewed:
     """The tables that ship in the package."""
     data: Any = json.loads((files("scenegpi.words") / TABLE).read_text(encoding="utf-8"))
-    tables = {
-        name: {label: _match(label, entry) for label, entry in table.items()} for name, table in data["tables"].items()
-    }
+    tables = {name: {label: _match(label, entry) for label, entry in t.items()} for name, t in data["tables"].items()}
     synonyms = {word: tuple(group) for group in data["same"] for word in group}
     kinds: dict[str, tuple[str, ...]] = {}
     for kind, members in data["kinds"].items():
