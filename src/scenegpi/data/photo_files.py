@@ -98,16 +98,14 @@ def opened_photo(path: str | Path | bytes, unpack: bool = True) -> Iterator[Phot
 
 
 def photo_size(path: str | Path) -> tuple[int, int]:
-    """Width and height of a picture as it is seen, without unpacking its pixels; DataError if it is none."""
+    """Width and height of a picture as it is seen, without unpacking its pixels; DataError for any other file."""
     with opened_photo(path, unpack=False) as photo:
         return photo.size
 
 
 def _check_pixels(photo: PhotoFile) -> None:
     width, height = photo.size
-    if width * height > MAX_PIXELS[photo.kind]:
-        most = f"{MAX_PIXELS[photo.kind]:,} this reader takes of {photo.kind}"
-        raise _BrokenError(f"{width:,} x {height:,} pixels, more than the {most}")
+    _check_size(photo.kind, width, height)
     if photo.scans > MAX_SCANS or photo.scans * width * height > MAX_SCANNED:
         raise _BrokenError(f"{photo.scans:,} scans of {width:,} x {height:,} pixels, more than this reader takes")
     if photo.held > MAX_HELD:
@@ -115,6 +113,12 @@ def _check_pixels(photo: PhotoFile) -> None:
     codecs = {tile[0] for tile in getattr(photo.image, "tile", ())}
     if not codecs <= CODECS:
         raise _BrokenError(f"packed as {min(codecs - CODECS)}, which this reader does not take")
+
+
+def _check_size(kind: str, width: int, height: int) -> None:
+    if width * height > MAX_PIXELS[kind]:
+        most = f"{MAX_PIXELS[kind]:,} this reader takes of {kind}"
+        raise _BrokenError(f"{width:,} x {height:,} pixels, more than the {most}")
 
 
 def _opened(handle: BinaryIO) -> PhotoFile:
@@ -220,9 +224,7 @@ def _check_webp(head: bytes) -> None:
         size = int.from_bytes(head[26:28], "little") & 0x3FFF, int.from_bytes(head[28:30], "little") & 0x3FFF
     if not size[0] * size[1]:
         raise _BrokenError("broken WebP")
-    if size[0] * size[1] > MAX_PIXELS["WEBP"]:
-        most = f"{MAX_PIXELS['WEBP']:,} this reader takes of WEBP"
-        raise _BrokenError(f"{size[0]:,} x {size[1]:,} pixels, more than the {most}")
+    _check_size("WEBP", *size)
 
 
 def orientation(exif: bytes) -> int:
