@@ -72,7 +72,8 @@ class PairDistributions:
         total = self.dist.sum(axis=1)
         if (row := first_row(~(np.abs(total - 1.0) <= SUM_TOLERANCE))) is not None:  # NaN too
             raise MetricError(f"pairs[{row}]: its distribution sums to {total[row]:.6g}, not to 1")
-        if (row := first_row(np.asarray((self.dist < 0.0).any(axis=1)))) is not None:
+        if self.dist.min(initial=0.0) < 0.0:
+            row = int(np.argwhere(self.dist < 0.0)[0, 0])
             raise MetricError(f"pairs[{row}]: its distribution has a negative probability")
         if (place := first_row(np.diff(self.code[self.by_code]) == 0)) is not None:
             row = int(self.by_code[place + 1])
