@@ -145,10 +145,10 @@ def test_a_free_size_is_the_files_or_640():
         (file_of({"output0": np.zeros((1, 7, CELLS), np.float32)}, metadata={"task": "pose"}), "task 'pose'"),
         (file_of({"output0": rows(300, 6, CENTRED, [1, 1])}, shape=(2, 3, 64, 64)), "takes 2 pictures"),
         (file_of({"output0": rows(300, 6, CENTRED, [1, 1])}, shape=(1, 3, 9999, 64)), "64 x 9999"),
-        (file_of({"output0": rows(300, 6, CENTRED, [1, 1])}, shape=(1, 1, 64, 64)), "no detector that is known"),
+        (file_of({"output0": rows(300, 6, CENTRED, [1, 1])}, shape=(1, 1, 64, 64)), "not a known kind of detector"),
         (file_of({"x": np.zeros((1, 5, 6), np.float32), "y": np.zeros(3, np.float32)}), "outputs x .*, y"),
-        (file_of(cases()["detr"][0], True, size_type=TensorProto.FLOAT), "no detector that is known"),
-        (file_of(cases()["detr"][0], False), "no detector that is known"),
+        (file_of(cases()["detr"][0], True, size_type=TensorProto.FLOAT), "not a known kind of detector"),
+        (file_of(cases()["detr"][0], False), "not a known kind of detector"),
         (file_of({"output0": np.array([["a"]])}), "no array of numbers|cannot"),
     ],
 )

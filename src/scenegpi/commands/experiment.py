@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -38,32 +36,16 @@ def labelling(
     GPI in both forms, an LSTM and a fully-connected network of the same size. Finished cells are kept in OUT/cells: run
     the same command again after an interruption and it continues where it stopped.
     """
-    try:
-        if draw is None:
-            results = _train(quick, out, seeds, threads)
-        else:
-            results = _read(draw)
-            out.mkdir(parents=True, exist_ok=True)
-        _show(results, out)
-    except KeyboardInterrupt:
-        say(f"stopped; run the same command again to continue with the cells in {out / 'cells'}", error=True)
-        raise typer.Exit(130) from None
-    except OSError as error:
-        _fail(f"{error.filename or out}: {error.strerror or error}")
-
-
-def _fail(message: str) -> NoReturn:
-    say(f"scenegpi: {message}", error=True)
-    raise typer.Exit(2)
-
-
-def _read(path: Path) -> dict[str, Any]:
+    from scenegpi.files import writing
     from scenegpi.paper.labelling.report import read_results
 
     try:
-        return read_results(path)
-    except ValueError as error:
-        _fail(str(error))
+        with writing(out):
+            out.mkdir(parents=True, exist_ok=True)
+            _show(_train(quick, out, seeds, threads) if draw is None else read_results(draw), out)
+    except KeyboardInterrupt:
+        say(f"stopped; run the same command again to continue with the cells in {out / 'cells'}", error=True)
+        raise typer.Exit(130) from None
 
 
 def _train(quick: bool, out: Path, seeds: int | None, threads: int) -> dict[str, Any]:
@@ -102,39 +84,22 @@ def _print_models(plan: Plan, console: Console) -> None:
 
 
 def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
-    """Runs the cells that are not there yet, each with a bar of its own and a line when it is done."""
+    """Runs the cells that are not there yet, with a line for each that is done."""
     from scenegpi.paper.labelling.cells import Cell
     from scenegpi.paper.labelling.experiment import run
-    from scenegpi.paper.labelling.training import Check
     from scenegpi.progress import progress
 
     ran: list[Cell] = []
-    bar = ExitStack()
-    done = 0
-    advance: Callable[..., None] | None = None
+    with progress("cells", len(plan.cells)) as advance:
 
-    def name(cell: Cell) -> str:
-        return f"{cell.model}, n = {cell.task.nodes}, {cell.samples:,} samples, seed {cell.seed}"
+        def on_done(cell: Cell, result: dict[str, Any]) -> None:
+            advance()
+            if ran and ran[-1] is cell:
+                name = f"{cell.model}, n = {cell.task.nodes}, {cell.samples:,} samples, seed {cell.seed}"
+                spent = f"{result['steps']:,} steps, {result['wall_seconds']:.0f} s"
+                console.print(f"{name}: {result['accuracy']:.2%} ({spent}, {result['stopped']})")
 
-    def on_start(cell: Cell) -> None:
-        nonlocal done, advance
-        ran.append(cell)
-        done, advance = 0, bar.enter_context(progress(f"{name(cell)}: steps", cell.recipe.steps))
-
-    def on_check(cell: Cell, check: Check) -> None:
-        nonlocal done
-        assert advance is not None
-        advance(check.step - done)
-        done = check.step
-
-    def on_done(cell: Cell, result: dict[str, Any]) -> None:
-        bar.close()
-        if ran and ran[-1] is cell:
-            spent = f"{result['steps']:,} steps, {result['wall_seconds']:.0f} s"
-            console.print(f"{name(cell)}: {result['accuracy']:.2%} ({spent}, {result['stopped']})")
-
-    with bar:
-        results = run(plan.cells, folder, on_start, on_check, on_done)
+        results = run(plan.cells, folder, ran.append, None, on_done)
     if len(ran) < len(results):
         console.print(f"{counted(len(results) - len(ran), 'cell')} finished before, read from {folder}")
     return results

