@@ -123,7 +123,7 @@ def test_hostile_weights_are_one_line(saved, spoil, tmp_path):
 
 def test_a_hostile_vocabulary_is_one_line(saved):
     edit(saved / "vocabulary.json", "objects", value=[f"label {i}" for i in range(60_000)])
-    with pytest.raises(DataError, match="too many to count"):
+    with pytest.raises(DataError, match="are too many"):
         load_model(saved)
     edit(saved / "vocabulary.json", "objects", value=["a", "a"])
     with pytest.raises(DataError, match="is duplicated"):

@@ -77,7 +77,7 @@ def test_train_writes_a_model(tmp_path):
         ("preset = 'gpt'", "c.toml: preset: 'gpt' is none of"),
         ("task = 'sgdet'", "c.toml: task: 'sgdet' is none of"),
         ("[optim]\nbatch = 0", "c.toml: optim.batch: 0 is not within"),
-        ("epochs = 1", "c.toml: epochs: baseline and context need one each"),
+        ("epochs = 1", "c.toml: epochs: at least 2, one each for baseline and context"),
         ("optim = 3", "c.toml: optim: expected a table"),
         ("[optim", "c.toml: is not TOML"),
         ("", "c.toml: the file is empty"),
@@ -98,9 +98,9 @@ def test_options_that_make_no_sense(tmp_path):
         (["--preset", "x"], "options: preset"),
         (["--data", tmp_path / "nowhere"], "no such file"),
         ([], "--data is required"),
-        (["--epochs", 1], "options: epochs: baseline and context need one each, so at least 2"),
+        (["--epochs", 1], "options: epochs: at least 2, one each for baseline and context"),
         (["--config", tmp_path / "c.toml", "--seed", 2**40], "options: seed"),
-        (["--recipe", "cake"], "cake: no such recipe (there are vg150-actions, vg150-eyes, vg150-layout"),
+        (["--recipe", "cake"], "cake: no such recipe; choose one of vg150-actions, vg150-eyes, vg150-layout"),
         (["--recipe", "vrd-layout", "--config", tmp_path / "c.toml"], "give one of them"),
     ):
         found = call(train, "--out", tmp_path / "run", *arguments)

@@ -118,7 +118,7 @@ def test_folds_are_even(images, folds, seed):
     ("change", "said"),
     [
         ({"graphs": []}, "photos"),
-        ({"folds": 50}, "50 of only"),
+        ({"folds": 50}, "50, but only"),
         ({"vocabulary": Vocabulary(["a"], ["b"])}, "vocabulary"),
     ],
 )

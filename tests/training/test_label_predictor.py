@@ -125,7 +125,7 @@ def test_a_kill_at_any_moment_leaves_no_half_stage(images, tmp_path, monkeypatch
             fit_stage(settings(epochs=2), images, tmp_path)
     if kill:
         assert stage_figures(tmp_path) is None
-        with pytest.raises(DataError, match="not done"):
+        with pytest.raises(DataError, match="not trained yet"):
             labelled(settings(), images, tmp_path)
     else:  # nothing was replaced: the older stage still stands
         assert stage_figures(tmp_path) is not None
@@ -144,7 +144,7 @@ def test_what_cannot_be_fitted_is_said(images, tmp_path):
         settings(folds=1)
     with pytest.raises(DataError, match="photos of 0 training images"):
         fit_stage(settings(), images._replace(train_photos=[None] * 24), tmp_path)
-    with pytest.raises(DataError, match="not done"):
+    with pytest.raises(DataError, match="not trained yet"):
         labelled(settings(), images, tmp_path)
     assert stage_figures(tmp_path) is None
 

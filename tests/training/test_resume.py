@@ -173,7 +173,7 @@ def test_a_hostile_state_is_refused_not_run(stopped, tmp_path):
             return os.system, ("touch " + str(tmp_path / "evil"),)
 
     torch.save({"state_dict": Evil()}, stopped / "last.ckpt")
-    with pytest.raises(DataError, match="no state to resume from") as caught:
+    with pytest.raises(DataError, match="not a training state") as caught:
         resume(stopped)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "evil").exists()

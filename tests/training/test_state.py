@@ -101,12 +101,12 @@ def test_a_state_that_does_not_fit(name, run):
 def test_a_state_that_is_cut_off(keep, run):
     data = (run / "last.ckpt").read_bytes()
     (run / "last.ckpt").write_bytes(data[: int(keep * len(data))])
-    assert "no state to resume from" in refusal(run) or not keep
+    assert "not a training state" in refusal(run) or not keep
 
 
 def test_a_list_in_place_of_the_state(run):
     torch.save([1], run / "last.ckpt")
-    assert "is no state to resume from (a list)" in refusal(run)
+    assert "is not a training state (a list)" in refusal(run)
 
 
 def test_the_state_as_it_was_is_fine(run):

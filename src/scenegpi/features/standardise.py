@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 FARTHEST = 6.0
 CONSTANT = 1e-6
-"""A column that spreads less never changes, and is left as it is."""
+"""A column that spreads less counts as constant, and is not changed."""
 CHUNK = 1 << 14
 
 

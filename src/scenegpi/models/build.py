@@ -177,7 +177,7 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors 
     if not labels or not predicates:
         raise OptionError("vocabulary: a model needs labels and predicates")
     if labels > MAX_LABELS or predicates > MAX_PREDICATES or labels**2 * (1 + predicates) > MAX_CELLS:
-        raise OptionError(f"vocabulary: {labels:,} labels and {predicates:,} predicates are too many to count")
+        raise OptionError(f"vocabulary: {labels:,} labels and {predicates:,} predicates are too many")
     vision = None if config.vision is None else VisionModel(config.vision, vocabulary)
     tables: list[Tensor] = []
     if config.words:

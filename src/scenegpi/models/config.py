@@ -24,7 +24,7 @@ class BaselineConfig:
 
     Args:
         hidden, layers: of the network over pairs, and of the one over boxes. With 0 layers there is no network: the
-            prior is passed on as it is, so that a context reads exactly the distributions of another system.
+            prior is passed on unchanged, so that a context reads exactly the distributions of another system.
         embedding: width of the learned vector of a label; of a label distribution it is the mean.
         rank: width of the product of two such vectors, u_i * v_j, by which labels interact; 0 leaves it out.
         counts: the baseline itself reads the counts too. They depend on the other boxes: without them it reads each
@@ -57,7 +57,7 @@ class NetworkConfig:
 
     @classmethod
     def of_kind(cls, kind: object) -> NetworkConfig:
-        """The default settings of a kind; OptionError if there is none of this name."""
+        """The default settings of a kind; OptionError if the name is unknown."""
         if kind == ContextConfig.kind:
             return ContextConfig()
         return next(iter(system_module(kind).PRESETS.values()))
@@ -113,7 +113,7 @@ class ContextConfig(NetworkConfig):
 class ModelConfig:
     """A whole model; without `network` it is the baseline, without `vision` it reads boxes and labels only.
 
-    A `network` is the GPI context, which is built on a baseline that is trained before and stays as it is; or a system
+    A `network` is the GPI context, which is built on a baseline that is trained before and then frozen; or a system
     that the paper is compared with. That takes the baseline's place and reads what the baseline reads, by the same
     settings; or, `on_baseline`, the context's place.
     """

@@ -20,7 +20,7 @@ attention with word vectors."""
 
 
 def preset(name: str) -> ModelConfig:
-    """The configuration of a preset, or of a compared system; OptionError if there is none of this name."""
+    """The configuration of a preset, or of a compared system; OptionError if the name is unknown."""
     if name in PRESETS:
         return PRESETS[name]
     if name not in MODULES:

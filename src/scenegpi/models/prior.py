@@ -100,7 +100,7 @@ class GivenPrior(nn.Module):
     def forward(self, batch: SceneBatch, labels: Tensor, leave_out: bool, rows: slice = ALL) -> PriorOutput:
         """As `CountPrior`; labels are not used, and the counts are 0."""
         if batch.pair_dist is None:
-            raise GraphError("pair_dist: this model needs those of another system, and the graphs have none")
+            raise GraphError("pair_dist: this model reads another system's, and the graphs have none")
         logs = clamped_log(batch.pair_dist[rows].to(torch.get_default_dtype()))
         odds = logs[:, 1:].logsumexp(1) - logs[:, 0]
         return PriorOutput(logs[:, 1:].log_softmax(1), _statistics(odds, torch.zeros_like(logs)))

@@ -118,7 +118,7 @@ class SGP(SceneNetwork):
         return self._first_stage(replace(batch, label_dist=dist)).pairs.logits
 
     def _first_stage(self, batch: SceneBatch) -> FirstStage:
-        """The baseline was trained before and stays as it is, as in the paper."""
+        """The baseline was trained before and is frozen, as in the paper."""
         self.baseline.eval()
         with torch.no_grad():
             return self.baseline.first_stage(batch, leave_out=self.training)

@@ -29,7 +29,7 @@ KINDS = tuple(dict.fromkeys(MODULES.values()))
 
 
 def system_module(kind: object) -> Any:
-    """The module of a kind of system; OptionError if there is none of this name."""
+    """The module of a kind of system; OptionError if the name is unknown."""
     if kind not in KINDS:
         raise OptionError(f"kind: {kind!r:.40} is none of gpi, {', '.join(KINDS)}")
     return import_module(f"scenegpi.paper.systems.{kind}")

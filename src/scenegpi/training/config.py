@@ -13,7 +13,7 @@
     [context.optim]               # or for one of them
     learning_rate = 2e-3
 
-A model with context is trained in two stages: its baseline first; then the context, with the baseline as it is. An
+A model with context is trained in two stages: its baseline first; then the context, with the baseline frozen. An
 unknown key is refused by name.
 """
 
@@ -138,7 +138,7 @@ class StageConfig:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How the label head is trained on a backbone that stays as it is: see `scenegpi.training.label_head`.
+    """How the label head is trained on a frozen backbone: see `scenegpi.training.label_head`.
 
     A batch counts boxes; the photos are dealt into `folds` parts.
     """
@@ -173,7 +173,7 @@ class PhotoFitConfig:
 
     Args:
         other: more photos, in every batch.
-        only: train only the second look of the model that the run starts from; all else stays as it is.
+        only: train only the second look of the model that the run starts from; all else stays frozen.
         epochs: of each half of the photos.
         whole_epochs: over all photos, after that.
         sizes: sides of the square photos that it is trained on, in pixels, multiples of 32; a batch has one of them.
@@ -229,7 +229,7 @@ class TrainConfig(MachineConfig):
         seed: random seed.
         start: a run, or a model, whose baseline is taken over instead of trained; a run's label predictor too.
         model, data: what is trained on what.
-        fit: how the label head is trained, where the backbone stays as it is.
+        fit: how the label head is trained, if the backbone is frozen.
         photo: how the photo network is trained with its label head, where the model has one.
         baseline, context: how each stage is trained.
         calibration: numbers that the finished model gets; by default they are fitted to the validation images.

@@ -73,7 +73,9 @@ def _split(dataset: Dataset, config: DataConfig, photos: bool) -> tuple[Dataset,
         return train, own
     count = max(len(train) // ONE_IN, 1) if config.validation is None else config.validation
     if count >= len(train):
-        raise DataError(config.path, f"{count} validation images of only {len(train)} that could train")
+        raise DataError(
+            config.path, f"{count} validation images to set aside of only {len(train)} images with a relation"
+        )
     aside = train[np.arange(count)]
     # A model that uses photos is judged by those that have one, if any has.
     found = [i for i in range(count) if aside.image_path(i) is not None] if photos else []

@@ -104,4 +104,4 @@ def check_empty(folder: Path) -> None:
     for left in folder.glob(f".{CONFIG}.*.part"):
         left.unlink(missing_ok=True)
     if any(each.name != LOCK for each in folder.iterdir()):
-        raise DataError(folder, "exists already (--resume goes on with a run, or choose another folder)")
+        raise DataError(folder, "exists already (--resume continues a run; or choose another folder)")

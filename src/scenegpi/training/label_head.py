@@ -4,7 +4,7 @@
     fitted.model                                    # trained on all photos
     fitted.held_out                                 # (N, C) per photo, by a model that was not trained on the photo
 
-The backbone stays as it is: only the head is trained, on features that are computed once.
+The backbone is frozen: only the head is trained, on features that are computed once.
 
 The photos are dealt into `folds`; the boxes of each fold are predicted by a model trained on the others. A model that
 reads label distributions must be trained on such predictions: those for a network's own training boxes are far too
@@ -127,11 +127,11 @@ def fit_vision(
             advance()
     readable = [graphs[k] for k in inputs]
     if len(readable) < options.folds:
-        raise GraphError(f"folds: {options.folds} of only {len(readable)} photos")
+        raise GraphError(f"folds: {options.folds}, but only {len(readable)} photos can be read")
     if not sum(map(len, readable)):
-        raise GraphError("boxes: none to learn from")
+        raise GraphError("boxes: the photos have none to learn from")
     if any(graph.vocabulary.objects != vocabulary.objects for graph in readable):
-        raise GraphError("vocabulary: the graphs have other labels than the model")
+        raise GraphError("vocabulary: the graphs and the model have different labels")
     labels = torch.from_numpy(np.concatenate([graph.labels for graph in readable]).astype(np.int64))
     boxes = Boxes(torch.cat(list(inputs.values())), torch.cat([graph_geometry(graph) for graph in readable]), labels)
     counts = [len(graph) for graph in readable]

@@ -57,7 +57,7 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
     stage, first = folder / STAGE, is_first_process()
     places = [i for i, path in enumerate(images.train_photos) if path is not None]
     if len(places) < 2:
-        raise DataError(config.data.path, f"photos of {len(places)} training images were found (data.photos, --photos)")
+        raise DataError(config.data.path, f"found photos of {len(places)} training images (--photos)")
     vision = config.model.vision or VisionConfig()
     if first or vision.features.finds:
         photos = [path for i in places if (path := images.train_photos[i]) is not None]
@@ -122,7 +122,7 @@ def with_label_dist(
 def load_stage(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> VisionModel:
     """The label predictor of the stage, for prediction only; DataError if the stage is not done."""
     if stage_figures(folder) is None:
-        raise DataError(folder / STAGE, "the vision stage is not done")
+        raise DataError(folder / STAGE, "the label predictor is not trained yet")
     vision = VisionModel(config.model.vision or VisionConfig(), vocabulary)
     vision.everyday = False  # the graph learns in the labels
     take_weights(vision, folder / STAGE / WEIGHTS)

@@ -31,7 +31,7 @@ class LabelResampler:
     def __init__(self, graphs: Iterable[SceneGraph], labels: int) -> None:
         source = [graph for graph in graphs if graph.label_dist is not None and len(graph)]
         if not source:
-            raise GraphError("label_dist: no image carries any that others could take")
+            raise GraphError("label_dist: no image has one to resample")
         true = np.concatenate([graph.labels for graph in source])
         size = np.concatenate([box_shares(graph) for graph in source])
         order = np.lexsort((size, true))

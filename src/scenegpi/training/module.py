@@ -114,6 +114,6 @@ def scored(model: SceneModel, images: Iterable[SceneGraph], task: Any) -> list[S
 
 
 def recall_figures(state: RecallState) -> dict[str, float]:
-    """R@K and mR@K, as shares; those that there are."""
+    """R@K and mR@K as shares, without those that are not defined."""
     found = state.result().figures
     return {name: found[name] for k in KS for name in (f"R@{k}", f"mR@{k}") if math.isfinite(found[name])}

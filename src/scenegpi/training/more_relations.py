@@ -59,7 +59,7 @@ def count_more(model: SceneModel, config: MoreRelations) -> int:
         return 0
     prior = model.prior
     if not isinstance(prior, CountPrior):
-        raise DataError(config.path, "this model reads no counts that relations could be added to")
+        raise DataError(config.path, "the model has no counts to add relations to")
     dataset = open_dataset(config.path)
     rows = known_rows(dataset, dataset.vocabulary, model.labels)
     if not rows:

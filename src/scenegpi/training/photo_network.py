@@ -4,7 +4,7 @@ model is trained, on all photos.
 
     RUN/vision/half0/       all photos but those of the first half; it predicts them (held_out.safetensors)
     RUN/vision/half1/       and the other way round
-    RUN/vision/whole/       starts from the mean of the two, and goes on with all photos
+    RUN/vision/whole/       starts from the mean of the two, and continues with all photos
 
 In each folder:
 
@@ -74,7 +74,7 @@ def fit_network(
 ) -> VisionModel:
     """Trains a vision model that has a photo network, in place, unless the folder holds the result already.
 
-    All processes of `machine` call this. With `whole` it goes on from another training, for `whole_epochs` at
+    All processes of `machine` call this. With `whole` it continues another training, for `whole_epochs` at
     `whole_rate`; else it trains for `epochs`, and the label head's inputs are measured first.
     """
     vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -179,7 +179,7 @@ def take_over(vision: VisionModel, other: VisionModel) -> None:
         found |= {name.replace(NAMING, FINDING): value for name, value in found.items() if name.startswith(NAMING)}
     for name in found.keys() & wanted.keys():
         if wanted[name].shape != found[name].shape:
-            raise OptionError(f"model.vision: {name} is built otherwise in the model that the run starts from")
+            raise OptionError(f"model.vision: {name} has another shape in the model that the run starts from")
         wanted[name] = found[name]
     vision.load_state_dict(wanted)
 

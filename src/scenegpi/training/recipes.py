@@ -29,10 +29,10 @@ def recipe_files() -> dict[str, Path]:
 
 
 def find_recipe(name: str) -> Path:
-    """The file of a recipe; DataError with the names that there are."""
+    """The file of a recipe; DataError that lists the recipes if there is no such name."""
     found = recipe_files()
     if name not in found:
-        raise DataError(name, f"no such recipe (there are {', '.join(found)})")
+        raise DataError(name, f"no such recipe; choose one of {', '.join(found)}")
     return found[name]
 
 
@@ -95,7 +95,7 @@ def with_epochs(config: TrainConfig, epochs: Any) -> TrainConfig:
     if config.start is not None:
         return replace(config, context=replace(config.context, epochs=whole))
     if whole < 2:
-        raise OptionError("epochs: baseline and context need one each, so at least 2 (or take a baseline over: start)")
+        raise OptionError("epochs: at least 2, one each for baseline and context (or take over a baseline: start)")
     share = config.baseline.epochs / (config.baseline.epochs + config.context.epochs)
     first = min(max(round(share * whole), 1), whole - 1)
     baseline, context = replace(config.baseline, epochs=first), replace(config.context, epochs=whole - first)
@@ -128,7 +128,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def _large_number(values: Any, where: str = "") -> str | None:
-    """The name of a number that no setting can hold, if there is one."""
+    """The name of a number that no setting can hold, or None."""
     if isinstance(values, int) and values.bit_length() > 63:
         return where
     rows = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()

@@ -42,7 +42,7 @@ def train(config: TrainConfig, folder: str | Path, *, progress: bool = False) ->
 
 
 def resume(folder: str | Path, *, progress: bool = False) -> Path:
-    """Goes on with a run after its last whole epoch, with its own settings; gives the folder of its model."""
+    """Continues a run after its last whole epoch, with its own settings; gives the folder of its model."""
     folder = Path(folder)
     config = read_run(folder)
     if not is_first_process():
@@ -53,10 +53,10 @@ def resume(folder: str | Path, *, progress: bool = False) -> Path:
 
 
 def read_run(folder: str | Path) -> TrainConfig:
-    """The configuration of a run that is to be resumed; DataError if there is none, or nothing left to do."""
+    """The configuration of a run to resume; DataError if the folder holds no run, or a finished one."""
     folder = Path(folder)
     if not (folder / CONFIG).is_file():
-        raise DataError(folder, "no run to resume: it holds no config.json")
+        raise DataError(folder, "no run to resume (no config.json)")
     if (folder / FINISHED).is_file():
         raise DataError(folder, f"this run is finished; its model is {folder / MODEL}")
     try:

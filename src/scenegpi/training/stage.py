@@ -49,12 +49,12 @@ class Run(NamedTuple):
 
 
 def train_stage(run: Run) -> Path:
-    """Trains `config.model`, from its last whole epoch if there is one, unless it is finished; gives its folder."""
+    """Trains `config.model`, or continues after its last whole epoch, unless it is finished; gives its folder."""
     config, images, folder, optim = run.config, run.images, run.folder, run.config.stage.optim
     if (folder / FINISHED).is_file():
         return folder / MODEL
     if not images.validation and optim.keep == "best":
-        raise OptionError("optim.keep: the best epoch is chosen by validation images, and there are none")
+        raise OptionError('optim.keep: "best" needs validation images, and there are none')
     module = make_module(run)
     trainer, writer = stage_trainer(run)
     training = TrainingImages(images.train, config, run.resampler)
@@ -115,7 +115,7 @@ def take_baseline(model: SceneModel, source: Path | str) -> None:
     if other.labels != model.labels:
         raise DataError(source, "vocabulary: differs from that of the training data")
     if model.baseline is None or other.baseline is None or other.config.baseline != model.config.baseline:
-        raise DataError(source, "model.baseline: built otherwise than the one that is to take over its weights")
+        raise DataError(source, "model.baseline: its settings differ from this run's")
     model.baseline.load_state_dict(other.baseline.state_dict())
     if other.trained_on is not None:
         model.trained_on = Fingerprint((model.trained_on or frozenset()) | other.trained_on)

@@ -1,5 +1,5 @@
 """The one trainer of all stages, on the machine that the run names, and what it does beside the steps: the running mean
-of the weights, early stopping, a progress bar, and a state on disk from which it goes on after a kill.
+of the weights, early stopping, a progress bar, and a state on disk from which a killed run continues.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def one_cycle(rates: Sequence[tuple[float, Sequence[Tensor]]], decay: float, ste
 def fit(
     trainer: L.Trainer, module: L.LightningModule, batches: Any, state: Path | None = None, validation: Any = None
 ) -> None:
-    """Trains, from the state on disk if there is one; DataError where that is not one of this training."""
+    """Trains, or continues from the state on disk; DataError if that belongs to another training."""
     going_on = state is not None and state.exists()
     try:
         trainer.fit(module, batches, validation, ckpt_path=str(state) if going_on else None)
@@ -185,7 +185,7 @@ class _Steps(L.Callback):
 
 
 class StateFile(TorchCheckpointIO):
-    """The state that a run goes on from: written whole, read without running what is in it, loaded strictly."""
+    """The state that a run continues from: written whole, read without running code in it, loaded strictly."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None) -> None:
         memory = io.BytesIO()  # torch's own writer does not say that a disk is full
@@ -198,9 +198,9 @@ class StateFile(TorchCheckpointIO):
         try:
             state = torch.load(path, map_location=map_location or "cpu", weights_only=True)
         except Exception as error:  # what torch raises depends on where the file is broken
-            raise DataError(path, f"is no state to resume from ({type(error).__name__})") from None
+            raise DataError(path, f"is not a training state ({type(error).__name__})") from None
         if not isinstance(state, dict):
-            raise DataError(path, f"is no state to resume from (a {type(state).__name__})")
+            raise DataError(path, f"is not a training state (a {type(state).__name__})")
         moments = [each.get("state") for each in state.get("optimizer_states", ()) if isinstance(each, dict)]
         if not moments or not all(moments):  # the optimizer would begin anew without a word
             raise DataError(path, "cannot be resumed from (optimizer_states: no moments)")
@@ -210,7 +210,7 @@ class StateFile(TorchCheckpointIO):
 
 
 def _not_finite(value: Any, where: str = "") -> str:
-    """The first tensor in nested tables with a number that is not finite; empty where there is none."""
+    """The first tensor in nested tables with a number that is not finite, by name; empty if all are."""
     if isinstance(value, Tensor):
         return "" if bool(value.isfinite().all()) else where
     each = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
