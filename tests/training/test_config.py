@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scenegpi.errors import OptionError
 from scenegpi.options import override, plain
-from scenegpi.training.config import TrainConfig
+from scenegpi.training.config import TrainConfig, stored_config
 from scenegpi.training.recipes import merged, train_config, with_epochs
 
 
@@ -83,3 +83,13 @@ def test_tables_are_merged_all_the_way_down():
     assert merged(below, {"b": {"d": {"f": 4}}, "g": 5}) == {"a": 1, "b": {"c": 2, "d": {"e": 3, "f": 4}}, "g": 5}
     assert merged(below, {"b": 7}) == {"a": 1, "b": 7}
     assert below == {"a": 1, "b": {"c": 2, "d": {"e": 3}}}
+
+
+def test_a_run_of_before_is_read_if_its_settings_are_those_of_now():
+    stored = plain(TrainConfig())
+    stored |= {"simulate": None, "fit": stored["fit"] | {"weight_decay": 0.01}}
+    stored["photo"] |= {"rate": 1e-3, "finder": 1.0, "keep": False}
+    assert stored_config(stored) == TrainConfig()
+    for other in ({"simulate": {"strength": 5.0}}, {"photo": stored["photo"] | {"rate": 0.1}}):
+        with pytest.raises(OptionError, match="no such setting"):
+            stored_config(stored | other)

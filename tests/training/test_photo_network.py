@@ -15,10 +15,9 @@ from scenegpi.data import open_dataset
 from scenegpi.errors import DataError
 from scenegpi.files import read_object
 from scenegpi.models import load_model
-from scenegpi.options import override
 from scenegpi.prediction import Predictor
 from scenegpi.training import photo_network, resume, train
-from scenegpi.training.config import TrainConfig
+from scenegpi.training.config import stored_config
 from scenegpi.training.data_split import open_images
 from scenegpi.training.label_head import folds_of
 from scenegpi.training.photo_batches import TrainingPhotos, jittered
@@ -72,7 +71,7 @@ def settings(data, **photo):
 
 
 def settings_of(folder):
-    return override(TrainConfig(), read_object(folder / "config.json"), "")
+    return stored_config(read_object(folder / "config.json"))
 
 
 @pytest.fixture(scope="module")

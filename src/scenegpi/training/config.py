@@ -19,15 +19,22 @@ unknown key is refused by name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from scenegpi.models.calibration import Calibrations
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.presets import preset
-from scenegpi.options import bounded
+from scenegpi.options import bounded, override
 
 _DEFAULT_PRESET = "gpi-feature-attention"
+_CONSTANT: dict[str, dict[str, Any]] = {
+    "fit": {"weight_decay": 0.01},
+    "photo": {"rate": 1e-3, "backbone_rate": 3e-4, "weight_decay": 0.02, "keep": False}
+    | dict.fromkeys(("finder", "look", "names"), 1.0),
+}
+"""Settings of earlier runs that nothing varies any more."""
 
 
 @dataclass(frozen=True)
@@ -259,3 +266,12 @@ class TrainConfig(MachineConfig):
     def stage(self) -> StageConfig:
         """The stage that the finished model comes from."""
         return self.context if self.model.two_stages else self.baseline
+
+
+def stored_config(values: Mapping[str, Any]) -> TrainConfig:
+    """From a run's config.json, which once held what is constant now; OptionError that names the field."""
+    kept = {key: value for key, value in values.items() if key != "simulate" or value is not None}
+    for table, constants in _CONSTANT.items():
+        if isinstance(kept.get(table), dict):
+            kept[table] = {key: value for key, value in kept[table].items() if value != constants.get(key, ...)}
+    return override(TrainConfig(), kept, "")

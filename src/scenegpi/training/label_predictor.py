@@ -55,27 +55,16 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
     from safetensors.torch import save_file
 
     stage, first = folder / STAGE, is_first_process()
-    places = [i for i, path in enumerate(images.train_photos) if path is not None]
+    places = {i: path for i, path in enumerate(images.train_photos) if path is not None}
     if len(places) < 2:
         raise DataError(config.data.path, f"found photos of {len(places)} training images (--photos)")
     vision = config.model.vision or VisionConfig()
-    if first or vision.features.finds:
-        photos = [path for i in places if (path := images.train_photos[i]) is not None]
-        graphs = [images.train[i] for i in places]
-        if vision.features.finds:
-            fitted = fit_photo_network(config, vision, images.vocabulary, photos, graphs, stage, shown)
-        else:
-            fitted = fit_vision(
-                vision,
-                images.vocabulary,
-                photos,
-                graphs,
-                _cache(config, folder),
-                options=config.fit,
-                seed=config.seed,
-                machine=config,
-                shown=shown,
-            )
+    data = images.vocabulary, list(places.values()), [images.train[i] for i in places]
+    if vision.features.finds:
+        fitted = fit_photo_network(config, vision, *data, stage, shown)
+    elif first:
+        cache, options = _cache(config, folder), config.fit
+        fitted = fit_vision(vision, *data, cache, options=options, seed=config.seed, machine=config, shown=shown)
     if not first:
         wait_for(stage / FIGURES)
         return read_figures(stage / FIGURES)

@@ -11,8 +11,8 @@ from scenegpi.files import read_object, tidy, write_json
 from scenegpi.locks import LOCK, folder_lock
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.shipped import find_model
-from scenegpi.options import override, plain
-from scenegpi.training.config import TrainConfig
+from scenegpi.options import plain
+from scenegpi.training.config import TrainConfig, stored_config
 from scenegpi.training.data_split import open_images, open_words
 from scenegpi.training.folder import BASELINE, CONFIG, FINISHED, MODEL, check_empty
 from scenegpi.training.label_predictor import STAGE as VISION
@@ -60,7 +60,7 @@ def read_run(folder: str | Path) -> TrainConfig:
     if (folder / FINISHED).is_file():
         raise DataError(folder, f"this run is finished; its model is {folder / MODEL}")
     try:
-        return override(TrainConfig(), read_object(folder / CONFIG), "")
+        return stored_config(read_object(folder / CONFIG))
     except OptionError as error:
         raise DataError(folder / CONFIG, str(error)) from None
 

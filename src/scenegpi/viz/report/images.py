@@ -65,12 +65,11 @@ def _of_file(source: Source, truth: Dataset) -> Exhibit:
 
 def _of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
     """A run's model on the images that it was validated on, and what they are called; None if they are not there."""
-    from scenegpi.options import override
-    from scenegpi.training.config import TrainConfig
+    from scenegpi.training.config import stored_config
     from scenegpi.training.data_split import open_images
 
     try:
-        config = override(TrainConfig(), source.config, "")
+        config = stored_config(source.config)
     except OptionError as error:
         raise DataError(source.path / "config.json", str(error)) from None
     if not config.data.path or not Path(config.data.path).exists():
