@@ -100,7 +100,7 @@ class OnnxDetector:
             return np.asarray(image), np.ones(2), np.zeros(2)
         left, top = (0, 0) if self.layout.fit == "corner" else (ours - inner) // 2
         laid = np.full((self.height, self.width, 3), GREY, dtype=np.uint8)
-        laid[top : top + inner[1], left : left + inner[0]] = image
+        laid[top : top + inner[1], left : left + inner[0]] = np.asarray(image)
         return laid, inner / theirs, np.array([left, top])
 
     def _run(self, picture: Photo, fit: str, size: tuple[int, int]) -> dict[str, Array]:
