@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,8 +21,9 @@ from scenegpi.training import photo_network, resume, train
 from scenegpi.training.config import stored_config
 from scenegpi.training.data_split import open_images
 from scenegpi.training.label_head import folds_of
-from scenegpi.training.photo_batches import TrainingPhotos, jittered
-from scenegpi.training.photo_sets import own_photos
+from scenegpi.training.photo_batches import PhotoBatch, TrainingPhotos, jittered
+from scenegpi.training.photo_module import PhotoModule
+from scenegpi.training.photo_sets import LabelSets, own_photos
 from scenegpi.training.recipes import train_config
 from scenegpi.vision.efficientnet import packaged_network
 from training.coloured import write_scenes
@@ -137,19 +139,42 @@ def test_every_step_trains_where_it_is_told_to(data, tmp_path, monkeypatch):
     assert devices == {"half0": "cuda", "half1": "cuda", "whole": "cuda"}
 
 
-def test_a_second_look_that_is_trained_leaves_the_rest_of_a_model_alone(run, data, tmp_path):
-    config = replace(settings(data, only=True), start=str(run / "model"))
-    made = load_model(train(config, tmp_path / "look"))
+def test_a_network_that_is_trained_on_leaves_the_graph_model_alone(run, data, tmp_path):
+    config = replace(settings(data, continued=True), start=str(run / "model"))
+    made = load_model(train(config, tmp_path / "on"))
     before = load_model(run / "model")
     for name, value in before.network.state_dict().items():
         torch.testing.assert_close(made.network.state_dict()[name], value, msg=name)
-    eyes, new = before.vision.backbone.look.move.weight, made.vision.backbone.look.move.weight
-    assert not torch.equal(eyes, new)
-    assert made.vision.config.finder.weights == before.vision.config.finder.weights  # what was fitted for it holds
-    photo, graph = data / "images" / "3.png", open_dataset(data / "data.jsonl")[3]
-    said = [photo_network.box_logits(each.vision, photo, graph) for each in (before, made)]
-    torch.testing.assert_close(*said, atol=1e-5, rtol=1e-5)  # the label head says what it said before
-    assert Predictor(made)(photo).width == 128
+    old, new = before.vision.state_dict(), made.vision.state_dict()
+    changed = {name.split(".")[1] for name in old if not torch.equal(old[name], new[name])}
+    assert {"lite0", "naming", "finding", "finder", "look", "network"} <= changed
+    kept = [name for name in old if ".stem." in name or ".stages.0." in name]
+    assert kept
+    assert all(torch.equal(old[name], new[name]) for name in kept)
+    assert made.vision.config.finder.weights != before.vision.config.finder.weights  # fitted to what it says now
+    assert Predictor(made)(data / "images" / "3.png").width == 128
+
+
+def test_photos_of_another_annotation_do_not_teach_how_often_a_label_occurs(data):
+    config, vocabulary = settings(data), open_dataset(data / "data.jsonl").vocabulary
+    vision = photo_network.new_vision(config.model.vision, vocabulary, 0)
+    sets = LabelSets(vocabulary.objects, vocabulary.objects, vocabulary.objects)
+    module = PhotoModule(vision, sets, config.photo, 10)
+    module.log_dict, module._trainer = lambda *_, **__: None, SimpleNamespace(world_size=1)
+    boxes = torch.tensor([[0.1, 0.1, 0.6, 0.7]])
+
+    def gradient(row):
+        torch.manual_seed(0)
+        module.zero_grad()
+        photo = torch.full((1, 3, 64, 64), 90, dtype=torch.uint8)
+        batch = PhotoBatch(photo, boxes, torch.tensor([row]), torch.tensor([0]), torch.tensor([0]), torch.ones(1, 2))
+        module.training_step(batch, 0).backward()
+        return module.frequency.grad
+
+    assert gradient(sets.other[1]).abs().sum() > 0
+    for own in (1, sets.alone[1]):
+        grad = gradient(own)
+        assert grad is None or not grad.any()
 
 
 def test_what_a_half_said_of_the_others_is_kept(run, monkeypatch):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from scenegpi import __version__
 from scenegpi.errors import DataError, OptionError
@@ -69,7 +69,7 @@ def save_model(
     return folder
 
 
-def round_to_half(model: SceneModel) -> None:
+def round_to_half(model: nn.Module) -> None:
     """Rounds, in place, the matrices that `save_model` stores in half precision."""
     for each in model.parameters():
         if each.dim() > 1:

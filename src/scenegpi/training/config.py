@@ -31,7 +31,7 @@ from scenegpi.options import bounded, override
 _DEFAULT_PRESET = "gpi-feature-attention"
 _CONSTANT: dict[str, dict[str, Any]] = {
     "fit": {"weight_decay": 0.01},
-    "photo": {"rate": 1e-3, "backbone_rate": 3e-4, "weight_decay": 0.02, "keep": False}
+    "photo": {"rate": 1e-3, "backbone_rate": 3e-4, "weight_decay": 0.02, "keep": False, "only": False}
     | dict.fromkeys(("finder", "look", "names"), 1.0),
 }
 """Settings of earlier runs that nothing varies any more."""
@@ -180,7 +180,7 @@ class PhotoFitConfig:
 
     Args:
         other: more photos, in every batch.
-        only: train only the second look of the model that the run starts from; all else stays frozen.
+        continued: train on the network of the model that the run starts from, on all photos; its graph model stays.
         epochs: of each half of the photos.
         whole_epochs: over all photos, after that.
         sizes: sides of the square photos that it is trained on, in pixels, multiples of 32; a batch has one of them.
@@ -191,7 +191,7 @@ class PhotoFitConfig:
     """
 
     other: OtherConfig = OtherConfig()
-    only: bool = False
+    continued: bool = False
     epochs: int = bounded(5, 1, 1000)
     whole_epochs: float = bounded(3.0, 0.1, 1000.0)
     sizes: tuple[int, ...] = (256, 320)

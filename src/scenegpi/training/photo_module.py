@@ -1,6 +1,9 @@
 r"""One step of training the photo network: names, boxes, and what each of them learns from.
 
-**Names.** The label head is to give a box one of the names that it may have: -log of the sum of their P.
+**Names.** The label head is to give a box one of the names that it may have: -log of the sum of their P. What is common
+in one annotation is rare in another. For boxes of the other one a learned number per label is added to the logits, and
+left out afterwards: they teach what things look like, not how often they are annotated (logit adjustment, Menon et al.
+2021).
 
 **Finder.** A box is the business of every anchor whose sides are within a factor `RATIO` of its own, in the cell that
 its centre lies in and the two cells nearest to it. There the candidate's box is to be the box (1 - GIoU), its
@@ -25,7 +28,7 @@ from typing import Any
 
 import lightning as L
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from scenegpi.training.config import PhotoFitConfig
@@ -43,9 +46,7 @@ JITTER = 0.12
 """By how much the edges of a box are moved before its name is asked for, as a share of its sides."""
 BOXES = 8
 """About as many boxes are named per photo."""
-RATE, BACKBONE_RATE, WEIGHT_DECAY = 1e-3, 3e-4, 0.02
-STAGES = 7
-"""Of a backbone."""
+RATE, BACKBONE_RATE, FREQUENCY_RATE, WEIGHT_DECAY = 1e-3, 3e-4, 1e-2, 0.02
 RATIO = 3.0
 FORGIVING = 0.5
 STRIDES = {"early": 8, "middle": 16, "last": 32}
@@ -64,18 +65,16 @@ class PhotoModule(L.LightningModule):
     """Trains a vision model that has a photo network, by one loss for names and for boxes.
 
     `sets` are the names that a box may have, `steps` those of the whole training, `rate` a share of the learning rate.
-    With `options.only` the second look alone is trained.
     """
 
     def __init__(
         self, vision: VisionModel, sets: LabelSets, options: PhotoFitConfig, steps: int, rate: float = 1.0
     ) -> None:
         super().__init__()
-        self.vision, self.sets, self.only, self.steps, self.rate = vision, sets, options.only, steps, rate
+        self.vision, self.sets, self.steps, self.rate = vision, sets, steps, rate
         self.labels = sets.folded(vision.stands)
-        self.network.trunk.freeze(STAGES if self.only else options.frozen)
-        for part in (self.network.naming, self.network.finder, vision.head):
-            part.requires_grad_(not self.only)
+        self.frequency = nn.Parameter(torch.zeros(len(vision.labels.objects)))
+        self.network.trunk.freeze(options.frozen)
 
     @property
     def network(self) -> PhotoNetwork:
@@ -91,13 +90,12 @@ class PhotoModule(L.LightningModule):
         low, high = batch.boxes.split(2, 1)
         boxes = torch.cat([(low + high) / 2, high - low], 1)
         where = (batch.kinds, batch.image, batch.listed)
-        parts: dict[str, Tensor] = {}
-        if not self.only:
-            parts["names"] = boxes.new_zeros(())
-            if len(batch.rows):
-                logits = self.vision.head(*self.label_inputs(maps[: len(LEVELS)], batch)).float()
-                parts["names"] = self.labels.nll(logits, batch.rows).sum() / (BOXES * photos)
-            parts |= finder_loss(found, boxes, *where, side)
+        parts = {"names": boxes.new_zeros(())}
+        if len(batch.rows):
+            logits = self.vision.head(*self.label_inputs(maps[: len(LEVELS)], batch)).float()
+            logits = torch.where(self.sets.of_other(batch.rows)[:, None], logits + self.frequency, logits)
+            parts["names"] = self.labels.nll(logits, batch.rows).sum() / (BOXES * photos)
+        parts |= finder_loss(found, boxes, *where, side)
         if network.look is not None:
             rois = looked_at(found, boxes, batch.image)
             looked = network.look(network.look.narrowed(maps[len(LEVELS) :]), rois, side)
@@ -130,8 +128,9 @@ class PhotoModule(L.LightningModule):
     def configure_optimizers(self) -> Any:
         trunk = list(self.network.trunk.parameters())
         slow = {id(each) for each in trunk}
-        rest = [each for each in self.parameters() if id(each) not in slow]
-        return one_cycle([(RATE * self.rate, rest), (BACKBONE_RATE * self.rate, trunk)], WEIGHT_DECAY, self.steps)
+        rest = [each for each in self.vision.parameters() if id(each) not in slow]
+        rates = [(RATE, rest), (BACKBONE_RATE, trunk), (FREQUENCY_RATE, [self.frequency])]
+        return one_cycle([(rate * self.rate, weights) for rate, weights in rates], WEIGHT_DECAY, self.steps)
 
 
 def finder_loss(

@@ -1,6 +1,6 @@
 """The photo network of a run: trained on each half of the photos, then on all of them, other photos in every batch.
-What a half says of the other half is held out: the graph model learns from that. Or only the second look of a finished
-model is trained, on all photos.
+What a half says of the other half is held out: the graph model learns from that. Or the network of a finished model is
+trained on, on all photos.
 
     RUN/vision/half0/       all photos but those of the first half; it predicts them (held_out.safetensors)
     RUN/vision/half1/       and the other way round
@@ -32,11 +32,14 @@ from torch.utils.data import DataLoader
 from scenegpi.errors import DataError, OptionError
 from scenegpi.files import whole_file, write_json
 from scenegpi.graph import SceneGraph
+from scenegpi.models.build import SceneModel
+from scenegpi.models.calibration import fit_calibration
 from scenegpi.models.checkpoint import load_model, read_tensors, round_to_half, save_model
 from scenegpi.progress import progress
 from scenegpi.training.batches import EpochBatches, as_they_are
 from scenegpi.training.config import MachineConfig, PhotoFitConfig, TrainConfig
 from scenegpi.training.data_split import Images
+from scenegpi.training.finder_calibration import fit_finder
 from scenegpi.training.folder import FINISHED, MODEL, STATE
 from scenegpi.training.label_head import FittedVision, calibrated, folds_of, report_unreadable
 from scenegpi.training.photo_batches import TrainingPhotos
@@ -44,7 +47,7 @@ from scenegpi.training.photo_module import PhotoModule
 from scenegpi.training.photo_sets import LabelSets, TrainingPhoto, open_annotations
 from scenegpi.training.processes import is_first_process, wait_for
 from scenegpi.training.trainer import Bar, RunningMean, fit, make_trainer
-from scenegpi.vision.config import FinderConfig, VisionConfig
+from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.model import VisionModel, graph_geometry
 from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vision.photos import pixels_and_boxes
@@ -137,37 +140,59 @@ def fit_photo_network(
     return calibrated(model, graphs, logits)
 
 
-def train_second_look(config: TrainConfig, images: Images, folder: Path, shown: bool = False) -> None:
-    """Trains the second look of the model `config.start`, and writes the model that has it into the run's folder.
+def continue_network(config: TrainConfig, images: Images, folder: Path, shown: bool = False) -> None:
+    """Trains on the photo network of the model `config.start`, and writes the model that has it into the run's folder.
 
-    Backbone, finder, label head, graph, and what was fitted to validation images stay as they are.
+    The graph model stays. What is fitted to validation photos is fitted to them again: how sure the label head, the
+    finder and the graph model are.
     """
     wanted = config.model.vision
-    if config.start is None or wanted is None or not wanted.second_look:
-        raise OptionError("photo.only: needs a photo model to start from (--start) and model.vision.second_look")
+    if config.start is None or wanted is None or not wanted.features.finds:
+        raise OptionError("photo.continued: needs a photo model to start from (--start)")
     model = load_model(config.start)
     if model.labels != images.vocabulary or model.vision is None:
         raise DataError(config.start, "is not a photo model of this data set's labels")
     vision = VisionModel(wanted, images.vocabulary)
     take_over(vision, model.vision)
-    pairs = [(path, graph) for path, graph in zip(images.train_photos, images.train, strict=True) if path is not None]
-    paths, graphs = [path for path, _ in pairs], [graph for _, graph in pairs]
+    photos, graphs = with_photos(images.train_photos, images.train)
     data = open_annotations(vision.labels.objects, vision.names, graphs, config.photo.other)
-    photos, place = data.training(paths, graphs), folder / "vision" / "whole"
+    every, place = data.training(photos, graphs), folder / "vision" / "whole"
     fit_network(
-        vision, photos, data.sets, config.photo, place, machine=config, seed=config.seed, whole=True, shown=shown
+        vision, every, data.sets, config.photo, place, machine=config, seed=config.seed, whole=True, shown=shown
     )
     if not is_first_process():
         wait_for(folder / FINISHED)
         return
-    mine, theirs = (each.config.finder or FinderConfig() for each in (vision, model.vision))
-    vision.config = replace(vision.config, finder=replace(mine, weights=theirs.weights))
-    model.vision, model.config = vision, replace(model.config, vision=vision.config)
     if config.half:
-        round_to_half(model)
+        round_to_half(vision)
+    figures = calibrate_model(model, vision, *with_photos(images.validation_photos, images.validation))
     record = {"preset": config.preset, "task": config.task, "seed": config.seed, "graph": f"of {config.start}"}
-    save_model(model, folder / MODEL, {}, record, overwrite=True, half=config.half)
-    write_json(folder / FINISHED, {"photos": len(pairs)})
+    save_model(model, folder / MODEL, {}, record | figures, overwrite=True, half=config.half)
+    write_json(folder / FINISHED, {"photos": len(photos), **figures})
+
+
+def calibrate_model(
+    model: SceneModel, vision: VisionModel, photos: Sequence[Path], graphs: Sequence[SceneGraph]
+) -> dict[str, float]:
+    """Gives the model another vision (in place), fits to photos that neither was trained on how sure its parts are, and
+    gives the figures of the label head there. Without any photo all stays as it was."""
+    model.vision, model.config = vision, replace(model.config, vision=vision.config)
+    if not photos:
+        return {}
+    pairs = list(zip(photos, graphs, strict=True))
+    fitted = calibrated(vision, graphs, {i: box_logits(vision, *pair) for i, pair in enumerate(pairs)})
+    vision.config = replace(vision.config, finder=fit_finder(vision, pairs))
+    model.config = replace(model.config, vision=vision.config)
+    labelled = [graph.replace(label_dist=dist) for graph, dist in zip(graphs, fitted.held_out, strict=True)]
+    found = fit_calibration(model, labelled, "sgcls")
+    model.calibration = replace(model.calibration, sgcls=found)
+    return fitted.figures
+
+
+def with_photos(photos: Sequence[Path | None], graphs: Sequence[SceneGraph]) -> tuple[list[Path], list[SceneGraph]]:
+    """Those images that have a photo."""
+    pairs = [(path, graph) for path, graph in zip(photos, graphs, strict=True) if path is not None]
+    return [path for path, _ in pairs], [graph for _, graph in pairs]
 
 
 def take_over(vision: VisionModel, other: VisionModel) -> None:

@@ -73,6 +73,10 @@ class LabelSets:
             self.members[row, [place[name] for name in some]] = True
         self._labels, self._names = list(labels), list(names)
 
+    def of_other(self, rows: Tensor) -> Tensor:
+        """Which rows ``(N,)`` are labels of the other annotation alone: ``(N,)``."""
+        return (rows >= len(self._labels)) & (rows < self.alone[0])
+
     def agreed(self, label: int, other: int) -> int | None:
         """The row of one thing with a label here and one there; None if they don't agree."""
         row = self.other[other]

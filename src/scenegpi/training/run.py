@@ -19,7 +19,7 @@ from scenegpi.training.label_predictor import STAGE as VISION
 from scenegpi.training.label_predictor import fit_stage, load_stage, stage_figures, with_label_dist
 from scenegpi.training.label_resampling import LabelResampler
 from scenegpi.training.more_relations import add_relations
-from scenegpi.training.photo_network import train_second_look
+from scenegpi.training.photo_network import continue_network
 from scenegpi.training.processes import is_first_process
 from scenegpi.training.stage import Run, listed, train_stage
 from scenegpi.vision.config import HF
@@ -77,8 +77,8 @@ def _train(config: TrainConfig, folder: Path, shown: bool) -> Path:
     open_words(config, images.vocabulary)  # now, not after hours: a run whose words cannot be read has no last stage
     if config.data.more.only:
         add_relations(config, images.vocabulary, folder)
-    elif config.photo.only:
-        train_second_look(config, images, folder, shown)
+    elif config.photo.continued:
+        continue_network(config, images, folder, shown)
     else:
         run = Run(config, images, folder, shown)
         for stage in stages(config):

@@ -68,9 +68,9 @@ class FinderConfig:
     """Which of its candidates a photo network reports as boxes.
 
     Args:
-        weights: sigmoid(w_0 + w_1 x_1 + ...) is the chance that there is something: x are the finder's logits of two
-            kinds of things (`scenegpi.vision.finder`), then with a second look its own two, and the logarithm of the
-            box's share of the photo. Missing ones are 0.
+        weights: sigmoid(w_0 + w_1 x_1 + ...) is the chance that there is something: x is the finder's logit of the
+            likelier of two kinds of things (`scenegpi.vision.finder`), then with a second look its own, and the
+            logarithm of the box's share of the photo. Missing ones are 0.
         looked: number of candidates that are looked at a second time.
         floor: least chance.
         named_floor: least chance times P(label).
@@ -79,7 +79,7 @@ class FinderConfig:
         most: number of boxes that are named.
     """
 
-    weights: tuple[float, ...] = (0.0, 1.0, 0.0, 1.0)
+    weights: tuple[float, ...] = (0.0, 1.0, 1.0)
     looked: int = bounded(100, 1, 400)
     floor: float = bounded(0.1, 0.0, 1.0)
     named_floor: float = bounded(0.0, 0.0, 1.0)

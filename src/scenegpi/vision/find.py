@@ -123,7 +123,7 @@ class Finder:
                 there = inside(moved(there, moves))
             there = torch.where((overlaps(boxes, there) >= SAME)[:, None], there, boxes)
             share = there[:, 2:].prod(1, keepdim=True).clamp_min(LEAST).log()
-            evidence = torch.cat([evidence, fits, share], 1)
+            evidence = torch.cat([evidence, fits.amax(1, keepdim=True), share], 1)
         return corners(boxes), corners(there), evidence
 
     def chosen(self, boxes: Tensor, chance: Tensor) -> Tensor:
@@ -132,8 +132,8 @@ class Finder:
         return rows[chance[rows] >= self.config.floor]
 
     def candidates(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor]:
-        """The finder's best: (K, 4) centre and size in fractions of the photo, and logits (K, KINDS). Of those that are
-        almost the same one is looked at again."""
+        """The finder's best: (K, 4) centre and size in fractions of the photo, and the likelier kind's logit, (K, 1).
+        Of those that are almost the same one is looked at again."""
         found = self.network.finder(maps)
         boxes, logits = found.boxes, found.logits.flatten(0, 1)
         if boxes.shape[0] > 1:
@@ -142,9 +142,9 @@ class Finder:
         best = sure.topk(min(CONSIDERED, sure.shape[0]))
         boxes = inside(boxes.flatten(0, 1)[best.indices])
         if self.network.look is None:  # one suppression is enough
-            return boxes, logits[best.indices]
+            return boxes, best.values[:, None]
         kept = self.suppress(corners(boxes) * FINE, best.values.sigmoid(), ALIKE, self.config.looked)
-        return boxes[kept], logits[best.indices[kept]]
+        return boxes[kept], best.values[kept, None]
 
     def chance(self, evidence: Tensor) -> Tensor:
         """The chance that there is something, (K,), from the evidence (K, F) of `looked`."""
