@@ -4,7 +4,7 @@
 
 The npz holds `image_id` and `label` (0 to 79, COCO's usual order) per box, and `cxcywh_u16`: centre and size of the box
 in 65,535ths of the frame. Sizes of the photos are not in it: boxes are given in a frame of `--side` pixels, which is
-what photos that were stretched to a square have. `--aside N FILE` writes N photos to a file of their own, to be tested on,
+what photos that were stretched to a square have. `--aside N FILE` writes N photos, to be tested on, to another file,
 drawn with seed 1 from those that `--same` (image ids elsewhere -> here) does not name.
 """
 
