@@ -12,6 +12,7 @@ P(predicate) alone as its score, without factors.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -130,14 +131,11 @@ def from_dict(data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
     file = image.get("file")
     if file is not None and not isinstance(file, str):
         raise GraphError("image.file: expected a string")
-    return SceneGraph(
-        vocabulary=known,
-        image_id=image.get("id"),
-        file=file,
-        width=image.get("width"),
-        height=image.get("height"),
-        **fields,
-    )
+    sizes = {key: image.get(key) for key in ("width", "height")}
+    try:
+        return SceneGraph(vocabulary=known, image_id=image.get("id"), file=file, **sizes, **fields)
+    except GraphError as error:  # by the name that the file has for it
+        raise GraphError(re.sub(r"^boxes(\[\d+\])", r"objects\1.box", str(error))) from None
 
 
 def single(values: Any) -> Any:
