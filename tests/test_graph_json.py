@@ -55,7 +55,7 @@ def test_unknown_fields_are_refused(change):
         ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, "4"], "label": "a"}]}', "objects[0].box"),
         ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, 4], "label": "b"}]}', "objects[0].label"),
         ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, NaN], "label": "a"}]}', "JSON: NaN"),
-        ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, 1e999], "label": "a"}]}', "boxes[0]"),
+        ('{"vocabulary": {"objects": ["a"]}, "objects": [{"box": [1, 2, 3, 1e999], "label": "a"}]}', "objects[0].box"),
         ('{"vocabulary": {"objects": ["a"]}, "relations": [{"subject": 0}]}', "relations[0].subject"),
         ("[" * 100_000, "JSON: nested too deeply"),
         (
