@@ -64,7 +64,9 @@ def test_of_boxes_that_show_one_thing_twice_one_is_related(model):
     rows = tidy.relations
     assert 0 < len(rows) < len(every.relations)
     ones = np.ones(len(rows), dtype=np.float32)
-    assert told_once(Candidates(rows[:, :2], rows[:, 2], ones, ones, ones, tidy.labels, tidy.boxes)).all()
+    assert told_once(
+        Candidates(rows[:, :2], rows[:, 2], ones, ones, ones, tidy.labels, tidy.boxes, tidy.vocabulary)
+    ).all()
 
 
 def test_tidy_graphs_say_nothing_twice_and_nothing_absurd(model):

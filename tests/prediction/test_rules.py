@@ -12,6 +12,9 @@ from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.prediction import rules
 from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION
 from scenegpi.prediction.rules import NEARLY, ONE_THING, Candidates
+from scenegpi.vocabulary import Vocabulary
+
+WORDS = Vocabulary(["man", "head"], ["has", "near"])
 
 
 @pytest.fixture(params=range(3))
@@ -24,7 +27,7 @@ def some(request) -> Candidates:
     rows = rng.permutation(rows[rows[:, 0] != rows[:, 1]])
     chances, none = rng.uniform(0, 1, (2, len(rows))).astype(np.float32)
     scores = np.sort(rng.uniform(0, 0.3, len(rows)))[::-1]
-    return Candidates(rows[:, :2], rows[:, 2], chances, none, scores, rng.integers(0, 2, 8), boxes)
+    return Candidates(rows[:, :2], rows[:, 2], chances, none, scores, rng.integers(0, 2, 8), boxes, WORDS)
 
 
 def listed(some: Candidates) -> list[tuple[int, int, int]]:
@@ -50,6 +53,26 @@ def test_told_once(some):
         before = [(a, b) for a, b, q in rows[:k] if q == p]
         assert kept[k] != any((a == i and one_thing(b, j)) or (b == j and one_thing(a, i)) for a, b in before)
     assert 0 < kept.sum() < len(kept)
+
+
+def test_a_part_has_one_owner_and_an_owner_one_head(some):
+    kept, rows = rules.one_owner(some), listed(some)
+    for k, (i, j, p) in enumerate(rows):
+        before = [(a, b) for n, (a, b, q) in enumerate(rows[:k]) if q == 0 and kept[n]]
+        second = any(b == j and a != i for a, b in before)
+        another = some.labels[j] == 1 and any(a == i and b != j and some.labels[b] == 1 for a, b in before)
+        assert kept[k] == (p == 1 or not (second or another))
+    assert 0 < kept.sum() < len(kept)
+
+
+def test_what_belongs_is_read_in_both_directions():
+    words = Vocabulary(["man", "head", "leg"], ["has", "of", "near"])
+    pairs = np.array([[0, 2], [2, 1], [3, 0], [1, 2], [0, 4], [0, 5]], dtype=np.int32)
+    predicates = np.array([0, 1, 1, 2, 0, 0], dtype=np.int32)
+    flat, boxes = np.ones(6, np.float32), np.zeros((6, 4))
+    some = Candidates(pairs, predicates, flat, flat, flat, np.array([0, 0, 1, 1, 2, 2]), boxes, words)
+    # The head 2 is man 0's, not man 1's; man 0 has no second head, but two legs.
+    assert rules.one_owner(some).tolist() == [True, False, False, True, True, True]
 
 
 def test_told_once_looks_at_the_best_ones_only(some, monkeypatch):

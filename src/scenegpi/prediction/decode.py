@@ -75,4 +75,4 @@ def candidates(
     scores = chances
     if graph.scores is not None:
         scores = chances * graph.scores[pairs[:, 0]] * graph.scores[pairs[:, 1]]
-    return Candidates(pairs, best, chances, edges[:, 0], scores, graph.labels, graph.boxes)
+    return Candidates(pairs, best, chances, edges[:, 0], scores, graph.labels, graph.boxes, graph.vocabulary)

@@ -16,12 +16,18 @@ from numpy.typing import NDArray
 
 from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION, PredictOptions
+from scenegpi.vocabulary import Vocabulary
 
 ONE_THING = 0.3
 CONSIDERED = 512
 """Relations of an image, the best ones, among which repeats are looked for."""
 NEARLY = 0.7
 """A rarer predicate is shown instead of the most probable one from this share of its probability on."""
+HAS, OF = ("has", "wearing", "wears"), ("of", "belonging to", "part of")
+"""Predicates by which the subject has the object, and the other way round."""
+_SINGLE = "cap coat face glass hair hat head helmet jacket jean mouth neck nose pant shirt short tail tie trunk"
+SINGLE = frozenset(_SINGLE.split())
+"""Who has one of these has one: in at most 6% of Visual Genome's annotations it is several, of legs in 36%."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class Candidates:
     """R candidates of an image with N boxes.
 
     `pairs` (R, 2) subject and object; `predicates` (R,); `chances` (R,) P(predicate) and `none` (R,) P(no relation);
-    `scores` (R,); `labels` (N,) and `boxes` (N, 4) of the image.
+    `scores` (R,); `labels` (N,) and `boxes` (N, 4) of the image, whose words are those of `vocabulary`.
     """
 
     pairs: NDArray[np.int32]
@@ -39,12 +45,13 @@ class Candidates:
     scores: NDArray[np.floating]
     labels: NDArray[np.integer]
     boxes: NDArray[np.float64]
+    vocabulary: Vocabulary
 
     def at(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Candidates:
         """Those of some rows (indices or a mask), in that order."""
         columns: tuple[Any, ...] = (self.pairs, self.predicates, self.chances, self.none, self.scores)
         pairs, predicates, chances, none, scores = (column[rows] for column in columns)
-        return Candidates(pairs, predicates, chances, none, scores, self.labels, self.boxes)
+        return Candidates(pairs, predicates, chances, none, scores, self.labels, self.boxes, self.vocabulary)
 
 
 Rule = Callable[[Candidates], NDArray[np.bool_]]
@@ -65,7 +72,7 @@ def rules(options: PredictOptions, counts: RelationCounts | None, found: bool) -
     listed: list[Rule] = []
     if options.tidy:
         listed += [] if counts is None else [lambda some: plausible(some, counts)]
-        listed += [one_direction, *([told_once] if found else [])]
+        listed += [one_direction, *([told_once, one_owner] if found else [])]
     if options.top is not None:
         most = options.top
         listed.append(lambda some: np.arange(len(some.pairs)) < most)
@@ -117,6 +124,27 @@ def told_once(some: Candidates) -> NDArray[np.bool_]:
     again &= predicate[:, None] == predicate
     out = np.ones(len(some.pairs), dtype=bool)
     out[:CONSIDERED] = ~np.tril(again, -1).any(axis=1)
+    return out
+
+
+def one_owner(some: Candidates) -> NDArray[np.bool_]:
+    """Without those that give a part to a second owner, or an owner a second head.
+
+    Of people who stand close together one has the hand that either could have: 2% of the parts in Visual Genome have
+    several owners.
+    """
+    predicates, labels = some.vocabulary.predicates, some.vocabulary.objects
+    owners: dict[int, int] = {}
+    parts: dict[tuple[int, str], int] = {}
+    out = np.ones(len(some.pairs), dtype=bool)
+    for k, ((i, j), p) in enumerate(zip(some.pairs.tolist(), some.predicates.tolist(), strict=True)):
+        if predicates[p] not in HAS + OF:
+            continue
+        owner, part = (i, j) if predicates[p] in HAS else (j, i)
+        name = labels[some.labels[part]]
+        out[k] = owners.get(part, owner) == owner and (name not in SINGLE or parts.get((owner, name), part) == part)
+        if out[k]:
+            owners[part], parts[owner, name] = owner, part
     return out
 
 
