@@ -56,7 +56,7 @@ def test_told_once(some):
 
 
 def test_a_part_has_one_owner_and_an_owner_one_head(some):
-    kept, rows = rules.one_owner(some), listed(some)
+    kept, rows = rules.bound_once(some), listed(some)
     for k, (i, j, p) in enumerate(rows):
         before = [(a, b) for n, (a, b, q) in enumerate(rows[:k]) if q == 0 and kept[n]]
         second = any(b == j and a != i for a, b in before)
@@ -65,14 +65,27 @@ def test_a_part_has_one_owner_and_an_owner_one_head(some):
     assert 0 < kept.sum() < len(kept)
 
 
+def bound(words: list[str], *rows: tuple[int, str, int]) -> list[bool]:
+    """Which relations between things with these labels stay, the best one first."""
+    vocabulary = Vocabulary(sorted(set(words)), sorted({p for _, p, _ in rows}))
+    pairs = np.array([(i, j) for i, _, j in rows], dtype=np.int32)
+    predicates = np.array([vocabulary.predicate_index[p] for _, p, _ in rows], dtype=np.int32)
+    flat, labels = np.ones(len(rows), np.float32), np.array([vocabulary.object_index[word] for word in words])
+    boxes = np.zeros((len(words), 4))
+    return rules.bound_once(Candidates(pairs, predicates, flat, flat, flat, labels, boxes, vocabulary)).tolist()
+
+
 def test_what_belongs_is_read_in_both_directions():
-    words = Vocabulary(["man", "head", "leg"], ["has", "of", "near"])
-    pairs = np.array([[0, 2], [2, 1], [3, 0], [1, 2], [0, 4], [0, 5]], dtype=np.int32)
-    predicates = np.array([0, 1, 1, 2, 0, 0], dtype=np.int32)
-    flat, boxes = np.ones(6, np.float32), np.zeros((6, 4))
-    some = Candidates(pairs, predicates, flat, flat, flat, np.array([0, 0, 1, 1, 2, 2]), boxes, words)
+    people = ["man", "man", "head", "head", "leg", "leg"]
+    rows = [(0, "has", 2), (2, "of", 1), (3, "of", 0), (1, "near", 2), (0, "has", 4), (0, "has", 5)]
     # The head 2 is man 0's, not man 1's; man 0 has no second head, but two legs.
-    assert rules.one_owner(some).tolist() == [True, False, False, True, True, True]
+    assert bound(people, *rows) == [True, False, False, True, True, True]
+
+
+def test_a_thing_rests_in_one_place_and_is_held_by_one():
+    things = ["sign", "pole", "house", "man", "man", "cup"]
+    rows = [(0, "on", 1), (0, "attached to", 2), (0, "near", 2), (3, "holding", 5), (4, "holding", 5), (5, "on", 2)]
+    assert bound(things, *rows) == [True, False, True, True, False, True]
 
 
 def test_told_once_looks_at_the_best_ones_only(some, monkeypatch):
