@@ -2,19 +2,25 @@
 
     python benchmarks/judged.py draw --data VG150 --photos DIR --out FOLDER [--model M] [--finder F] [--count 40] \
         [--split val --validation 1291 --seed 3 --floors 0.15 0.05 --min-relation 0.006]
+    python benchmarks/judged.py verdicts FOLDER FILE ...
     python benchmarks/judged.py count FILE ...
 
 `draw` writes a picture of each photo with its boxes and a list of its triplets, as `scenegpi predict` would give them,
-and FOLDER/judged.json with a place for the verdicts: one letter per triplet, r(ight) or w(rong), from a first and a
-second look. A triplet is right if both objects are there, in their boxes, and the relation holds. Pictures show photos
-and stay where they are; judged.json holds none, and `count` prints its figures.
+and FOLDER/judged.json with a place for the verdicts: one letter per triplet, r(ight) or w(rong), from a first, lenient
+and a second, strict look. A triplet is right if both objects are there, in their boxes, and the relation holds; beside
+them, of the (up to) five things that one would name first, how many have a box and an acceptable name ("salient"), and
+whether one would show the graph to a friend. `verdicts` takes these from files of judges, {"NN": {"lenient": "rw",
+"strict": "ww", "salient": [2, 5], "show": "n"}} by the picture's number. Pictures show photos and stay where they are;
+judged.json holds none, and `count` prints its figures.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -23,9 +29,7 @@ from scenegpi.data import open_dataset
 from scenegpi.files import read_object, write_json
 from scenegpi.models import load_model
 from scenegpi.prediction import PredictOptions, Predictor
-from scenegpi.prediction.finding import default_finder
-from scenegpi.vision.config import FinderConfig
-from scenegpi.vision.find import Finder
+from scenegpi.prediction.finding import default_finder, load_finder
 from scenegpi.vision.photos import open_photo
 
 _SPATIAL = """
@@ -34,8 +38,8 @@ outside-of adjacent-to far-from in-front-of in-the-front-of on-back-of on-the-le
 on-the-top-of to-the-left-of to-the-right-of
 """
 SPATIAL = frozenset(_SPATIAL.split())
-SHEET = (860, 430)
-SCORES = (0.0, 0.02, 0.03, 0.05, 0.08)
+SHEET = (1180, 700)
+SCORES = (0.0, 0.015, 0.02, 0.03, 0.05, 0.08)
 ENDS = (0.0, 0.15, 0.2, 0.25)
 
 
@@ -48,13 +52,11 @@ def draw(options: argparse.Namespace) -> None:
     dataset = open_dataset(options.data, options.split, images=options.photos, validation=options.validation)
     places = [i for i in range(len(dataset)) if dataset.image_path(i) is not None]
     chosen = np.sort(np.random.default_rng(options.seed).permutation(places)[: options.count]).tolist()
-    predictor = Predictor(options.model, options.finder, options=PredictOptions(min_relation=options.min_relation))
+    model, name = load_model(options.model), options.finder or default_finder()
+    finder: Any = load_finder(name, model)
     if options.floors is not None:
-        floor, named = options.floors
-        vision = load_model(options.model).vision
-        assert vision is not None
-        config = replace(vision.config.finder or FinderConfig(), floor=floor, named_floor=named)
-        predictor = Predictor(options.model, Finder(vision, config), options=predictor.options)
+        finder.config = replace(finder.config, floor=options.floors[0], named_floor=options.floors[1])
+    predictor = Predictor(model, finder, options=PredictOptions(min_relation=options.min_relation))
     entries = []
     for number, i in enumerate(chosen):
         path = dataset.image_path(i)
@@ -67,12 +69,7 @@ def draw(options: argparse.Namespace) -> None:
         ends = graph.scores[graph.relations[:, :2]].min(axis=1).round(3).tolist() if lines else []
         entries.append({"image": dataset[i].image_id, "triplets": lines, "ends": ends, "first": "", "second": ""})
         sheet(path, graph, lines, number).save(options.out / f"{number:02d}.png")
-    about = {
-        "model": options.model,
-        "finder": options.finder or default_finder(),
-        "seed": options.seed,
-        "data": options.data.name,
-    }
+    about = {"model": options.model, "finder": name, "seed": options.seed, "data": options.data.name}
     write_json(options.out / "judged.json", {**about, "images": entries})
     print(f"{len(entries)} photos, {sum(len(e['triplets']) for e in entries)} triplets -> {options.out}")
 
@@ -96,6 +93,19 @@ def sheet(path: Path, graph: object, lines: list[str], number: int) -> Image.Ima
     return page
 
 
+def verdicts(folder: Path, files: list[Path]) -> None:
+    """Of judges, into FOLDER/judged.json."""
+    data = read_object(folder / "judged.json")
+    said = {number: verdict for file in files for number, verdict in read_object(file).items()}
+    for number, entry in enumerate(data["images"]):
+        verdict = said[f"{number:02d}"]
+        entry["first"], entry["second"] = verdict["lenient"], verdict["strict"]
+        if not len(entry["first"]) == len(entry["second"]) == len(entry["triplets"]):
+            raise SystemExit(f"{number:02d}: {len(entry['triplets'])} triplets, but {verdict}")
+        entry["salient"], entry["friend"] = verdict["salient"], int(verdict["show"] == "y")
+    write_json(folder / "judged.json", data)
+
+
 def count(files: list[Path]) -> None:
     for file in files:
         data = read_object(file)
@@ -105,7 +115,14 @@ def count(files: list[Path]) -> None:
         words = [line.split(" - ")[1] for line in triplets]
         spatial = sum(map(is_spatial, words))
         print(f"  {len(triplets)} triplets, {empty} empty graphs ({100 * empty / len(data['images']):.0f}%)")
-        print(f"  not spatial: {100 - 100 * spatial / max(len(triplets), 1):.0f}%")
+        said = ", ".join(
+            f"{word} {words.count(word)}" for word in sorted(set(words), key=lambda w: -words.count(w))[:6]
+        )
+        print(f"  not spatial: {100 - 100 * spatial / max(len(triplets), 1):.0f}%; {said}")
+        if all("salient" in e for e in data["images"]):
+            found, named = (sum(e["salient"][k] for e in data["images"]) for k in range(2))
+            friends = sum(e["friend"] for e in data["images"])
+            print(f"  salient things: {found} of {named} ({100 * found / named:.1f}%); worth showing: {friends}")
         for look in ("first", "second"):
             verdicts = "".join(e[look] for e in data["images"])
             if len(verdicts) == len(triplets):
@@ -145,15 +162,20 @@ def main() -> None:
     drawing.add_argument("--finder")
     drawing.add_argument("--seed", type=int, default=0)
     drawing.add_argument("--count", type=int, default=40)
-    drawing.add_argument("--floors", type=float, nargs=2, help="of the packaged finder: chance, chance times P(label)")
+    drawing.add_argument("--floors", type=float, nargs=2, help="of the boxes: chance, chance times P(label)")
     drawing.add_argument("--min-relation", type=float, help="least score of a relation; by default as in use")
     drawing.add_argument("--out", type=Path, required=True)
+    judging = commands.add_parser("verdicts")
+    judging.add_argument("folder", type=Path)
+    judging.add_argument("files", type=Path, nargs="+")
     counting = commands.add_parser("count")
     counting.add_argument("files", type=Path, nargs="+")
     options = parser.parse_args()
     if options.command == "draw":
         options.out.mkdir(parents=True, exist_ok=True)
         draw(options)
+    elif options.command == "verdicts":
+        verdicts(options.folder, options.files)
     else:
         count(options.files)
 
