@@ -115,9 +115,7 @@ def count(files: list[Path]) -> None:
         words = [line.split(" - ")[1] for line in triplets]
         spatial = sum(map(is_spatial, words))
         print(f"  {len(triplets)} triplets, {empty} empty graphs ({100 * empty / len(data['images']):.0f}%)")
-        said = ", ".join(
-            f"{word} {words.count(word)}" for word in sorted(set(words), key=lambda w: -words.count(w))[:6]
-        )
+        said = ", ".join(f"{word} {times}" for word, times in Counter(words).most_common(6))
         print(f"  not spatial: {100 - 100 * spatial / max(len(triplets), 1):.0f}%; {said}")
         if all("salient" in e for e in data["images"]):
             found, named = (sum(e["salient"][k] for e in data["images"]) for k in range(2))
