@@ -52,6 +52,7 @@ def detectron():
 FORMS = {
     "supervision": (supervision(), None),
     "supervision without names": (supervision(data={}), NAMES),
+    "supervision before it had data": (supervision(data=None), NAMES),
     "ultralytics": (ultralytics(), None),
     "ultralytics, its boxes": (ultralytics().boxes, NAMES),
     "ultralytics, a batch of one": ([ultralytics()], None),
@@ -91,6 +92,19 @@ def test_every_form_gives_the_same_graph(form):
 def test_the_size_and_the_file_come_along():
     graph = graph_of(ultralytics())
     assert (graph.width, graph.height, graph.file) == (640, 480, "photo.jpg")
+
+
+def test_a_size_may_be_an_array():
+    graph = graph_of(ultralytics(orig_shape=np.array([480, 640])))
+    assert (graph.width, graph.height) == (640, 480)
+    with pytest.raises(GraphError, match="ultralytics Results: too many values"):
+        graph_of(ultralytics(orig_shape=(480, 640, 3)))
+
+
+def test_a_dict_with_more_keys_is_read_by_those_that_are_known():
+    target = {"boxes": BOXES, "labels": ["person", "hat"], "size": np.array([480, 640]), "image_id": 7}
+    graph = graph_of(target)
+    assert (graph.names, graph.width) == (["person", "hat"], None)
 
 
 def test_a_graph_stays_itself():

@@ -45,7 +45,7 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     ),
     "ultralytics Boxes": (("xyxy", "cls"), {"boxes": "xyxy", "classes": "cls", "scores": "conf"}),
     "supervision Detections": (
-        ("xyxy", "data"),
+        ("xyxy",),
         {"boxes": "xyxy", "classes": "class_id", "scores": "confidence", "labels": "data.class_name"},
     ),
     "Detectron2 Instances": (
@@ -53,7 +53,7 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         {"boxes": "pred_boxes.tensor", "classes": "pred_classes", "scores": "scores", "shape": "image_size"},
     ),
     "Detections": (
-        ("boxes", "size"),
+        ("boxes", "labels", "scores", "names", "size"),
         {"boxes": "boxes", "classes": "labels", "scores": "scores", "names": "names", "size": "size"},
     ),
     "": (("boxes",), {"boxes": "boxes", "classes": "labels", "scores": "scores"}),
@@ -99,9 +99,13 @@ def graph_of(
     found = _known(objects) or _array(objects)
     if labels is not None:
         found.labels = list(labels)
-    wide, tall = found.size or (found.shape or (None, None))[::-1]
     own_file = str(found.path).replace("\\", "/").rpartition("/")[2] if found.path else None
+    wide = tall = None
     try:
+        if found.size is not None:
+            wide, tall = found.size
+        elif found.shape is not None:
+            tall, wide = found.shape
         boxes = np.atleast_1d(numbers(found.boxes, "boxes"))
         words, vocabulary = _labels(found, names, len(boxes))
         return SceneGraph(
