@@ -93,7 +93,8 @@ def exif(kind: int, count: int = 1, value: bytes = b"\6\0\0\0", tag: int = 0x011
 
 
 def test_orientation_is_a_number_from_1_to_8_or_nothing():
-    assert orientation(exif(3)) == 6
+    assert orientation(exif(1)) == orientation(exif(3)) == orientation(exif(4)) == 6
+    assert orientation(b"MM\0*" + struct.pack(">IHHHII", 8, 1, 0x0112, 4, 1, 6)) == 6
     for kind in range(20):
         for count in (0, 1, 2, 2**32 - 1):
             assert orientation(exif(kind, count)) in (1, 6)

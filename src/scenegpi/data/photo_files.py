@@ -42,6 +42,8 @@ MAX_PIECES = 50_000
 MAX_EXIF = 2**16
 FILL = re.compile(rb"\xff+")
 CODECS = {"raw", "jpeg", "zip"}  # others are slow
+WHOLE = {1: "B", 3: "H", 4: "I"}
+"""Types of a note that are whole numbers. The orientation should be of type 3, and some programs write others."""
 
 
 @dataclass
@@ -238,8 +240,9 @@ def orientation(exif: bytes) -> int:
         (start,) = struct.unpack_from(f"{order}I", exif, 4)
         (entries,) = struct.unpack_from(f"{order}H", exif, start)
         for at in range(start + 2, start + 2 + 12 * entries, 12):
-            tag, kind, count, value = struct.unpack_from(f"{order}HHIH", exif, at)
-            if (tag, kind, count) == (0x0112, 3, 1):
+            tag, kind = struct.unpack_from(f"{order}HH", exif, at)
+            if tag == 0x0112 and kind in WHOLE:
+                (value,) = struct.unpack_from(f"{order}{WHOLE[kind]}", exif, at + 8)
                 return value if value in range(1, 9) else 1
     except struct.error:
         pass
