@@ -91,7 +91,10 @@ def test_result_round_trips_through_json():
     assert again.figures == pytest.approx(result.figures, nan_ok=True)
     assert flat(again.intervals) == pytest.approx(flat(result.intervals), nan_ok=True)
     assert (again.counts, again.notes, again.fingerprint) == (result.counts, result.notes, result.fingerprint)
-    for broken in ({}, {**result.to_dict(), "figures": 3}, {**result.to_dict(), "fingerprint": None}):
+    whole = result.to_dict()
+    wrong = [{"figures": 3}, {"figures": {"R@20": {}}}, {"fingerprint": None}, {"intervals": {"R@20": [{}, 1]}}]
+    wrong += [{"by_convention": {"zero": 1.0}}, {"per_predicate": {"on": {"R@20": [1]}}}]
+    for broken in ({}, *({**whole, **each} for each in wrong)):
         with pytest.raises(MetricError, match="result"):
             Result.from_dict(broken)
 

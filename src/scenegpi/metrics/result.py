@@ -90,10 +90,10 @@ class Result:
         try:
             return cls(
                 protocol=Protocol.from_dict(data["protocol"]),
-                figures=_floats(dict(data["figures"])),
-                intervals=_floats({name: (low, high) for name, (low, high) in data["intervals"].items()}),
-                by_convention=_floats(dict(data["by_convention"])),
-                per_predicate=_floats(dict(data["per_predicate"])),
+                figures=_numbers(data["figures"]),
+                intervals={name: (_number(low), _number(high)) for name, (low, high) in data["intervals"].items()},
+                by_convention={name: _numbers(values) for name, values in data["by_convention"].items()},
+                per_predicate={name: _numbers(values) for name, values in data["per_predicate"].items()},
                 counts={name: int(value) for name, value in data["counts"].items()},
                 notes=[str(note) for note in data["notes"]],
                 zero_shot=str(data["zero_shot"]),
@@ -170,10 +170,9 @@ def _plain(value: Any) -> Any:
     return value if isfinite(value) else None
 
 
-def _floats(value: Any) -> Any:
-    """Inverse of `_plain`."""
-    if isinstance(value, Mapping):
-        return {name: _floats(each) for name, each in value.items()}
-    if isinstance(value, tuple):
-        return tuple(map(_floats, value))
+def _number(value: Any) -> float:
     return float("nan") if value is None else float(value)
+
+
+def _numbers(values: Any) -> dict[str, float]:
+    return {name: _number(value) for name, value in values.items()}
