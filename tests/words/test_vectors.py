@@ -118,6 +118,7 @@ def test_public_text_files_give_only_what_is_wanted(tmp_path):
     [
         (b"the 1 2 3\ndog 4 5\n", "line 2: 3 columns, expected a word and 3 numbers"),
         (b"the 1 2 3\ndog 4 five 6\n", "line 2: could not convert string to float: b'five'"),
+        (b"the 1 2 3\ndog 4 " + b"x" * 9999 + b" 6\n", "line 2: could not convert string to float: b'x{20,80}$"),
         (b"the 1 2 3\ndog 4 nan 6\n", "not finite, at word 'dog'"),
         (b"the 1 2 3\ndog 4 1e30 6\n", "beyond 1,000,000, or not finite, at word 'dog'"),
         (b"the 1 2 3\n\xff\xff 4 5 6\n", "line 2: 'utf-8' codec can't decode"),

@@ -66,7 +66,7 @@ def load_glove_text(path: str | Path, names: Iterable[str] | None = None, dim: i
                     continue
                 numbers.extend(map(float, fields))
             except ValueError as error:
-                raise DataError(path, f"line {number}: {error}") from None
+                raise DataError(path, f"line {number}: {error!s:.90}") from None
             found[word] = None
             if len(found) > most or len(numbers) * numbers.itemsize > MOST_BYTES:
                 limit = f"{most:,} words or {MOST_BYTES:,} bytes of vectors"
