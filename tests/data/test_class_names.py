@@ -39,6 +39,12 @@ def test_names_in_all_the_ways_people_write_them(tmp_path, text):
     assert dict(sorted(read(tmp_path, text).items())) == {0: "cat", 1: "hot, dog", 2: "c"}
 
 
+def test_ids_of_categories_may_be_written_as_floats(tmp_path):
+    path = tmp_path / "coco.json"
+    path.write_text('{"categories": [{"id": 1.0, "name": "cat"}, {"id": 3, "name": "dog"}]}', encoding="utf-8")
+    assert read_names_file(path) == {1: "cat", 3: "dog"}
+
+
 def test_words_that_mean_something_to_yaml_are_names(tmp_path):
     assert read(tmp_path, "names: [on, no, 1, 1.5, ~, null, 2024-01-01]\n") == dict(
         enumerate(["on", "no", "1", "1.5", "~", "null", "2024-01-01"])

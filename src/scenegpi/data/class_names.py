@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.data.limits import check_names, file_vocabulary
+from scenegpi.data.named import whole
 from scenegpi.errors import DataError
 from scenegpi.files import read_json, read_text
 from scenegpi.vocabulary import Vocabulary
@@ -27,7 +28,7 @@ def read_names_file(path: Path) -> Names:
         return _numbered(path, [line.strip() for line in read_text(path, MAX_BYTES).rstrip().splitlines()])
     data = read_json(path, MAX_BYTES)
     if isinstance(data, dict) and isinstance(data.get("categories"), list):
-        data = {str(row.get("id")): row.get("name") for row in data["categories"] if isinstance(row, dict)}
+        data = {str(whole(row.get("id"))): row.get("name") for row in data["categories"] if isinstance(row, dict)}
     return _numbered(path, data)
 
 
