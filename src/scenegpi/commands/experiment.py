@@ -39,10 +39,11 @@ def labelling(
     from scenegpi.files import writing
     from scenegpi.paper.labelling.report import read_results
 
+    drawn = None if draw is None else read_results(draw)
     try:
         with writing(out):
             out.mkdir(parents=True, exist_ok=True)
-            _show(_train(quick, out, seeds, threads) if draw is None else read_results(draw), out)
+            _show(drawn or _train(quick, out, seeds, threads), out)
     except KeyboardInterrupt:
         say(f"stopped; run the same command again to continue with the cells in {out / 'cells'}", error=True)
         raise typer.Exit(130) from None

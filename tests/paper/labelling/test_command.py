@@ -84,7 +84,8 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     assert str(file) in _fails(["--quick", "--out", str(file)])
     assert str(file) in _fails(["--quick", "--out", str(file / "below")])
     assert "JSON:" in _fails(["--draw", str(file), "--out", str(tmp_path)])
-    assert "No such file" in _fails(["--draw", str(tmp_path / "absent.json"), "--out", str(tmp_path)])
+    assert "No such file" in _fails(["--draw", str(tmp_path / "absent.json"), "--out", str(tmp_path / "new")])
+    assert not (tmp_path / "new").exists()
     for other in ("[]", "{}", '{"format": 1, "models": {}, "strict_ceiling": 1, "cells": [{}]}'):
         file.write_text(other)
         assert "not a results file" in _fails(["--draw", str(file), "--out", str(tmp_path)])
