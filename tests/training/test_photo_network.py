@@ -16,6 +16,7 @@ from scenegpi.data import open_dataset
 from scenegpi.errors import DataError
 from scenegpi.files import read_object
 from scenegpi.models import load_model
+from scenegpi.models.calibration import Calibration, Calibrations
 from scenegpi.prediction import Predictor
 from scenegpi.training import photo_network, resume, train
 from scenegpi.training.config import stored_config
@@ -153,6 +154,13 @@ def test_a_network_that_is_trained_on_leaves_the_graph_model_alone(run, data, tm
     assert all(torch.equal(old[name], new[name]) for name in kept)
     assert made.vision.config.finder.weights != before.vision.config.finder.weights  # fitted to what it says now
     assert Predictor(made)(data / "images" / "3.png").width == 128
+
+
+def test_a_network_that_is_trained_on_gets_the_calibration_that_is_given(run, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(photo_network, "fit_network", lambda *_, **__: None)
+    given = Calibrations(sgcls=Calibration(labels=2.0))
+    config = replace(settings(data, continued=True), start=str(run / "model"), calibration=given)
+    assert load_model(train(config, tmp_path / "on")).calibration == given
 
 
 def test_photos_of_another_annotation_do_not_teach_how_often_a_label_occurs(data):

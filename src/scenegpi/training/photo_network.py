@@ -166,6 +166,7 @@ def continue_network(config: TrainConfig, images: Images, folder: Path, shown: b
     if config.half:
         round_to_half(vision)
     figures = calibrate_model(model, vision, *with_photos(images.validation_photos, images.validation))
+    model.calibration = config.calibration or model.calibration
     record = {"preset": config.preset, "task": config.task, "seed": config.seed, "graph": f"of {config.start}"}
     save_model(model, folder / MODEL, {}, record | figures, overwrite=True, half=config.half)
     write_json(folder / FINISHED, {"photos": len(photos), **figures})
