@@ -34,8 +34,8 @@ class PredictOptions:
         tidy: of the two directions of a pair keep the better one ("man has head", not "head of man" as well), leave out
             relations in which a label has a role that it never had in training; of found boxes that show one thing
             twice relate one, give what was found one owner, one holder and one place, of predicates that are nearly as
-            probable as the best say the rarest (see `scenegpi.prediction.rules`), and say "person" where a found label is not sure to be "man" or "woman" (see
-            `scenegpi.words.kinds`).
+            probable as the best say the rarest (see `scenegpi.prediction.rules`), and say "person" where a found label
+            is not sure to be "man" or "woman" (see `scenegpi.words.kinds`).
         distributions: keep the whole distributions of labels and pairs.
     """
 
