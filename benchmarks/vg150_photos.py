@@ -7,14 +7,18 @@ RUN is a run of the recipe `vg150-photo`, whose photo network all rows share: th
 distributions. Its graph model is the row "shipped". The others are trained by the recipe with another preset, where
 RUNS does not hold them yet. SGCls and PredCls, constrained and not, on (a) the test images with a photo and (b) images
 with all their boxes and a photo; 95% intervals by bootstrap over images, gains paired with the baseline of the same
-seeds.
+seeds; without RUNS, with the shipped model's own first stage. `--blur` blurs the photos first: what is context worth
+where labels are worse?
 """
 
 from __future__ import annotations
 
 import argparse
+from itertools import product
 from pathlib import Path
 from typing import Any
+
+from PIL import Image, ImageFilter
 
 from rows import (
     BASELINE,
@@ -36,8 +40,10 @@ from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, RecallState, ZeroShot
 from scenegpi.models import SceneModel, load_model
+from scenegpi.paper.figures.compare import first_stage
 from scenegpi.progress import watched
 from scenegpi.training import find_recipe, read_config
+from scenegpi.vision.photos import open_photo
 
 RECIPE = "vg150-photo"
 TASKS = ("sgcls", "predcls")
@@ -46,12 +52,18 @@ SHOWN = ["R@20", "R@50", "R@100", "ngR@20", "ngR@50", "ngR@100", "mR@50", "mR@10
 SHIPPED, HEAD, FREQ = "shipped", "label predictor alone", "FREQ"
 
 
-def photographed(model: SceneModel, data: Dataset) -> list[SceneGraph]:
-    """The images that have a photo and a relation, with the label distributions of the model's label predictor."""
+def photographed(model: SceneModel, data: Dataset, blur: float = 0, every: int = 1) -> list[SceneGraph]:
+    """The images that have a photo and a relation, with the label distributions of the model's label predictor.
+
+    A blur is the standard deviation of a Gaussian in pixels of the photo.
+    """
     assert model.vision is not None
-    data = data.drop_empty()
-    places = [(path, i) for i in range(len(data)) if (path := data.image_path(i)) is not None]
-    return [model.vision.add_labels(path, data[i]) for path, i in watched(places, "photos")]
+    data, out = data.drop_empty(), []
+    places = [(path, i) for i in range(len(data)) if (path := data.image_path(i)) is not None][::every]
+    for path, i in watched(places, "photos"):
+        photo = Image.fromarray(open_photo(path)).filter(ImageFilter.GaussianBlur(blur)) if blur else path
+        out.append(model.vision.add_labels(photo, data[i]))
+    return out
 
 
 def table(images: list[SceneGraph], train: Dataset, systems: dict[str, list[SceneModel]], title: str) -> dict[str, Any]:
@@ -89,13 +101,16 @@ def main() -> None:
     parser.add_argument("--words", type=Path)
     parser.add_argument("--rows", nargs="+")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--limit", type=int, help="number of test images, to try the command")
+    parser.add_argument("--every", type=int, default=1, help="every n-th test image only")
+    parser.add_argument("--blur", type=float, nargs="+", default=[0.0], help="of the photos, in pixels")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     folder = options.vision / "model"
     shipped = load_model(folder if folder.is_dir() else options.vision).labels_only()
     systems: dict[str, list[SceneModel]] = {SHIPPED: [shipped]}
-    if options.runs is not None:
+    if options.runs is None:
+        systems[BASELINE] = [first_stage(shipped)]
+    else:
         where = {"path": options.data, "photos": options.photos, "words": options.words}
         values = {"data": {key: str(value) for key, value in where.items() if value is not None}}
         names = [BASELINE, *(n for n in options.rows or usable_presets(options.words) if n != BASELINE)]
@@ -111,8 +126,9 @@ def main() -> None:
     if options.all_boxes is not None:
         sets.append(("(b) photos with all boxes", open_dataset(options.all_boxes, images=options.all_photos)))
     report: dict[str, Any] = {"command": "benchmarks/vg150_photos.py", "seeds": options.seeds, "data": {}}
-    for title, data in sets:
-        images = photographed(shipped, data)[: options.limit]
+    for (title, data), blur in product(sets, options.blur):
+        title += f", blurred by {blur:g}" if blur else ""
+        images = photographed(shipped, data, blur, options.every)
         found = report["data"][title] = table(images, train, systems, title)
         print(f"\n{title}: {found['images']:,} images, {found['boxes']:,} boxes, in percent\n")
         print(markdown(found["labels"], ["top-1", "top-5"], "top-1", ["top-1"]))
