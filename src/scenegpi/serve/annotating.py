@@ -15,7 +15,6 @@ from scenegpi.data.columns import SPLITS
 from scenegpi.data.convert import convert
 from scenegpi.data.jsonl import write_jsonl
 from scenegpi.data.open import open_dataset
-from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
 from scenegpi.serve import schemas
@@ -27,7 +26,6 @@ from scenegpi.serve.problems import file_answer, problems
 from scenegpi.store.sql import Among
 from scenegpi.vocabulary import Vocabulary
 
-PAGE = 200
 FILES = {
     "visual-genome": ("annotations-vg.zip", "application/zip"),
     "coco": ("annotations-coco.json", "application/json"),
@@ -38,54 +36,42 @@ Format = Literal["visual-genome", "coco", "jsonl", "label-studio"]
 
 
 class Annotating:
-    """The routes.
-
-    Args:
-        annotations: what is saved.
-        library: the images.
-        vocabulary: labels and predicates that a person chooses from; they may add to them.
-        boxes: at most in one image.
-    """
+    """The routes; people choose labels and predicates from `vocabulary`, and add to it. At most `boxes` per image."""
 
     def __init__(self, annotations: Annotations, library: Library, vocabulary: Vocabulary, boxes: int) -> None:
         self.annotations, self.library, self.boxes = annotations, library, boxes
         self._base = vocabulary
+        self.router, gone = APIRouter(tags=["annotate"]), problems(404)
+        self.router.get("/api/annotations")(self.progress)
+        self.router.get("/api/annotations/{image}", responses=gone)(self.read)
+        self.router.put("/api/annotations/{image}", responses=problems(404, 409, 507))(self.save)
+        self.router.get("/api/annotations/{image}/history", responses=gone)(self.history)
+        self.router.get("/api/next")(self.next)
+        self.router.post("/api/names", responses=problems(507))(self.add_names)
+        files = file_answer(*(kind for _, kind in FILES.values()))
+        self.router.get("/api/export/{format}", response_class=Response, responses=files)(self.export)
 
     @property
     def vocabulary(self) -> Vocabulary:
         """With the names that people added."""
         return self.annotations.vocabulary(self._base)
 
-    def router(self) -> APIRouter:
-        """The routes."""
-        router, gone = APIRouter(tags=["annotate"]), problems(404)
-        router.get("/api/annotations")(self.progress)
-        router.get("/api/annotations/{image}", responses=gone)(self.read)
-        router.put("/api/annotations/{image}", responses=problems(404, 409, 507))(self.save)
-        router.get("/api/annotations/{image}/history", responses=gone)(self.history)
-        router.get("/api/next")(self.next)
-        router.post("/api/names", responses=problems(507))(self.add_names)
-        files = file_answer(*(kind for _, kind in FILES.values()))
-        router.get("/api/export/{format}", response_class=Response, responses=files)(self.export)
-        return router
-
     def progress(self) -> schemas.Progress:
-        """How far the pictures are."""
+        """How many pictures are annotated, and the status of each."""
         statuses: dict[str, Any] = {key: state.status for key, state in list(self.annotations.states.items())}
         return schemas.Progress(total=len(self.library), statuses=statuses, **self.annotations.counts())
 
     def read(self, image: Image) -> schemas.AnnotationAnswer:
-        """What is saved of an image, and the names that there are."""
+        """What is saved of an image, and the names to annotate with."""
         key, words = self.library.key(image), self.vocabulary
         state = self.annotations.states.get(key)
-        saved: dict[str, Any] = (
-            {"graph": None, "revision": 0} if state is None else _fields(state) | {"change": state.change}
+        saved: dict[str, Any] = {"graph": None, "revision": 0} if state is None else _fields(state, "change")
+        return schemas.AnnotationAnswer(
+            image=image, key=key, objects=words.objects, predicates=words.predicates, **saved
         )
-        names: dict[str, Any] = {"objects": list(words.objects), "predicates": list(words.predicates)}
-        return schemas.AnnotationAnswer(image=image, key=key, **names, **saved)
 
     def save(self, image: Image, annotation: schemas.Annotation) -> schemas.Saved:
-        """Keeps what a person says of an image: on the disk before the answer."""
+        """Saves what a person says of an image: on the disk before the answer."""
         key = self.library.key(image)
         graph = in_words(read_graph(annotation.graph, self.boxes), self.vocabulary)
         known = self.library.graph(image)
@@ -94,7 +80,7 @@ class Annotating:
         said = {"by": annotation.by.strip(), "comment": annotation.comment.strip(), "change": annotation.change}
         machine = [k for k in annotation.machine if k < len(graph)]
         try:
-            state = self.annotations.save(key, graph, annotation.status, annotation.based_on, machine=machine, **said)
+            state = self.annotations.save(key, graph, annotation.status, annotation.based_on, machine, **said)
         except ConflictError:
             raise HTTPException(409, "this picture was changed elsewhere in the meantime; nothing was saved") from None
         return schemas.Saved(revision=state.revision, **self.annotations.counts())
@@ -102,31 +88,24 @@ class Annotating:
     def history(self, image: Image) -> schemas.History:
         """The last states of an image, newest first."""
         states = self.annotations.history(self.library.key(image))
-        return schemas.History(versions=[schemas.Version(at=state.at, **_fields(state)) for state in states])
+        return schemas.History(versions=[schemas.Version(**_fields(state, "at")) for state in states])
 
     def next(self, after: Annotated[int, Query(ge=-1, le=2**53)] = -1, order: Order = "added") -> schemas.Next:
-        """The first image after this one that is neither done nor rejected, from the start again after the last.
+        """The next image after this one that is neither done nor rejected, from the start again after the last.
 
-        Or, in the order `uncertain`, the one of which the model is least sure, where there are predictions.
+        Or, in the order `uncertain`, the image of which the model is least sure.
         """
+        states = list(self.annotations.states.items())
+        closed = frozenset(key for key, state in states if state.status != "begun")
         if order == "uncertain":
-            states = list(self.annotations.states.items())
-            closed = Among(frozenset(key for key, state in states if state.status != "begun"), False)
-            best = self.library.images(2, 0, [closed], uncertain=True)[0]
-            return schemas.Next(image=next((each.image for each in best if each.image != after), None))
-        first = None
-        for offset in range(0, len(self.library), PAGE):
-            for each in self.library.images(PAGE, offset)[0]:
-                state = self.annotations.states.get(each.key)
-                if each.image == after or (state is not None and state.status != "begun"):
-                    continue
-                if each.image > after:
-                    return schemas.Next(image=each.image)
-                first = each.image if first is None else first
-        return schemas.Next(image=first)
+            best = [each.image for each in self.library.images(2, 0, [Among(closed, False)], uncertain=True)[0]]
+        else:
+            every = [image for image, key, _ in self.library.called() if key not in closed]
+            best = [image for image in every if image > after] + every
+        return schemas.Next(image=next((image for image in best if image != after), None))
 
     def add_names(self, names: schemas.Names) -> schemas.Names:
-        """Adds to the vocabulary; all names that there are afterwards."""
+        """Adds to the vocabulary; gives all its names."""
         before = self.vocabulary
         objects = [name.strip() for name in names.objects if name.strip() not in before.object_index]
         predicates = [name.strip() for name in names.predicates if name.strip() not in before.predicate_index]
@@ -142,12 +121,12 @@ class Annotating:
         self,
         format: Format,
         status: Literal["done", "reviewed", "all"] = "done",
-        test: Annotated[int, Query(ge=0, le=1000, description="One picture in so many is for testing.")] = 0,
+        test: Annotated[int, Query(ge=0, le=1000, description="One picture in N is for testing.")] = 0,
     ) -> Response:
         """Annotations in one file (Visual Genome's three in a zip), ready for `scenegpi train`.
 
-        Of pictures that are done or reviewed, of reviewed ones only, or of all but rejected ones; of those that are
-        only begun without boxes that no person has touched. A picture that is for testing stays so.
+        Of pictures that are done or reviewed, of reviewed ones only, or of all but rejected ones; pictures that are
+        only begun come without boxes that no person has touched. A picture that is for testing stays so.
         """
         statuses = {"done": CONFIRMED, "reviewed": ("reviewed",), "all": ("begun", *CONFIRMED)}[status]
         words = self.vocabulary
@@ -159,13 +138,11 @@ class Annotating:
         with tempfile.TemporaryDirectory(prefix="scenegpi-") as place:
             lines = Path(place) / "annotations.jsonl"
             write_jsonl(lines, graphs, [SPLITS["test" if _aside(graph, test) else "train"] for graph in graphs])
-            target = Path(place) / ("vg" if format == "visual-genome" else "out.json")
-            try:
-                if format != "jsonl":
-                    convert(open_dataset(lines), target, format)
-            except DataError as error:
-                raise HTTPException(422, error.message) from None
-            data = _zipped(target) if target.is_dir() else (lines if format == "jsonl" else target).read_bytes()
+            target = lines
+            if format != "jsonl":
+                target = Path(place) / ("vg" if format == "visual-genome" else "out.json")
+                convert(open_dataset(lines), target, format)
+            data = _zipped(target) if target.is_dir() else target.read_bytes()
         return Response(data, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
@@ -182,9 +159,9 @@ def in_words(graph: SceneGraph, vocabulary: Vocabulary) -> SceneGraph:
     return SceneGraph(graph.boxes, graph.names, vocabulary, links, **about)
 
 
-def _fields(state: State) -> dict[str, Any]:
-    said = {name: getattr(state, name) for name in ("status", "revision", "by", "comment")}
-    return {**said, "machine": list(state.machine), "graph": to_dict(state.graph)}
+def _fields(state: State, *more: str) -> dict[str, Any]:
+    said = {name: getattr(state, name) for name in ("status", "revision", "by", "comment", "machine", *more)}
+    return {**said, "graph": to_dict(state.graph)}
 
 
 def _aside(graph: SceneGraph, one_in: int) -> bool:

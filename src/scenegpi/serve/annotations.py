@@ -1,8 +1,8 @@
-"""What people say of images: kept in a journal to which each change is added, on the disk before it is called saved.
+"""What people say of images: a journal (`scenegpi.bulk.journal`) to which each change is added at once.
 
-The journal is that of predictions, too (`scenegpi.bulk.journal`). A row is an image's whole state, names that were
-added to the vocabulary, or the data that all of it is about. The newest states of each image are its history; older
-ones are dropped when the journal is opened and has grown long. Nothing is made before the first change.
+A row is an image's whole state, names that were added to the vocabulary, or the data that all of it is about. The
+newest states of each image are its history; older ones are dropped when the journal is opened and has grown long.
+Nothing is written before the first change.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from scenegpi.vocabulary import Vocabulary
 
 JOURNAL = "journal.jsonl"
 KEPT = 20
-"""States of an image that its history goes back."""
+"""Number of states in an image's history."""
 LONG = 1000
-"""A journal with more lines than this beyond the histories is written anew when it is opened."""
+"""A journal with more lines than this beyond the histories is rewritten when it is opened."""
 CONFIRMED = ("done", "reviewed")
 STATUSES = ("begun", *CONFIRMED, "rejected")
 
@@ -44,10 +44,10 @@ class NotWrittenError(DataError):
 
 @dataclass(frozen=True)
 class State:
-    """Of one image: its graph, how far it is, and the number of the change.
+    """The graph of an image, its status, and the number of the change.
 
-    `machine` are the boxes that no person has touched; `change` is what its window called it, so that a change which
-    is sent twice counts once; `by`, `comment` and `at` say who made it, what they remarked, and when.
+    `machine` are the boxes that no person has touched; `change` is the browser's name for the change, so that it counts
+    once if it is sent twice; `by`, `comment` and `at` say who made it, what they remarked, and when.
     """
 
     graph: SceneGraph
@@ -60,7 +60,7 @@ class State:
     at: str = ""
 
     def confirmed(self) -> SceneGraph:
-        """The graph without boxes that only a model has seen, unless a person has said that it is done."""
+        """The graph without boxes that no person has touched, unless a person has said that it is done."""
         if self.status in CONFIRMED or not self.machine:
             return self.graph
         seen = np.ones(len(self.graph), dtype=bool)
@@ -69,12 +69,9 @@ class State:
 
 
 class Annotations:
-    """The states of images by their key; a context manager that holds the folder for itself.
+    """The states of images by their key; a context manager that locks the folder, which the first change makes.
 
-    Args:
-        folder: where the journal is; made with the first change.
-        source: the data that is annotated; a journal about other data is refused.
-        moved: the data of the journal is now at `source`.
+    `source` is the data that is annotated: a journal about other data is refused unless that has `moved` there.
     """
 
     def __init__(self, folder: Path, source: str = "", moved: bool = False) -> None:
@@ -109,40 +106,29 @@ class Annotations:
             self._open.close()
 
     def save(
-        self,
-        key: str,
-        graph: SceneGraph,
-        status: str,
-        based_on: int,
-        *,
-        machine: Iterable[int] = (),
-        by: str = "",
-        comment: str = "",
-        change: str = "",
+        self, key: str, graph: SceneGraph, status: str, based_on: int, machine: Iterable[int] = (), **said: str
     ) -> State:
-        """Keeps a state; it is on the disk when this returns.
+        """Saves a state, with what is `said` of it (`by`, `comment`, `change`); it is on the disk when this returns.
 
-        Raises ConflictError where `based_on` is not the kept revision (0: none is kept), NotWrittenError where the disk
-        does not take it. A change that was saved already is not saved again.
+        Raises ConflictError where `based_on` is not the saved revision (0: nothing is saved yet), NotWrittenError where
+        the disk does not take it. A change that was saved already is not saved again.
         """
         with self._lock:
             now = self.states.get(key)
-            if now is not None and change and now.change == change:
+            if now is not None and now.change and now.change == said.get("change"):
                 return now
             if based_on != (0 if now is None else now.revision):
                 raise ConflictError
-            at = datetime.now(UTC).isoformat(timespec="seconds")
-            state = State(graph, status, based_on + 1, tuple(sorted(set(machine))), by, comment, change, at)
+            state = State(graph, status, based_on + 1, tuple(sorted(set(machine))), **said, at=_now())
             self._append(_row(key, state))
             self.states[key] = state
             return state
 
     def begin(self, graphs: Mapping[str, tuple[SceneGraph, Iterable[int]]], comment: str) -> None:
-        """First states of images, by key, with the boxes that no person has touched: all of them, or none."""
-        at = datetime.now(UTC).isoformat(timespec="seconds")
+        """First states of images by key, each with the boxes that no person has touched: all are saved, or none."""
         with self._lock:
             new = {
-                key: State(graph, "begun", 1, tuple(machine), comment=comment, at=at)
+                key: State(graph, "begun", 1, tuple(machine), comment=comment, at=_now())
                 for key, (graph, machine) in graphs.items()
                 if key not in self.states
             }
@@ -160,11 +146,9 @@ class Annotations:
                 self.predicates |= dict.fromkeys(more)
 
     def vocabulary(self, base: Vocabulary) -> Vocabulary:
-        """With the names that were added, behind those of `base`."""
+        """The names of `base`, then those that were added."""
         objects = tuple(dict.fromkeys((*base.objects, *self.objects)))
         predicates = tuple(dict.fromkeys((*base.predicates, *self.predicates)))
-        if (objects, predicates) == (base.objects, base.predicates):
-            return base
         return Vocabulary(objects, predicates, base.name)
 
     def history(self, key: str) -> list[State]:
@@ -175,7 +159,7 @@ class Annotations:
         return [_state(row) for row in reversed(rows)]
 
     def counts(self) -> dict[str, int]:
-        """Images with a state, images done, and relations in all."""
+        """Numbers of annotated images, of finished ones, and of relations."""
         states = list(self.states.values())
         done = sum(state.status in CONFIRMED for state in states)
         return {"images": len(states), "done": done, "relations": sum(len(each.graph.relations) for each in states)}
@@ -238,6 +222,10 @@ class Annotations:
         except DataError as error:
             raise NotWrittenError(error.file, error.message) from None
         self._known_source = self.source
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _row(key: str, state: State) -> dict[str, Any]:

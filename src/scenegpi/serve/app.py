@@ -22,7 +22,7 @@ from scenegpi.prediction.defaults import PHOTO
 from scenegpi.prediction.finding import FinderSpec
 from scenegpi.serve import schemas
 from scenegpi.serve.annotating import Annotating
-from scenegpi.serve.annotations import Annotations
+from scenegpi.serve.annotations import Annotations, State
 from scenegpi.serve.batching import Predictions
 from scenegpi.serve.browsing import Browsing
 from scenegpi.serve.exchanging import Exchanging
@@ -32,12 +32,12 @@ from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import Predicting
 from scenegpi.serve.problems import EVERYWHERE, invalid, not_allowed, problems, unusable
 from scenegpi.serve.running import Running
+from scenegpi.serve.searching import Searches
 from scenegpi.serve.settings import Access, Bounds
 from scenegpi.viz.report.page import asset
 from scenegpi.vocabulary import Vocabulary
 
-SHARED = ("base.css", "gallery.js")
-"""Of the report."""
+SHARED = ("base.css", "gallery.js")  # of the report
 KINDS = {".css": "text/css", ".js": "text/javascript", ".html": "text/html"}
 
 
@@ -47,12 +47,12 @@ class Studio:
 
     Args:
         path: a store, a data set, a folder of photos, or None.
-        photos: folder of the photos, where it is not beside the data.
-        annotations: folder for annotations; None: there are none to make.
+        photos: folder of the photos, if it is not beside the data.
+        annotations: folder for annotations; None: nothing can be annotated.
         model: for all predictions; None chooses by the input.
         vocabulary: labels and predicates to annotate with; by default those of the data, or else of the model.
-        label_studio: answer Label Studio as an ML backend, too.
-        finder: finds boxes in photos that come without any; None for the package's own.
+        label_studio: also answer Label Studio as an ML backend.
+        finder: finds boxes in photos; None for the package's own.
         moved: the data that was annotated is now at `path`.
         work: folder for what the page predicts; None: it predicts no folders.
     """
@@ -76,7 +76,7 @@ def create_app(studio: Studio) -> FastAPI:
     held = ExitStack()
     library = Library(studio.path, studio.photos, studio.bounds.search_seconds, studio.work)
     held.callback(library.close)
-    predictions = Predictions(studio.bounds, studio.device, studio.finder)
+    predictions, searches = Predictions(studio.bounds, studio.device, studio.finder), Searches(studio.bounds.searches)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -84,7 +84,7 @@ def create_app(studio: Studio) -> FastAPI:
         try:
             yield
         finally:
-            browsing.close()
+            searches.close()
             predictions.stop()
             held.close()
 
@@ -92,33 +92,32 @@ def create_app(studio: Studio) -> FastAPI:
     app = FastAPI(
         title="scenegpi", version=__version__, description=about, lifespan=life, docs_url=None, redoc_url=None
     )
-    vocabulary = studio.vocabulary or library.vocabulary or model_vocabulary(studio.model or PHOTO)
-    annotate = studio.annotations is not None and len(library) > 0
-    runs = studio.work is not None and library.by_place
-    source = "" if studio.path is None else str(studio.path.resolve())
-    known: Any = {"kind": library.kind, "name": library.name, "model": studio.model}
-    known["id"] = sha256(source.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    info = schemas.LibraryInfo(total=0, search=False, annotate=annotate, predict=runs, **known)  # counted when asked
-    # The guard asks for the token; the routes only declare it.
-    token = [Depends(HTTPBearer(auto_error=False))] if studio.access.token else []
-    kept = None
-    if annotate and studio.annotations is not None:
-        kept = held.enter_context(Annotations(studio.annotations, source, studio.moved))
-    browsing = Browsing(library, info, studio.bounds, None if kept is None else kept.states)
     predicting = Predicting(predictions, library, studio.bounds, studio.model)
-    routers = [predicting.router(), browsing.router()]
+    routes: list[Any] = [predicting]
     if studio.label_studio:
         beside = [folder for folder in (studio.photos, studio.path) if folder is not None and folder.is_dir()]
-        routers.append(LabelStudio(predicting, ImageFolders(beside)).router())
-    if kept is not None:
-        annotating = Annotating(kept, library, vocabulary, studio.bounds.annotated)
-        routers += [annotating.router(), Exchanging(annotating).router()]
-    if runs:
+        routes.append(LabelStudio(predicting, ImageFolders(beside)))
+    source = "" if studio.path is None else str(studio.path.resolve())
+    states: dict[str, State] = {}
+    annotate = studio.annotations is not None and len(library) > 0
+    if studio.annotations is not None and annotate:
+        kept = held.enter_context(Annotations(studio.annotations, source, studio.moved))
+        vocabulary = studio.vocabulary or library.vocabulary or model_vocabulary(studio.model or PHOTO)
+        annotating, states = Annotating(kept, library, vocabulary, studio.bounds.annotated), kept.states
+        routes += [annotating, Exchanging(annotating)]
+    predict = studio.work is not None and library.by_place
+    if predict:
         running = Running(library, studio.bounds, studio.model, studio.finder, studio.device)
         held.callback(running.close)
-        routers.append(running.router())
-    for router in routers:
-        app.include_router(router, responses=EVERYWHERE, dependencies=token)
+        routes.append(running)
+    known: Any = {"kind": library.kind, "name": library.name, "model": studio.model, "total": 0, "search": False}
+    known["id"] = sha256(source.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    info = schemas.LibraryInfo(annotate=annotate, predict=predict, **known)
+    routes.insert(1, Browsing(library, info, searches, states))
+    # The guard checks the token; the routes only declare it.
+    token = [Depends(HTTPBearer(auto_error=False))] if studio.access.token else []
+    for each in routes:
+        app.include_router(each.router, responses=EVERYWHERE, dependencies=token)
     _pages(app)
     app.add_exception_handler(SceneGPIError, unusable)
     app.add_exception_handler(RequestValidationError, invalid)

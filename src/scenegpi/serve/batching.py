@@ -1,8 +1,8 @@
-"""Predictions for many clients at once: one thread, the project's one `Predictor`, requests that wait go together.
+"""Predictions for many clients at once: one thread, the project's one `Predictor`, waiting requests form a batch.
 
-While a batch is being predicted, further requests wait; the next batch takes all of them (at most `batch`). So a lone
-request is answered at once, and fifty cost little more than their pixels. The last photos are kept as the networks have
-read them: for a box that is moved, nothing of the photo is read again.
+While a batch is predicted, further requests wait; the next batch takes all of them (at most `batch`). So a lone request
+is answered at once, and fifty cost little more than their pixels. The last photos are kept as the networks have encoded
+them: when a box is moved, the photo is not encoded again.
 """
 
 from __future__ import annotations
@@ -44,35 +44,27 @@ class _Job:
 
 
 class Predictions:
-    """Answers requests in one thread of its own, from `start` to `stop`.
-
-    Args:
-        bounds: how many may wait, and for how long.
-        device: where models run.
-        finder: finds boxes in photos that come without any; None for the package's own.
-    """
+    """Answers requests in one thread, from `start` to `stop`."""
 
     def __init__(self, bounds: Bounds, device: str = "cpu", finder: FinderSpec | None = None) -> None:
-        self.bounds, self.device, self.finder = bounds, device, finder
+        self.bounds = bounds
         self._waiting: queue.Queue[_Job | None] = queue.Queue(bounds.queue)
-        # kept, for a client that moves a box asks again and again
         self._predictor = lru_cache(KEPT_MODELS)(lambda model: Predictor(model, finder, device=device))
         self._thread = threading.Thread(target=self._run, name="predictions", daemon=True)
         self._photos = EncodedPhotos()
         self.batches = 0
 
     def start(self) -> None:
-        """Begins to answer."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Answers what waits, and ends."""
+        """Answers the requests that wait, and ends."""
         if self._thread.is_alive():
             self._waiting.put(None)
             self._thread.join()
 
     def submit(self, model: str, item: Item, own: Callable[[Predictor, Item], Any] | None = None) -> Future[Any]:
-        """A `Prediction` to come, or what `own` makes of the predictor and the item; FullError if too many wait."""
+        """A future `Prediction`, or the result of `own(predictor, item)`; FullError if too many wait."""
         job = _Job(model, item, time.monotonic() + self.bounds.seconds, own)
         try:
             self._waiting.put_nowait(job)
@@ -90,9 +82,7 @@ class Predictions:
                     break
             now = time.monotonic()
             groups: dict[str, list[_Job]] = {}
-            for job in jobs:
-                if job is None:
-                    continue
+            for job in filter(None, jobs):
                 if job.ends < now:  # nobody waits for it any more
                     job.future.cancel()
                 elif job.future.set_running_or_notify_cancel():
@@ -135,7 +125,7 @@ class EncodedPhotos:
         self._kept: OrderedDict[tuple[str, str], EncodedPhoto] = OrderedDict()
 
     def of(self, photo: Any) -> Any:
-        """The photo of a file, read before or now; as it is where it cannot be read, which is told later."""
+        """A file as an encoded photo; unchanged if it cannot be read, which the predictor reports."""
         if not isinstance(photo, Path):
             return photo
         try:
@@ -151,12 +141,12 @@ class EncodedPhotos:
 
     @property
     def bytes(self) -> int:
-        """Of the pixels of all."""
+        """Of all pixels."""
         return sum(each.pixels.nbytes for each in self._kept.values())
 
 
 @lru_cache(4 * KEPT_PHOTOS)
 def _digest(path: Path, *seen: int) -> str:
-    """Of the content; a file that has not changed, by its time, size and number, is not read for it again."""
+    """Of the content; a file that has not changed, as time, size and number say, is not read again."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()

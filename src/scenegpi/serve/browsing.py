@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,11 +16,10 @@ from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import to_dict
 from scenegpi.serve import schemas
 from scenegpi.serve.annotations import State
-from scenegpi.serve.answers import drawn
 from scenegpi.serve.library import Library
+from scenegpi.serve.predicting import drawn
 from scenegpi.serve.problems import file_answer, problems
 from scenegpi.serve.searching import Searches
-from scenegpi.serve.settings import Bounds
 from scenegpi.store import Hit, Store
 from scenegpi.store.sql import Among
 from scenegpi.store.store import Stop
@@ -39,22 +39,24 @@ MOST_DRAWN, PART, MOST_LISTED = 60, 30, 300
 
 
 class Browsing:
-    """The routes over a library.
-
-    Args:
-        library: the images.
-        info: what the page is told about the server.
-        bounds: how many may search.
-        states: what people have said of images, by key.
-    """
+    """The routes over a library; `info` is what the page is told about the server, `states` the annotations by key."""
 
     def __init__(
-        self, library: Library, info: schemas.LibraryInfo, bounds: Bounds, states: Mapping[str, State] | None = None
+        self, library: Library, info: schemas.LibraryInfo, searches: Searches, states: Mapping[str, State]
     ) -> None:
-        self.library, self._info = library, info
-        self.states: Mapping[str, State] = {} if states is None else states
-        self._searches = Searches(bounds.searches)
-        self._kept_tags: Tags | None = None
+        self.library, self.states, self._info, self._searches = library, states, info, searches
+        self._tags_of = lru_cache(1)(Tags)
+        self.router, gone, busy = APIRouter(tags=["images"]), problems(404), problems(404, 429)
+        picture = gone | file_answer("image/jpeg") | {304: {"description": "The browser has this version."}}
+        self.router.get("/api/library")(self.about)
+        self.router.get("/api/images")(self.images)
+        self.router.get("/api/images/{image}", responses=gone)(self.image)
+        self.router.get("/api/images/{image}/similar", responses=busy)(self.similar)
+        self.router.put("/api/images/{image}/tags", responses=problems(404, 507))(self.tag)
+        self.router.get("/api/facets")(self.facets)
+        self.router.get("/api/images/{image}/photo", response_class=Response, responses=picture)(self.photo)
+        self.router.get("/api/search", responses=busy)(self.search)
+        self.router.get("/api/suggest")(self.suggest)
 
     def about(self) -> schemas.LibraryInfo:
         """What the server shows, as it is now: photos are added, and become searchable."""
@@ -64,37 +66,19 @@ class Browsing:
 
     @property
     def _tags(self) -> Tags | None:
-        """Of a store that stays; that of a data set is gone with the server."""
+        """Those of the store; None for a data set, whose store is deleted with the server."""
         store = self.library.store
-        if store is None or self.library.kind == "data":
-            return None
-        if self._kept_tags is None or self._kept_tags.folder != store.folder:
-            self._kept_tags = Tags(store.folder)
-        return self._kept_tags
+        return None if store is None or self.library.kind == "data" else self._tags_of(store.folder)
 
-    def close(self) -> None:
-        """Ends what still runs."""
-        self._searches.close()
-
-    def router(self) -> APIRouter:
-        """The routes."""
-        router, gone, busy = APIRouter(tags=["images"]), problems(404), problems(404, 429)
-        picture = file_answer("image/jpeg") | {304: {"description": "As the browser has it."}}
-        router.get("/api/library")(self.about)
-        router.get("/api/images")(self.images)
-        router.get("/api/images/{image}", responses=gone)(self.image)
-        router.get("/api/images/{image}/similar", responses=busy)(self.similar)
-        router.put("/api/images/{image}/tags", responses=problems(404, 507))(self.tag)
-        router.get("/api/facets")(self.facets)
-        router.get("/api/images/{image}/photo", response_class=Response, responses=gone | picture)(self.photo)
-        router.get("/api/search", responses=busy)(self.search)
-        router.get("/api/suggest")(self.suggest)
-        return router
+    @property
+    def _tagged(self) -> dict[str, tuple[str, ...]]:
+        """Key -> tags."""
+        return {} if self._tags is None else self._tags.all()
 
     def images(
         self, limit: Limit = 60, offset: Offset = 0, status: Chosen = "any", tag: Tag = "", order: Order = "added"
     ) -> schemas.Images:
-        """Some images, in order; or those first of which the model is least sure."""
+        """Some images, in order, or by how unsure the model is of them."""
         some, total = self.library.images(limit, offset, self._among(status, tag), order == "uncertain")
         return schemas.Images(images=some, total=total)
 
@@ -106,21 +90,17 @@ class Browsing:
         elif status != "any":
             found.append(Among(frozenset(key for key, state in list(self.states.items()) if state.status == status)))
         if tag:
-            known = self._tags.all() if self._tags is not None else {}
-            found.append(Among(frozenset(key for key, tags in known.items() if tag in tags)))
+            found.append(Among(frozenset(key for key, tags in self._tagged.items() if tag in tags)))
         return found
 
     def facets(self) -> schemas.Facets:
         """What there is to choose from, with how often it occurs: labels and predicates, states, tags."""
         words = None if self.library.store is None else self.library.store.words
-        tags: Counter[str] = Counter()
-        for some in () if self._tags is None else self._tags.all().values():
-            tags.update(some)
         return schemas.Facets(
             labels=[] if words is None else _most(words.labels),
             predicates=[] if words is None else _most(words.predicates),
             statuses=dict(Counter(state.status for state in list(self.states.values()))),
-            tags=_most(tags),
+            tags=_most(Counter(tag for tags in self._tagged.values() for tag in tags)),
         )
 
     async def similar(self, request: Request, image: Image, limit: Limit = 24) -> schemas.Similar:
@@ -133,23 +113,22 @@ class Browsing:
                 hits = [] if graph is None else store.similar(graph, limit + 1)
                 graphs = store.graphs(hit.image for hit in hits)
                 found = [self._hit(hit, graphs[hit.image]) for hit in hits if hit.score > 0]
-            return schemas.Similar(hits=[hit for hit in found if hit is not None and hit.image != image][:limit])
+            return schemas.Similar(hits=[hit for hit in found if hit and hit.image != image][:limit])
 
         return await self._searches.run(find, request)
 
     def tag(self, image: Image, tags: schemas.TagList) -> schemas.TagList:
-        """Gives an image these tags, in place of those that it has; they are kept in the store."""
-        kept = self._tags
-        if kept is None:
+        """Replaces the tags of an image; they are kept in the store."""
+        if self._tags is None:
             raise HTTPException(404, "tags are kept in a store: start the server with one, or predict the photos")
         key = self.library.key(image)
         try:
-            return schemas.TagList(tags=list(kept.set(key, tags.tags)))
+            return schemas.TagList(tags=list(self._tags.set(key, tags.tags)))
         except DataError as error:
             raise HTTPException(507, error.message) from None
 
     def image(self, image: Image, drawing: bool = False) -> schemas.ImageGraph:
-        """An image with its graph, if there is one."""
+        """An image, and its graph once it is predicted."""
         graph, key = self.library.graph(image), self.library.key(image)
         photo = self.library.photo(image, graph)
         width, height = (None, None) if graph is None else (graph.width, graph.height)
@@ -170,14 +149,14 @@ class Browsing:
             width=width,
             height=height,
             graph=None if graph is None else to_dict(graph),
-            tags=[] if self._tags is None else list(self._tags.all().get(key, ())),
+            tags=list(self._tagged.get(key, ())),
         )
         if graph is not None and drawing:
             _draw(answer, graph)
         return answer
 
     def photo(self, image: Image, request: Request, size: Literal["thumb", "full"] = "full") -> Response:
-        """The photo as a JPEG. Its tag changes with the file: a browser asks each time, and gets it once."""
+        """The photo as a JPEG. Its ETag changes with the file: a browser asks each time, and gets each version once."""
         try:
             path = self.library.photo(image)
             if path is None:
@@ -208,7 +187,7 @@ class Browsing:
                 graphs = store.graphs(hit.image for hit in answer.hits)
             return schemas.SearchAnswer(
                 query=str(answer.query),
-                hits=[each for hit in answer.hits if (each := self._hit(hit, graphs[hit.image])) is not None],
+                hits=[each for hit in answer.hits if (each := self._hit(hit, graphs[hit.image]))],
                 total=answer.images,
                 notes=list(answer.notes),
             )
@@ -226,7 +205,7 @@ class Browsing:
         return self.library.store
 
     def _hit(self, hit: Hit, graph: SceneGraph) -> schemas.HitInfo | None:
-        """As the page gets it; None for a photo that is gone."""
+        """For the page; None if the photo is gone."""
         number = self.library.number(hit)
         if number is None:
             return None

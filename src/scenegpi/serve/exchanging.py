@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -26,7 +26,7 @@ FileName = Annotated[str, Query(min_length=1, max_length=200, description="Of th
 
 
 class Imported(Strict):
-    """Pictures that were begun with the file's boxes and relations; those that had annotations were left alone."""
+    """Numbers of pictures begun from the file, of those that have annotations and were kept, and of unknown ones."""
 
     imported: int
     kept: int
@@ -38,9 +38,9 @@ class Imported(Strict):
 class Agreement(Strict):
     """How far two annotators agree on the pictures that both have confirmed or begun.
 
-    `objects`: F1 of objects, the same where labels are and boxes overlap by half. `relations`: F1 of relations between
-    these, with the same predicate. `predicates`: the share of ordered pairs, related by both, that have the same
-    predicate, and `kappa`: Cohen's, which takes chance into account. None where there is nothing to compare.
+    `objects`: F1 of objects, which are the same if their labels are and their boxes overlap by half. `relations`: F1 of
+    relations between these, with the same predicate. `predicates`: the share of ordered pairs, related by both, that
+    have the same predicate; `kappa`: Cohen's, which takes chance into account. Null if there is nothing to compare.
     """
 
     pictures: int
@@ -56,13 +56,9 @@ class Exchanging:
 
     def __init__(self, annotating: Annotating) -> None:
         self.annotating, self.annotations, self.library = annotating, annotating.annotations, annotating.library
-
-    def router(self) -> APIRouter:
-        """The routes."""
-        router = APIRouter(tags=["annotate"])
-        router.post("/api/import", responses=problems(507), openapi_extra=BODY)(self.read)
-        router.post("/api/agreement", openapi_extra=BODY)(self.agree)
-        return router
+        self.router = APIRouter(tags=["annotate"])
+        self.router.post("/api/import", responses=problems(507), openapi_extra=BODY)(self.read)
+        self.router.post("/api/agreement", openapi_extra=BODY)(self.agree)
 
     async def read(self, request: Request, name: FileName) -> Imported:
         """Begins pictures with what a file, the body, says of them; pictures that were begun here stay as they are."""
@@ -86,10 +82,10 @@ class Exchanging:
                 unsure = [] if graph.scores is None else [k for k, score in enumerate(graph.scores) if score < 1]
                 numbers[image[0]] = image[1]
                 new[image[1]] = graph, unsure
-        used = [graph.vocabulary.predicates[p] for graph, _ in new.values() for p in graph.relations[:, 2].tolist()]
-        labels = [label for graph, _ in new.values() for label in graph.names]
-        objects = [label for label in dict.fromkeys(labels) if label not in before.object_index]
-        predicates = [word for word in dict.fromkeys(used) if word not in before.predicate_index]
+        labels = dict.fromkeys(label for graph, _ in new.values() for label in graph.names)
+        used = dict.fromkeys(graph.vocabulary.predicates[p] for graph, _ in new.values() for p in graph.relations[:, 2])
+        objects = [label for label in labels if label not in before.object_index]
+        predicates = [word for word in used if word not in before.predicate_index]
         self.annotations.add_names(objects, predicates)
         words = self.annotating.vocabulary
         about = {key: {"image_id": key, "file": key} for key in new} | self.library.about(numbers)
@@ -154,5 +150,4 @@ def kappa(pairs: list[tuple[str, str]]) -> float | None:
     agree = sum(a == b for a, b in pairs) / total
     first, second = (Counter(side) for side in zip(*pairs, strict=True))
     chance = sum(count * second[name] for name, count in first.items()) / total**2
-    found: Any = None if chance == 1 else (agree - chance) / (1 - chance)
-    return found
+    return None if chance == 1 else (agree - chance) / (1 - chance)

@@ -1,7 +1,7 @@
-"""What every request passes: Host and Origin, the token, the size of the body; and what every answer carries.
+"""What every request passes: Host and Origin, the token, the size of the body; and headers of every answer.
 
 - Host must name this server, so that a foreign name that leads to 127.0.0.1 gets nothing (DNS rebinding).
-- Origin, where a browser sends one, must be this server's own, so that no other page reads or writes here.
+- Origin, if a browser sends it, must be this server's own, so that no other page reads or writes here.
 - The token is compared in constant time; a link with it sets a cookie, so that the page's own requests carry it.
 """
 
@@ -30,32 +30,24 @@ HEADERS = {
     "x-content-type-options": "nosniff",
 }
 OPEN = ("/health",)
-"""Paths that need no token: whether the server is there is no secret to who can reach it."""
-
+"""Paths that need no token."""
 LINKED = ("/", "/docs")
-"""Pages that others may link to; nothing else is for other sites, not even by GET: a search is work."""
+"""Pages that other sites may link to; nothing else is for them, not even by GET: a search costs work."""
 
 
 class Guard:
-    """ASGI middleware.
-
-    Args:
-        app: what is behind it.
-        access: whom it lets through.
-        body: bytes that a request may have.
-        seconds: that the next piece of a body may take to arrive.
-    """
+    """ASGI middleware; a request has at most `body` bytes, and the next piece of it arrives within `seconds`."""
 
     def __init__(self, app: ASGIApp, access: Access, body: int, seconds: float = 20.0) -> None:
         self.app, self.access, self.body, self.seconds = app, access, body, seconds
         self.cookie = f"scenegpi-{access.port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers what may not pass, and hands on the rest."""
+        """Refuses a request, or passes it on."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        if scope["type"] == "websocket":  # there are none here
+        if scope["type"] == "websocket":  # the studio has none
             await receive()
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -70,7 +62,7 @@ class Guard:
 
         async def bounded() -> Message:
             nonlocal left, problem, whole
-            if whole:  # what comes now is that the client leaves, which may take as long as it likes
+            if whole:  # the next message is that the client leaves, at any time
                 return await receive()
             try:
                 message = await asyncio.wait_for(receive(), min(self.seconds, max(ends - time.monotonic(), 0)))
@@ -92,15 +84,15 @@ class Guard:
                 if problem is not None:
                     replaced = True
                     await _answer(*problem)(scope, receive, send)
-                    return
-                self._dress(MutableHeaders(scope=message), request)
+                else:
+                    self._dress(MutableHeaders(scope=message), request)
             if not replaced:
                 await send(message)
 
         await self.app(scope, bounded, dressed)
 
     def _dress(self, headers: MutableHeaders, request: HTTPConnection) -> None:
-        """What every answer carries, where it does not say otherwise itself."""
+        """Adds the headers of every answer, unless it has its own."""
         for name, value in HEADERS.items():
             headers.setdefault(name, value)
         if not request.scope["path"].startswith("/static/"):
@@ -114,7 +106,7 @@ class Guard:
         """Status and reason, or None."""
         headers, path = request.headers, request.scope["path"]
         if not self.access.knows(headers.get("host", "")):
-            return 421, "this name is not one of this server's"
+            return 421, "the Host header does not name this server"
         origin = headers.get("origin")
         if origin is not None and not self.access.owns(origin, headers["host"]):
             return 403, "requests from other sites are not answered"
@@ -134,7 +126,7 @@ class Guard:
         return (scheme.lower() == "bearer" and self._same(bearer.strip())) or self._same(kept) or self._given(request)
 
     def _given(self, request: HTTPConnection) -> bool:
-        """Whether the link that was printed is followed."""
+        """Whether the request is the printed link."""
         return request.scope["path"] == "/" and self._same(request.query_params.get("token", ""))
 
     def _same(self, token: str) -> bool:

@@ -11,13 +11,12 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from scenegpi import __version__
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.label_studio import NAMES, results
-from scenegpi.errors import DataError
 from scenegpi.serve.predicting import Predicting
 
 MOST_TASKS, MOST_CONFIG = 64, 1_000_000
@@ -34,29 +33,20 @@ class Tasks(BaseModel):
 
 
 class LabelStudio:
-    """The routes.
-
-    Args:
-        predicting: what makes predictions.
-        folders: where the pictures are.
-    """
+    """The routes; `folders` is where the pictures are."""
 
     def __init__(self, predicting: Predicting, folders: ImageFolders) -> None:
         self.predicting, self.folders = predicting, folders
-
-    def router(self) -> APIRouter:
-        """The routes."""
-        router = APIRouter(tags=["label studio"])
-        router.post("/setup")(self.setup)
-        router.post("/predict")(self.predict)
-        return router
+        self.router = APIRouter(tags=["label studio"])
+        self.router.post("/setup")(self.setup)
+        self.router.post("/predict")(self.predict)
 
     def setup(self) -> dict[str, str]:
         """The version of the model, as Label Studio asks for it when a project is connected."""
         return {"model_version": VERSION}
 
     async def predict(self, request: Tasks) -> dict[str, Any]:
-        """Boxes and relations of each task, in the names of the project's interface; none where there is no picture."""
+        """Boxes and relations of each task, in the names of the project's interface; none for a missing picture."""
         names, field = interface(request.label_config or "")
         found = []
         for task in request.tasks:
@@ -66,12 +56,8 @@ class LabelStudio:
             if photo is None:
                 found.append({"model_version": VERSION, "score": 0.0, "result": []})
                 continue
-            try:
-                graph = await self.predicting.found(photo)
-            except DataError as error:
-                raise HTTPException(422, f"{photo.name}: {error.message}") from None
-            scores = graph.scores
-            score = float(scores.mean()) if scores is not None and len(scores) else 0.0
+            graph = await self.predicting.found(photo)
+            score = float(graph.scores.mean()) if graph.scores is not None and len(graph) else 0.0
             found.append({"model_version": VERSION, "score": score, "result": results(graph, names)})
         return {"results": found, "model_version": VERSION}
 

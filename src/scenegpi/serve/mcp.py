@@ -6,7 +6,7 @@ within the studio's bounds.
 
 from __future__ import annotations
 
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 from mcp.server.mcpserver import Image, MCPServer
@@ -29,17 +29,14 @@ file name."""
 
 
 class Tools:
-    """What clients may call.
-
-    Args:
-        library: the pictures.
-        model: that reads photos; None is the shipped one.
-        bounds: of one call.
-    """
+    """What clients may call; `model` must use photos, and is the shipped one by default."""
 
     def __init__(self, library: Library, model: str | None = None, bounds: Bounds | None = None) -> None:
         self.library, self.model, self.bounds = library, model or PHOTO, bounds or Bounds()
-        self._predictor: Predictor | None = None
+
+    @cached_property
+    def _predictor(self) -> Predictor:
+        return Predictor(self.model)
 
     def predict(self, picture: str, limit: int = 4000) -> str:
         """The scene graph of a picture as short JSON: objects (id, label, box, where) and relations [subject,
@@ -73,17 +70,15 @@ class Tools:
         return Image(data=small_jpeg(photo, SIZES["full"]), format="jpeg")
 
     def _number(self, picture: str) -> int:
-        text = str(picture).strip()
-        listed, _ = self.library.images(len(self.library), 0)
-        for each in listed:
-            if text in (each.key, each.file):
-                return each.image
-        if text.isascii() and text.isdigit() and any(each.image == int(text) for each in listed):
-            return int(text)
-        raise DataError(f"{text!r:.60}", f"no such picture; there are {len(listed):,}")
+        text, listed = str(picture).strip(), self.library.called()
+        named = [number for number, *names in listed if text in names]
+        named += [number for number, *_ in listed if text == str(number)]
+        if not named:
+            raise DataError(f"{text!r:.60}", f"no such picture; there are {len(listed):,}")
+        return named[0]
 
     def _graph(self, picture: str, photo: bool = False) -> SceneGraph:
-        """What is known of a picture, or with `photo` what the model reads in it, where there is a photo."""
+        """The stored graph of a picture; with `photo`, or if none is stored, what the model predicts from its photo."""
         number = self._number(picture)
         known, path = self.library.graph(number), self.library.photo(number)
         if path is None or (known is not None and not photo):
@@ -91,8 +86,6 @@ class Tools:
                 raise DataError(picture, "the photo is not there")
             return known
         self.bounds.check_photo(path)
-        if self._predictor is None:
-            self._predictor = Predictor(self.model)
         return self._predictor(path)
 
 

@@ -6,10 +6,9 @@ import asyncio
 import base64
 import binascii
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,18 @@ from scenegpi.data.detector_results import graph_of
 from scenegpi.data.export import EXPORTS
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
+from scenegpi.graph_json import to_dict
 from scenegpi.models.shipped import model_vocabulary, shipped_models, vision_settings
 from scenegpi.prediction import Item, Prediction, PredictOptions, Predictor, default_model
 from scenegpi.prediction.defaults import PHOTO
 from scenegpi.serve import schemas
-from scenegpi.serve.answers import predict_answer
 from scenegpi.serve.batching import FullError, Predictions
 from scenegpi.serve.library import Library
 from scenegpi.serve.problems import file_answer, problems
 from scenegpi.serve.settings import Bounds
+from scenegpi.viz.canvas import Canvas
+from scenegpi.viz.palette import COLOURS, deal_colours
+from scenegpi.viz.report.drawing import graph_drawing
 
 UPLOAD = "photo"
 KINDS = {"png": "image/png", "svg": "image/svg+xml", "graphml": "application/xml", "json": "application/json"}
@@ -36,27 +38,16 @@ Request = schemas.PredictRequest
 
 
 class Predicting:
-    """The routes, and what they share.
-
-    Args:
-        predictions: where requests wait.
-        library: whose photos may be named by number.
-        bounds: of one request.
-        model: for requests that name none; None chooses by the input.
-    """
+    """The routes; `model` is for requests that name none, and None chooses by the input."""
 
     def __init__(self, predictions: Predictions, library: Library, bounds: Bounds, model: str | None = None) -> None:
         self.predictions, self.library, self.bounds, self.model = predictions, library, bounds, model
-
-    def router(self) -> APIRouter:
-        """The routes."""
-        router = APIRouter(tags=["predict"])
-        router.post("/api/predict", responses=_PROBLEMS)(self.predict)
-        router.post("/api/attention", responses=_PROBLEMS)(self.attention)
-        drawn = file_answer(*KINDS.values())
-        router.post("/api/draw", response_class=Response, responses=_PROBLEMS | drawn)(self.draw)
-        router.get("/api/models")(self.models)
-        return router
+        self.router, refused = APIRouter(tags=["predict"]), problems(404, 429, 503)
+        self.router.post("/api/predict", responses=refused)(self.predict)
+        self.router.post("/api/attention", responses=refused)(self.attention)
+        files = refused | file_answer(*KINDS.values())
+        self.router.post("/api/draw", response_class=Response, responses=files)(self.draw)
+        self.router.get("/api/models")(self.models)
 
     async def predict(self, request: Request) -> schemas.PredictAnswer:
         """The scene graph of a photo, of boxes, or of both."""
@@ -64,12 +55,14 @@ class Predicting:
             return predict_answer(request, await self._graph(model, item), model, why)
 
     async def found(self, photo: Path) -> SceneGraph:
-        """The graph of a photo on this machine; DataError where it can't be read."""
-        self.bounds.check_photo(photo)
-        prediction: Prediction = await self._wait(self.model or PHOTO, Item(photo, None, UPLOAD, PredictOptions()))
-        if prediction.graph is None:
-            raise DataError(photo, _without_path(prediction.problem, photo))
-        return prediction.graph
+        """The graph of a photo on this machine; 422 where it can't be read."""
+        try:
+            self.bounds.check_photo(photo)
+        except DataError as error:
+            raise HTTPException(422, f"{photo.name}: {error.message}") from None
+        graph = (await self._graph(self.model or PHOTO, Item(photo, None, photo.name))).graph
+        assert graph is not None
+        return graph
 
     async def attention(self, request: Request) -> schemas.AttentionAnswer:
         """What the model's objects attend to, for the same request."""
@@ -97,16 +90,16 @@ class Predicting:
 
         with self._photo(request.photo, request.image) as photo:
             sheet = picture(graph, photo)
-            data = sheet.svg() if request.format == "svg" else sheet.png()
-            return Response(data, media_type=KINDS[request.format])
+        data = sheet.svg() if request.format == "svg" else sheet.png()
+        return Response(data, media_type=KINDS[request.format])
 
     def models(self) -> schemas.Models:
         """The models that requests may name."""
         found = []
         for name in dict.fromkeys([*([self.model] if self.model else []), *shipped_models()]):
             words, photos = model_vocabulary(name), bool(vision_settings(name))
-            names = {"objects": list(words.objects), "predicates": list(words.predicates)}
-            found.append(schemas.ModelInfo(name=name, photos=photos, **names))
+            info = schemas.ModelInfo(name=name, photos=photos, objects=words.objects, predicates=words.predicates)
+            found.append(info)
         return schemas.Models(models=found)
 
     @asynccontextmanager
@@ -180,8 +173,8 @@ class Predicting:
             yield path
 
     def _item(self, request: Request, photo: Path | None) -> Item:
-        base = PredictOptions(informative=request.informative, top=request.top, min_relation=request.min_relation)
-        options = replace(base, distributions=True)
+        chosen = request.model_dump(include={"informative", "top", "min_relation"})
+        options = PredictOptions(**chosen, distributions=True)
         if request.boxes is None:
             if request.labels or request.scores:
                 raise HTTPException(422, "boxes: labels and scores need boxes")
@@ -190,7 +183,7 @@ class Predicting:
             return Item(photo, None, UPLOAD, options)
         if not request.boxes:
             raise HTTPException(422, "boxes: none; leave them out to have them found")
-        labels = None if request.labels is None else [str(label) for label in request.labels]
+        labels = request.labels and [str(label) for label in request.labels]
         corners = np.sort(np.array(request.boxes, dtype=np.float64).reshape(-1, 2, 2), axis=1).reshape(-1, 4)
         given = graph_of(corners, None, labels=labels, width=request.width, height=request.height)
         if request.scores is not None:
@@ -228,4 +221,49 @@ def _without_path(problem: str, photo: Path | None) -> str:
     return problem.replace(str(photo), UPLOAD) if photo is not None else problem
 
 
-_PROBLEMS = problems(404, 429, 503)
+def predict_answer(request: schemas.PredictRequest, found: Prediction, model: str, why: str) -> schemas.PredictAnswer:
+    """What /api/predict answers; `why` says how the model was chosen."""
+    graph = found.graph
+    assert graph is not None
+    shown = graph.with_fields(label_dist=None, pairs=None, pair_dist=None)  # distributions are large
+    notes = [f"{count} left out: {reason}" for reason, count in found.left_out.items()]
+    canvas = Canvas.of(graph)
+    colours = deal_colours(canvas.boxes)
+    return schemas.PredictAnswer(
+        graph=to_dict(shown),
+        kept=found.kept.tolist(),
+        model=model,
+        why=why,
+        photo_read=found.photo_read,
+        notes=notes + ([found.why_unread] if found.why_unread else []),
+        pairs=pairs_of(graph, request.alternatives) if request.alternatives else [],
+        drawing=drawn(shown, canvas, colours) if request.drawing else None,
+        colours=[COLOURS[k] for k in colours],
+    )
+
+
+def drawn(graph: SceneGraph, canvas: Canvas, colours: list[int], among: Collection[int] | None = None) -> str:
+    """The graph as the report draws it, with all relations or those `among` some objects; triplet k is relation k."""
+    links = {
+        k: (s, o, graph.vocabulary.predicates[p])
+        for k, (s, o, p) in enumerate(graph.relations.tolist())
+        if among is None or {s, o} <= set(among)
+    }
+    return str(graph_drawing(graph, canvas, links, colours)) if len(graph) else ""
+
+
+def pairs_of(graph: SceneGraph, count: int) -> list[schemas.Pair]:
+    """P(related) of every ordered pair, and its likeliest `count` predicates."""
+    if graph.pairs is None or graph.pair_dist is None:
+        return []
+    names, out = graph.vocabulary.predicates, []
+    best = np.argsort(-graph.pair_dist[:, 1:], axis=1, kind="stable")[:, :count]
+    for (s, o), row, order in zip(graph.pairs.tolist(), graph.pair_dist.tolist(), best.tolist(), strict=True):
+        chosen = [(names[p], _rounded(row[p + 1])) for p in order]
+        out.append(schemas.Pair(subject=s, object=o, related=_rounded(sum(row[1:])), predicates=chosen))
+    return out
+
+
+def _rounded(share: float) -> float:
+    """To four significant digits: shares may be tiny, and the page divides them by P(related)."""
+    return float(f"{share:.4g}")

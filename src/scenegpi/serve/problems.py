@@ -18,8 +18,7 @@ SAID = {
     400: "The body is not JSON.",
     401: "The token is missing or wrong.",
     403: "A request of another site.",
-    404: "There is no such thing.",
-    405: "Not this method.",
+    404: "Not found.",
     408: "The request did not arrive in time.",
     409: "Changed elsewhere in the meantime; nothing was saved.",
     413: "The body is too large.",
@@ -32,7 +31,7 @@ SAID = {
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route declares that it may answer."""
+    """The error answers that a route declares."""
     return {status: {"description": SAID[status], "model": schemas.Problem} for status in statuses}
 
 
@@ -47,11 +46,11 @@ def file_answer(*kinds: str) -> dict[int | str, dict[str, Any]]:
 
 
 EVERYWHERE = problems(400, 401, 403, 408, 413, 421, 422)
-"""What any route may answer."""
+"""Error answers of every route."""
 
 
 def invalid(_: Request, error: Any) -> JSONResponse:
-    """A request that is not as it should be: the first two faults, in one line."""
+    """An invalid request: its first two faults, in one line."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     if any(each["type"] == "json_invalid" for each in found):
@@ -62,7 +61,7 @@ def invalid(_: Request, error: Any) -> JSONResponse:
 
 
 def not_allowed(request: Request, _: Any) -> JSONResponse:
-    """Another method than those of the path, all of which are named: each method is a route of its own."""
+    """The answer to another method than those of the path; `allow` names all of them, each a route of its own."""
     asked = ((method, {**request.scope, "method": method}) for method in ("DELETE", "GET", "POST", "PUT"))
     routes = request.app.routes
     methods = [name for name, scope in asked if any(route.matches(scope)[0] == Match.FULL for route in routes)]
@@ -76,5 +75,5 @@ def unusable(_: Request, error: Any) -> JSONResponse:
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, without the path of its file."""
+    """The message of an error, without the path of its file."""
     return error.message if isinstance(error, DataError) else str(error)

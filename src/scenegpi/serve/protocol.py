@@ -1,4 +1,4 @@
-"""How requests arrive: in time, or the connection ends. uvicorn itself waits for their headers for ever."""
+"""Requests must arrive in time, or the connection ends; uvicorn itself waits for their headers forever."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from scenegpi.serve.settings import Bounds
 
 
 class PromptProtocol(H11Protocol):
-    """HTTP/1.1 whose connections end where the headers of a request take longer than they may."""
+    """HTTP/1.1 whose connections end if the headers of a request take more than `seconds`."""
 
     seconds = Bounds.arriving
     _due: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Headers are waited for from now on."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Until they are there; and again once a next request has begun."""
+        """Waits until the headers are there, and again once the next request has begun."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._stop()
@@ -32,7 +31,6 @@ class PromptProtocol(H11Protocol):
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for."""
         self._stop()
         super().connection_lost(exc)
 
@@ -45,11 +43,11 @@ class PromptProtocol(H11Protocol):
         self._due = None
 
     def _unsupported_upgrade_warning(self) -> None:
-        """A client that asks for a websocket gets an ordinary answer, and nobody a warning."""
+        """A client that asks for a websocket gets an ordinary answer, without a warning in the log."""
 
 
 def server_config(app: Any) -> Config:
-    """Of the server that runs the studio."""
+    """The settings of uvicorn for the studio."""
     return Config(
         app,
         http=PromptProtocol,

@@ -1,7 +1,7 @@
 """Predicting a folder from the page: photos -> a run (`scenegpi.bulk`) -> a store, in a thread of its own.
 
-It is what `scenegpi predict FOLDER` and `scenegpi index` do: a photo that was answered before, by its content, is not
-read again; a server that is killed goes on from there. Photos that are dropped on the page are kept beside the run.
+The same as `scenegpi predict FOLDER` and `scenegpi index`: a photo that was predicted before, by its content, is not
+predicted again; a server that is killed continues from there. Photos dropped on the page are kept beside the run.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ log = logging.getLogger("scenegpi")
 
 
 class RunRequest(Strict):
-    """Which photos: those in a folder and below it; all where it is empty."""
+    """Which photos: those in a folder and below; all by default."""
 
     folder: Annotated[str, Field(max_length=1000)] = ""
 
 
 class RunAnswer(Strict):
-    """How far it is: `done` of `total` photos; `problem` says why it ended, `skipped` are photos that can't be read."""
+    """The state of the run: `done` of `total` photos, `skipped` that can't be read; `problem` says why it failed."""
 
     state: Literal["none", "running", "indexing", "done", "stopped", "failed"] = "none"
     done: int = 0
@@ -71,19 +71,11 @@ class Dropped(Strict):
 
 
 class _StoppedError(Exception):
-    """A person has stopped the run."""
+    """The run was stopped from the page."""
 
 
 class Running:
-    """The routes, and the one run at a time.
-
-    Args:
-        library: whose photos are predicted; `library.work` is where everything goes.
-        bounds: of one photo.
-        model: that predicts; None for the one that uses photos.
-        finder: finds boxes; None for the package's own.
-        device: where the model runs.
-    """
+    """The routes, and the one run at a time, of photos of a library; everything is written to `library.work`."""
 
     def __init__(
         self, library: Library, bounds: Bounds, model: str | None, finder: FinderSpec | None, device: str = "cpu"
@@ -97,19 +89,15 @@ class Running:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self.answer = RunAnswer()
-
-    def router(self) -> APIRouter:
-        """The routes."""
-        router = APIRouter(tags=["run"])
-        router.get("/api/folders")(self.folders)
-        router.get("/api/runs")(self.state)
-        router.post("/api/runs", responses=problems(404, 409))(self.start)
-        router.delete("/api/runs")(self.stop)
-        router.post("/api/dropped", responses=problems(507), openapi_extra=BODY)(self.drop)
-        return router
+        self.router = APIRouter(tags=["run"])
+        self.router.get("/api/folders")(self.folders)
+        self.router.get("/api/runs")(self.state)
+        self.router.post("/api/runs", responses=problems(404, 409))(self.start)
+        self.router.delete("/api/runs")(self.stop)
+        self.router.post("/api/dropped", responses=problems(507), openapi_extra=BODY)(self.drop)
 
     def close(self) -> None:
-        """Ends what runs; what was answered is kept."""
+        """Ends the run; what was predicted is kept."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -120,11 +108,11 @@ class Running:
         return FolderList(folders=dict(list(found.items())[:MOST_FOLDERS]), total=len(self.library))
 
     def state(self) -> RunAnswer:
-        """How far the run is."""
+        """The state of the run."""
         return self.answer
 
     def start(self, request: RunRequest) -> RunAnswer:
-        """Predicts and indexes photos; GET /api/runs tells how far it is."""
+        """Predicts and indexes photos; GET /api/runs gives the progress."""
         files = self.library.files(request.folder)
         if not files:
             raise HTTPException(404, f"no photos in {request.folder!r:.200}")
@@ -138,19 +126,21 @@ class Running:
         return self.answer
 
     def stop(self) -> RunAnswer:
-        """Ends the run after the photos at hand; what was answered is kept for the next one."""
+        """Ends the run after the current photos; what was predicted is kept for the next run."""
         self._stop.set()
         return self.answer
 
     async def drop(self, request: Request, name: Annotated[str, Query(min_length=1, max_length=200)]) -> Dropped:
-        """Keeps a photo, whose file is the body, among those of this server."""
+        """Adds a photo, the body of the request, to those of this server."""
         folder = self.library.dropped
         assert folder is not None
         plain = UNSAFE.sub("_", Path(name).name).strip(". ") or "photo.jpg"
         if Path(plain).suffix.lower() not in SUFFIXES:
             raise HTTPException(422, f"{plain!r:.100}: expected a photo, {', '.join(SUFFIXES)}")
         data = await request.body()
-        target = next(path for path in _names(folder / plain) if not path.exists() or path.read_bytes() == data)
+        names = (plain, *(f"{Path(plain).stem}-{k}{Path(plain).suffix}" for k in range(2, 10_000)))
+        free = (folder / each for each in names)
+        target = next(path for path in free if not path.exists() or path.read_bytes() == data)
         try:
             with whole_file(target) as part:
                 part.write_bytes(data)
@@ -190,17 +180,10 @@ class Running:
         self.library.reopen()
 
     def _graphs(self, opened: PredictionLog, files: list[Path]) -> Iterator[SceneGraph]:
-        """The answers to these photos, each called as its photo is called here."""
+        """The predictions for these photos, each with the key of its photo as its file."""
         sources = {os.path.abspath(path).encode(errors="backslashreplace").decode(): path for path in files}
         for row, graph in opened.predicted(sources):
             yield graph.replace(image_id=None, file=self.library.file_key(sources[row["source"]]))
-
-
-def _names(path: Path) -> Iterator[Path]:
-    """A path, and others like it."""
-    yield path
-    for k in range(2, 1_000_000):
-        yield path.with_name(f"{path.stem}-{k}{path.suffix}")
 
 
 def work_folder(path: Path | None) -> Path:

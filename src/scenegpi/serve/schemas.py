@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -41,7 +42,7 @@ class PredictRequest(Strict):
 
     photo: Photo = None
     image: Annotated[Number | None, Field(description="Or the number of an image of this server.")] = None
-    boxes: Annotated[list[Box] | None, _each("x1, y1, x2, y2 in pixels; none: they are found.")] = None
+    boxes: Annotated[list[Box] | None, _each("x1, y1, x2, y2 in pixels; by default they are found.")] = None
     labels: Annotated[list[Name | None] | None, _each("A name for each box, or null: found in the photo.")] = None
     scores: Annotated[list[Share] | None, _each("How sure each label is; it may change then.")] = None
     width: Annotated[Side | None, Field(description="Of the image that the boxes refer to.")] = None
@@ -49,9 +50,7 @@ class PredictRequest(Strict):
     model: Annotated[Name | None, Field(description="One of /api/models; by default one that suits.")] = None
     informative: Annotated[Share, Field(description="How much rare predicates are preferred.")] = 0.3
     top: Annotated[int, Field(ge=0, le=500, description="At most this many relations.")] = 20
-    min_relation: Annotated[
-        Share | None, Field(description="Leave out relations that score less; null: as `scenegpi predict` does.")
-    ] = None
+    min_relation: Annotated[Share | None, Field(description="Least score; null: as on the command line.")] = None
     alternatives: Annotated[int, Field(ge=0, le=10, description="Predicates listed for each pair.")] = 0
     drawing: Annotated[bool, Field(description="Also give the graph as SVG.")] = False
 
@@ -104,18 +103,18 @@ class ModelInfo(Strict):
 
     name: str
     photos: bool
-    objects: list[str]
-    predicates: list[str]
+    objects: Sequence[str]
+    predicates: Sequence[str]
 
 
 class Models(Strict):
-    """Those that ship, and those that the server was started with."""
+    """The shipped models, and the one that the server was started with."""
 
     models: list[ModelInfo]
 
 
 class Health(Strict):
-    """That the server answers."""
+    """The server answers."""
 
     status: Literal["ok"] = "ok"
     version: str
@@ -131,7 +130,7 @@ class ImageInfo(Strict):
 
 
 class Images(Strict):
-    """Some images, and how many there are in all."""
+    """Some images, and the number of all."""
 
     images: list[ImageInfo]
     total: int
@@ -147,7 +146,7 @@ class MatchInfo(Strict):
 
 
 class HitInfo(ImageInfo):
-    """An image that was found."""
+    """An image that a search found."""
 
     score: float
     count: int
@@ -157,7 +156,7 @@ class HitInfo(ImageInfo):
 
 
 class SearchAnswer(Strict):
-    """`query` is how the line was understood."""
+    """What a search found; `query` is how its line was understood."""
 
     query: str
     hits: list[HitInfo]
@@ -166,7 +165,7 @@ class SearchAnswer(Strict):
 
 
 class Similar(Strict):
-    """Images like another one, most alike first."""
+    """Images that are similar to another one, most similar first."""
 
     hits: list[HitInfo]
 
@@ -196,7 +195,7 @@ class Suggestions(Strict):
 
 
 class ImageGraph(ImageInfo):
-    """An image with its graph, where it has one; its place in their order, and the numbers of its neighbours."""
+    """An image, its graph (null: not predicted yet), its place in the order, and the images before and after it."""
 
     place: int
     before: int | None
@@ -227,23 +226,19 @@ Status = Literal["begun", "done", "reviewed", "rejected"]
 
 
 class Annotation(Strict):
-    """What a person says of an image, as a change to the revision that it is based on (0: none is kept)."""
+    """What a person says of an image, as a change to a revision (0: nothing is saved yet)."""
 
     graph: GraphJson
     status: Status = "begun"
     based_on: Annotated[Number, Field(description="The revision that was changed; 409 if it is not the newest.")] = 0
-    change: Annotated[
-        str, Field(max_length=64, description="A name for this change: one that is sent again is saved once.")
-    ] = ""
-    machine: Annotated[
-        list[Number], Field(max_length=Bounds.annotated, description="Boxes that no person has touched.")
-    ] = []
+    change: Annotated[str, Field(max_length=64, description="A name: a change that is sent twice is saved once.")] = ""
+    machine: Annotated[list[Number], Field(max_length=Bounds.annotated, description="Boxes nobody has touched.")] = []
     by: Annotated[str, Field(max_length=100, description="Who made the change; free text.")] = ""
     comment: Annotated[str, Field(max_length=2000)] = ""
 
 
 class Kept(Strict):
-    """A state of an image; `graph` is None where nothing is saved."""
+    """A state of an image; `graph` is null where nothing is saved."""
 
     graph: dict[str, Any] | None
     revision: int
@@ -260,13 +255,13 @@ class Version(Kept):
 
 
 class AnnotationAnswer(Kept):
-    """What is saved of an image, and the names that there are."""
+    """What is saved of an image, and the names to annotate with."""
 
     image: int
     key: str
     change: str = ""
-    objects: list[str]
-    predicates: list[str]
+    objects: Sequence[str]
+    predicates: Sequence[str]
 
 
 class History(Strict):
@@ -276,7 +271,7 @@ class History(Strict):
 
 
 class Saved(Strict):
-    """It is on the disk."""
+    """The change is on the disk; counts of all annotations."""
 
     revision: int
     images: int
@@ -285,20 +280,20 @@ class Saved(Strict):
 
 
 class Names(Strict):
-    """Names that are added to the vocabulary of the annotations, or all of it."""
+    """Names to add to the vocabulary of the annotations, or all of its names."""
 
     objects: Annotated[list[Name], Field(max_length=10_000)] = []
     predicates: Annotated[list[Name], Field(max_length=10_000)] = []
 
 
 class Next(Strict):
-    """The next image to annotate; None where all are done."""
+    """The next image to annotate; null where all are done."""
 
     image: int | None
 
 
 class Progress(Strict):
-    """Images in all, with a state, and done; relations in all; the status of each by its key."""
+    """Numbers of images, of annotated and of finished ones, and of relations; the status of each image by its key."""
 
     total: int
     images: int

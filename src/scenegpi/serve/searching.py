@@ -1,4 +1,4 @@
-"""Searches: few at a time, in threads of their own so that saving never waits for them, ended when nobody listens."""
+"""Searches: few at a time, in threads of their own so that saving never waits for them, ended if the client leaves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scenegpi.store.store import Stop
 Found = TypeVar("Found")
 THREADS = 2
 LISTENING = 0.25
-"""Seconds between looks at whether the client is still there."""
+"""Seconds between checks that the client is still there."""
 
 
 class Searches:
@@ -26,7 +26,7 @@ class Searches:
         self._running: set[Stop] = set()
 
     async def run(self, find: Callable[[Stop], Found], request: Request) -> Found:
-        """What `find` finds; it is stopped when the client leaves."""
+        """The result of `find`, which is stopped if the client leaves."""
         if len(self._running) >= self.most:
             raise HTTPException(429, "too many searches wait; try again", {"Retry-After": "2"})
         stop = Stop()
@@ -46,7 +46,7 @@ class Searches:
             raise
 
     def close(self) -> None:
-        """Ends what runs."""
+        """Ends all searches."""
         for stop in list(self._running):
             stop()
         self._pool.shutdown(cancel_futures=True)

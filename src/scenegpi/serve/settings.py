@@ -19,12 +19,12 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one request may ask for, and how many may wait.
+    """Limits of a request, and of how many may wait.
 
-    `body` bytes of a request; `boxes` of an image that is predicted, `annotated` of one that is annotated; `pixels` of
-    a photo; `queue` predictions that wait, beyond which the answer is 429; `seconds` that one may take; `batch`
-    predictions that are made at a time; `searches` that run or wait, of at most `search_seconds` each; `arriving`
-    seconds that a request may take to arrive.
+    `body` bytes per request; `boxes` per image that is predicted, `annotated` boxes per image that is annotated;
+    `pixels` per photo; `queue` predictions that wait (the next gets 429), each answered within `seconds`; `batch`
+    predictions at a time; `searches` that run or wait, each of at most `search_seconds`; `arriving` seconds until a
+    request has arrived.
     """
 
     body: int = 24 * 2**20
@@ -39,7 +39,7 @@ class Bounds:
     arriving: float = 20.0
 
     def check_photo(self, photo: Path) -> None:
-        """DataError where a photo can't be read or has too many pixels."""
+        """DataError if a photo can't be read or has too many pixels."""
         width, height = photo_size(photo)
         if width * height > self.pixels:
             raise DataError(photo.name, f"{width:,} x {height:,} pixels, at most {self.pixels:,}")
@@ -47,10 +47,9 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Access:
-    """Where the server listens, and the token that requests must carry; None on loopback.
+    """Where the server listens, and the token that requests must carry; on loopback it needs none.
 
-    Any other address needs a token, and so does `public`, the address of a proxy in front ("https://studio.example"):
-    one is made where none is given.
+    `names` are the Host names of this machine, `public` the address of a proxy in front ("https://studio.example").
     """
 
     host: str = "127.0.0.1"
@@ -61,7 +60,7 @@ class Access:
 
     @classmethod
     def of(cls, host: str, port: int, token: str | None = None, public: str | None = None) -> Access:
-        """With a token where the address needs one, and the names by which this machine may be called."""
+        """Makes a token if the address is not loopback, or is `public`, and none is given."""
         if token is not None and not TOKEN.fullmatch(token):
             raise DataError("--token", "may have letters, digits and . _ ~ - only, at most 200, so that links carry it")
         if public is not None:
@@ -77,9 +76,9 @@ class Access:
         return cls(host, port, token or secrets.token_urlsafe(24), frozenset(names), public)
 
     def knows(self, host: str) -> bool:
-        """Whether a Host header names this server; a name of somebody else's that leads here (DNS rebinding) does not.
+        """Whether a Host header names this server; another name that leads here (DNS rebinding) does not.
 
-        Beyond loopback an address in numbers will do, too: no name was resolved then.
+        Beyond loopback any IP address does: no name was resolved.
         """
         if self.public is not None and split_host(host) == split_host(urlsplit(self.public).netloc):
             return True
@@ -100,14 +99,14 @@ class Access:
 
     @property
     def url(self) -> str:
-        """What to open in a browser."""
+        """The address to open in a browser."""
         host = f"[{self.host}]" if ":" in self.host else "127.0.0.1" if self.host == "0.0.0.0" else self.host
         base = self.public or f"http://{host}:{self.port}"
         return f"{base}/" + (f"?token={self.token}" if self.token else "")
 
 
 def split_host(value: str) -> tuple[str, int | None]:
-    """Name and port of a Host header or of an origin's authority; a port that is no number is -1."""
+    """Name and port of a Host header or of an origin's authority; an invalid port is -1."""
     name, mark, port = value.rpartition(":")
     if not mark or value.endswith("]"):
         name, port = value, ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from scenegpi.errors import DataError, counted
@@ -11,7 +12,7 @@ from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import INK, MUTED
 from scenegpi.viz.panels import colours_of, draw_boxes, draw_canvas
 from scenegpi.viz.picture import fitted, picture_file
-from scenegpi.viz.sheet import Panel, Sheet
+from scenegpi.viz.sheet import Sheet
 from scenegpi.viz.text import numbered, shortened
 
 COLUMNS, CELL, EDGE, HEAD, FOOT = 4, (3.1, 2.5), 0.22, 0.62, 0.36
@@ -44,13 +45,11 @@ def _draw_hit(sheet: Sheet, left: float, top: float, store: Store, hit: Hit) -> 
         canvas = Canvas.of(graph, store.photo(hit))
     except DataError:  # a photo that can't be read
         canvas = Canvas.of(graph)
-    size = fitted(canvas.width, canvas.height, CELL)
-    panel: Panel = sheet.panel(
-        left + (CELL[0] - size[0]) / 2, top + (CELL[1] - size[1]) / 2, *size, size=(canvas.width, canvas.height)
-    )
+    wide, tall = fitted(*canvas.size, CELL)
+    panel = sheet.panel(left + (CELL[0] - wide) / 2, top + (CELL[1] - tall) / 2, wide, tall, canvas.size)
     draw_canvas(panel, canvas)
     names = numbered(graph.names)
-    part = Canvas(canvas.width, canvas.height, canvas.boxes[shown], canvas.pixels)
+    part = replace(canvas, boxes=canvas.boxes[shown])
     draw_boxes(panel, part, [names[i] for i in shown], colours_of(range(len(shown))), points=8.5)
     sheet.text((left, top + CELL[1] + 0.16), shortened(hit.file or hit.key, 30), 8.5, INK)
     sheet.text((left + CELL[0], top + CELL[1] + 0.16), f"{hit.score:.2f}", 8.5, MUTED, anchor="right")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Opened:
-    """The tables of a store at one moment; `seen` tells whether `store.json` is still the same."""
+    """The tables of a store at one moment; `seen` identifies the version of `store.json`."""
 
     connection: DuckDBPyConnection
     manifest: Manifest
@@ -59,12 +59,7 @@ class Stop:
 
 
 class Snapshots:
-    """The tables of a folder, opened again when they have changed. Safe to use from several threads.
-
-    Args:
-        folder: where it is.
-        seconds: that a query may take; None for any time.
-    """
+    """The tables of a folder, opened again when they have changed; a query may take `seconds`. Thread-safe."""
 
     def __init__(self, folder: str | Path, seconds: float | None = None) -> None:
         self.folder, self.seconds = Path(folder), seconds
@@ -74,8 +69,8 @@ class Snapshots:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All calls of this thread inside see the same images, whatever other processes change."""
-        if self._now is not None:
+        """All calls of this thread inside see the same images, even if other processes change the store."""
+        if getattr(self._mine, "opened", None) is not None:
             yield
             return
         if not is_store(self.folder):
@@ -89,8 +84,10 @@ class Snapshots:
                 self._mine.opened = None
 
     @property
-    def _now(self) -> _Opened | None:
-        return getattr(self._mine, "opened", None)
+    def _opened(self) -> _Opened:
+        """Of the snapshot of this thread."""
+        opened: _Opened = self._mine.opened
+        return opened
 
     def _rows(self, text: str, values: Iterable[Any] = (), stop: Stop | None = None) -> list[tuple[Any, ...]]:
         with self.snapshot():
@@ -110,12 +107,6 @@ class Snapshots:
                 timer.cancel()
                 cursor.close()
 
-    @property
-    def _opened(self) -> _Opened:
-        """Of the snapshot of this thread."""
-        assert self._now is not None
-        return self._now
-
     def _open(self) -> _Opened:
         """The tables as they are now, opened again where `store.json` has changed."""
         try:
@@ -127,13 +118,13 @@ class Snapshots:
         if last is None or seen != last.seen:
             manifest = Manifest.read(self.folder)
             if last is not None and manifest.parts == last.manifest.parts:  # a change has begun, or is tidied up after
-                self._last = replace(last, manifest=manifest, seen=seen)
+                last = replace(last, manifest=manifest, seen=seen)
             else:
                 connection = connect()
                 open_views(connection, self.folder, manifest)
-                self._last = _Opened(connection, manifest, _words(connection, self.folder), seen)
-        assert self._last is not None
-        return self._last
+                last = _Opened(connection, manifest, _words(connection, self.folder), seen)
+            self._last = last
+        return last
 
 
 def _words(connection: DuckDBPyConnection, folder: Path) -> StoreWords:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import log
 from typing import Any
 
+from scenegpi.graph import SceneGraph
 from scenegpi.store.query import Clause, Query
 from scenegpi.store.words import StoreWords
 
@@ -154,6 +156,43 @@ def listing(where: str, uncertain: bool) -> str:
         f"SELECT image, key, file, coalesce(unsure, 0) AS score FROM images LEFT JOIN ({means}) USING (image) "
         f"WHERE {where} ORDER BY score DESC, image"
     )
+
+
+def similar(graph: SceneGraph, words: StoreWords, images: int) -> tuple[str, list[Any]]:
+    r"""SQL that gives image and score of all images by how much of a graph they show, best first, and its parameters.
+
+    .. math:: s(I) = \sum_{t} w_t \max_{r \in I,\, r \sim t} P(r) + \sum_{l} w_l \max_{o \in I,\, o \sim l} P(o),
+              \qquad w = \log \frac{1 + N}{1 + n}
+
+    over the distinct triplets t and labels l of the graph (Johnson et al. 2015); r ~ t has its labels and predicate,
+    P(r) is the score of a relation; n relations (objects) of N images match, so that what is rare counts more. Each
+    term is one pass over a table; triplets need not hold for the same objects.
+    """
+    distinct = sorted({(t.subject, t.predicate, t.object) for t in graph.triplets()})
+    triplets: list[Any] = [(*triplet, words.triplets.get(triplet, 0)) for triplet in distinct]
+    labels: list[Any] = [(label, words.labels.get(label, 0)) for label in sorted(set(graph.names))]
+    triple, product = "subject_label, predicate, object_label", "subject_score::DOUBLE * object_score * predicate_score"
+    parts: list[str] = []
+    values: list[Any] = []
+    for table, columns, score, rows in (
+        ("relations", triple, product, triplets),
+        ("objects", "label", "score::DOUBLE", labels),
+    ):
+        if rows:
+            row = f"({'?, ' * (len(rows[0]) - 1)}?::DOUBLE)"
+            parts.append(
+                f"SELECT image, weight * max({score}) AS part FROM {table} "
+                f"JOIN (VALUES {', '.join([row] * len(rows))}) wanted({columns}, weight) USING ({columns}) "
+                f"GROUP BY image, {columns}, weight"
+            )
+        for *names, count in rows:
+            values += [*names, log((1 + images) / (1 + min(count, images)))]
+    found = " UNION ALL ".join(parts) or "SELECT image, 0.0 AS part FROM images"
+    text = (
+        f"SELECT i.image, coalesce(f.score, 0) AS score FROM images i LEFT JOIN "
+        f"(SELECT image, sum(part) AS score FROM ({found}) GROUP BY image) f USING (image) ORDER BY score DESC, i.image"
+    )
+    return text, values
 
 
 def _restrict(build: _Builder, clause: Clause) -> None:

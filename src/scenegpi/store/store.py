@@ -21,25 +21,25 @@ from scenegpi.store.folder import MANIFEST
 from scenegpi.store.parse import parse_query
 from scenegpi.store.query import Query, QueryError
 from scenegpi.store.snapshots import Snapshots, Stop
-from scenegpi.store.sql import Among, chosen, listing, matches, ranking
+from scenegpi.store.sql import Among, chosen, listing, matches, ranking, similar
 from scenegpi.store.words import StoreWords
 from scenegpi.vocabulary import Vocabulary
 
 MOST_MATCHES = 20
-"""Of one image that are given back."""
+"""Matches that are returned per image."""
 MOST_EXPECTED = 20_000_000
-"""Matches beyond which a query takes longer than people wait."""
+"""A query with more matches takes too long to wait for."""
 CHUNK = 1000
 """Images that are read at once."""
 
 
 class NoImageError(DataError):
-    """There is no image of this number."""
+    """The store has no image of this number."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """The objects of one match, in the order of the query's things (None: it has no object), and its score."""
+    """The objects of one match, in the order of the query's things (None: not matched), and its score."""
 
     objects: tuple[int | None, ...]
     score: float
@@ -47,9 +47,9 @@ class Match:
 
 @dataclass(frozen=True)
 class Hit:
-    """An image that was found: its number in the store, what it is called, its best score, and its best matches.
+    """An image that was found: its number in the store, its key and file, its best score, and its best matches.
 
-    `count` is how many matches it has; of more than MOST_MATCHES the best are given.
+    `count` is the number of all its matches, of which `matches` are at most MOST_MATCHES.
     """
 
     image: int
@@ -62,7 +62,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Answer:
-    """`hits`, best first; `images`: how many were found in all; `notes` on words that the store does not have."""
+    """`hits`, best first; `images`: the number of all that match; `notes` on words that the store does not have."""
 
     query: Query
     hits: tuple[Hit, ...]
@@ -71,12 +71,12 @@ class Answer:
 
 
 class Store(Snapshots):
-    """A folder of graphs. Safe to use from several threads; what other processes add is seen.
+    """A folder of graphs. Thread-safe; graphs that other processes add are found.
 
     Args:
-        folder: where it is; made when graphs are added.
+        folder: made when graphs are added.
         photos: folders of photos, instead of those that were noted when graphs were added.
-        seconds: that a query may take; None for any time.
+        seconds: that a query may take; None for no limit.
     """
 
     def __init__(self, folder: str | Path, photos: Iterable[Path | str] = (), seconds: float | None = None) -> None:
@@ -109,10 +109,10 @@ class Store(Snapshots):
         least: float = 0.0,
         among: Iterable[Among] = (),
     ) -> Answer:
-        """Images that a query finds, best first (docs/search.md); QueryError where it can't be understood.
+        """Images that match a query, best first (docs/search.md); QueryError if it can't be understood.
 
-        Where `seconds` are bounded, a query that would take far longer is refused; `stop` ends one from elsewhere.
-        `least` is the score that the best match must have; `among` are the images that may be found.
+        If `seconds` are limited, a query that would take far longer is refused; `stop` ends it from another thread.
+        `least` is the score that the best match must have; `among` are the images to search.
         """
         with self.snapshot():
             words = self.words
@@ -130,11 +130,9 @@ class Store(Snapshots):
         return Answer(query, tuple(hits), int(rows[0][3]) if rows else 0, tuple(words.notes(query)))
 
     def similar(self, graph: SceneGraph, limit: int = 20, offset: int = 0) -> list[Hit]:
-        """All images, ranked by how much of a graph they show (scenegpi.store.retrieval)."""
-        from scenegpi.store.retrieval import retrieval
-
+        """All images, ranked by how much of a graph they show (scenegpi.store.sql.similar)."""
         with self.snapshot():
-            text, values = retrieval(graph, self.words, len(self))
+            text, values = similar(graph, self.words, len(self))
             about = self._about(self._rows(f"{text} LIMIT {int(limit)} OFFSET {int(offset)}", values))
         return [Hit(*each, 1) for each in about.values()]
 
@@ -150,23 +148,24 @@ class Store(Snapshots):
         among = ", ".join(str(int(image)) for image in images)
         if not among:
             return {}
-        where = f"WHERE image IN ({among})"
-        columns = (
-            "label, x1, y1, x2, y2, score",
-            "subject, object, predicate, predicate_score",
-            "object, attribute, score",
-        )
+
+        def by_image(table: str, columns: str, order: str = "") -> dict[int, list[list[Any]]]:
+            found: dict[int, list[list[Any]]] = {}
+            for image, *rest in self._rows(f"SELECT image, {columns} FROM {table} WHERE image IN ({among}) {order}"):
+                found.setdefault(int(image), []).append(rest)
+            return found
+
         with self.snapshot():
-            about = self._rows(f"SELECT image, id, file, width, height, vocabulary FROM images {where}")
-            objects = _by_image(self._rows(f"SELECT image, {columns[0]} FROM objects {where} ORDER BY image, object"))
-            relations = _by_image(self._rows(f"SELECT image, {columns[1]} FROM relations {where}"))
-            attributes = _by_image(self._rows(f"SELECT image, {columns[2]} FROM attributes {where}"))
+            about = by_image("images", "id, file, width, height, vocabulary")
+            objects = by_image("objects", "label, x1, y1, x2, y2, score", "ORDER BY image, object")
+            relations = by_image("relations", "subject, object, predicate, predicate_score")
+            attributes = by_image("attributes", "object, attribute, score")
             vocabularies = self._opened.manifest.vocabularies
         found: dict[int, SceneGraph] = {}
-        for image, given, file, width, height, reference in about:
+        for image, ((given, file, width, height, reference), *_) in about.items():
             rows, links = objects.get(image, []), relations.get(image, [])
             try:
-                found[int(image)] = SceneGraph(
+                found[image] = SceneGraph(
                     np.array([row[1:5] for row in rows], dtype=np.float64).reshape(-1, 4),
                     [row[0] for row in rows],
                     Vocabulary.from_dict(vocabularies.get(reference)),
@@ -187,7 +186,7 @@ class Store(Snapshots):
         return found
 
     def dataset(self) -> Dataset:
-        """All its images as a data set, in the order in which they were added; it is held in memory."""
+        """All images as a data set in memory, in the order in which they were added."""
         words, report = self.vocabulary, Report(str(self.folder))
         builder = Graphs(words, report)
         with self.snapshot():
@@ -205,7 +204,7 @@ class Store(Snapshots):
         return Dataset(builder, self.folder, "store", report, folders)
 
     def key(self, image: int) -> str:
-        """What an image is called; DataError where there is none of this number."""
+        """The key of an image; NoImageError for an unknown number."""
         rows = self._rows(f"SELECT key FROM images WHERE image = {int(image)}")
         if not rows:
             raise NoImageError(self.folder, f"no image {image}")
@@ -232,7 +231,7 @@ class Store(Snapshots):
         return int(rows[0][0]) if rows else None
 
     def count(self, among: Iterable[Among] = ()) -> int:
-        """How many images there are of these."""
+        """The number of images `among` these."""
         where, keys = chosen(among)
         return int(self._rows(f"SELECT count(*) FROM images WHERE {where}", keys)[0][0])
 
@@ -255,7 +254,7 @@ class Store(Snapshots):
         return int(place), before, after
 
     def photo(self, hit: Hit | SceneGraph) -> Path | None:
-        """The photo of an image, or None where there is none."""
+        """The photo of an image, or None."""
         with self.snapshot():
             folders = ImageFolders(self._given or self._opened.manifest.photos)
         name = hit.key if isinstance(hit, Hit) else None if hit.image_id is None else str(hit.image_id)
@@ -282,7 +281,7 @@ class Store(Snapshots):
         return {image: tuple(some) for image, some in out.items()}
 
     def _about(self, scored: Iterable[tuple[Any, ...]]) -> dict[int, tuple[int, str, str | None, float]]:
-        """Image, key, file and score of rows of image and score, by image; DataError where the tables disagree."""
+        """Image, key, file and score for rows of image and score, by image; DataError if the tables disagree."""
         scores = {int(image): float(score) for image, score in scored}
         among = ", ".join(map(str, scores)) or "NULL"
         rows = self._rows(f"SELECT image, key, file FROM images WHERE image IN ({among})")
@@ -292,11 +291,3 @@ class Store(Snapshots):
                 what = "a score that is not a number" if image in known else "relations or objects but no row in images"
                 raise DataError(self.folder, f"is damaged: image {image} has {what}")
         return {image: (image, *known[image], score) for image, score in scores.items()}
-
-
-def _by_image(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
-    """Rows without their first column, by it."""
-    found: dict[int, list[tuple[Any, ...]]] = {}
-    for image, *rest in rows:
-        found.setdefault(int(image), []).append(tuple(rest))
-    return found

@@ -29,7 +29,7 @@ class Arrangement:
     """M entity nodes, then L relation nodes, in a panel of `panel` inches.
 
     `shown` are the boxes of the entity nodes, `linked` those in a relation; `links` the ordered pairs of the relation
-    nodes; `texts`, `at` (M + L, 2) centres and `sizes` (M + L, 2) of all nodes; `left_out` boxes are not shown.
+    nodes; all nodes have `texts`, centres `at` (M + L, 2) and `sizes` (M + L, 2); `left_out` boxes have no node.
     """
 
     panel: tuple[float, float]
@@ -61,9 +61,9 @@ class Arrangement:
 
 
 def best_links(graph: SceneGraph, top: int) -> tuple[dict[tuple[int, int], list[str]], set[tuple[int, int]]]:
-    """Ordered pair -> its predicates, with scores where there are any, of the best `top` distinct relations.
+    """Ordered pair -> its predicates, with scores if the graph has any, of the best `top` distinct relations.
 
-    Beside them the pairs whose best relation scores less than WEAK.
+    And the pairs whose best relation scores less than WEAK.
     """
     scored = graph.scores is not None or graph.relation_scores is not None
     distinct: dict[tuple[int, int, str], float] = {}
@@ -91,10 +91,10 @@ def arrange(
 
     Args:
         names: N names of the boxes, as they are shown.
-        centres: (N, 2) of the boxes, in 0..1 of the image: where possible, nodes lie as boxes do.
+        centres: (N, 2) of the boxes, in 0..1 of the image: nodes lie as boxes do, as far as possible.
         links: ordered pair -> texts of its relation node.
         panel: width and height in inches.
-        points: size of the text; by default it depends on how many nodes there are.
+        points: size of the text; by default it depends on the number of nodes.
         everyone: boxes without a relation are nodes even in a crowd.
     """
     linked = frozenset(end for pair in links for end in pair)
@@ -160,8 +160,7 @@ def _place(
     air = np.array([0.25, 0.3]) * min(1.0, 0.35 * float(room.prod()) / float(np.prod(sizes, axis=1).sum()))
     best, least = start, np.inf
     rng = np.random.default_rng(0)
-    tries = TRIES if len(start) <= 90 else 2
-    for attempt in range(tries):
+    for attempt in range(TRIES if len(start) <= 90 else 2):
         noise = rng.normal(size=start.shape) * 0.12 * attempt
         at = _fit(stress_layout(start + noise, edges), room, sizes)
         at = separate(at, sizes + air, (0, 0, *panel))

@@ -26,7 +26,7 @@ from scenegpi.viz.text import numbered, shortened
 if TYPE_CHECKING:
     from scenegpi.prediction import PredictOptions, Predictor
 
-HEAT = "#D55E00"
+HEAT, OWN = "#D55E00", "#0072B2"
 _WIDE, _TALL, _HEAD, _EDGE = 6.6, 7.0, 0.62, 0.12
 
 
@@ -39,20 +39,11 @@ class Attention:
 
 
 def attention(
-    predictor: Predictor,
-    graph: SceneGraph,
-    photo: Any = None,
-    step: int = -1,
-    options: PredictOptions | None = None,
+    predictor: Predictor, graph: SceneGraph, photo: Any = None, step: int = -1, options: PredictOptions | None = None
 ) -> Attention:
-    """The weights of a model's attention on the boxes of a graph; GraphError where the model has none.
+    """The weights of a model's attention on the boxes of a graph, at a step; GraphError if the model has no attention.
 
-    Args:
-        predictor: whose model has attention.
-        graph: its boxes, and its labels or their distributions.
-        photo: for a model that uses it.
-        step: of the recurrence; the last by default.
-        options: that keep all boxes (`PredictOptions.scoring`), where the predictor's own don't.
+    `options` must keep all boxes (`PredictOptions.scoring`), where the predictor's own don't.
     """
     from scenegpi.gpi import recorded_attention
     from scenegpi.models import SceneModel
@@ -93,13 +84,13 @@ def draw_attention(
     if not 0 <= node < len(graph):
         raise GraphError(f"attention: box {node}, but there are {len(graph)}, counted from 0")
     canvas = Canvas.of(graph, photo)
-    shown = fitted(canvas.width, canvas.height, (_WIDE, _TALL))
+    shown = fitted(*canvas.size, (_WIDE, _TALL))
     sheet = Sheet(2 * shown[0] + 4 * _EDGE, shown[1] + _HEAD + _EDGE)
     names = numbered(graph.names)
     titles = (f"what {names[node]} attends to", "what the graph vector attends to")
     for k, row in enumerate((weights.neighbours[node], weights.nodes)):
         left = _EDGE + k * (shown[0] + 2 * _EDGE)
-        panel = sheet.panel(left, _HEAD, *shown, size=(canvas.width, canvas.height))
+        panel = sheet.panel(left, _HEAD, *shown, size=canvas.size)
         draw_weights(panel, canvas, names, row, node if k == 0 else None)
         sheet.text((left, 0.2), shortened(titles[k], 60), 11.5, INK, bold=True)
         sums = "weights over the other objects, sum 100%" if k == 0 else "weights over all objects, sum 100%"
@@ -116,31 +107,28 @@ def most_telling(weights: Attention) -> int:
 def draw_weights(
     panel: Panel, canvas: Canvas, names: list[str], weights: NDArray[np.float64], node: int | None
 ) -> None:
-    """Boxes filled the more, the more they count (N,), with their share in words; lines to them from `node`."""
+    """Boxes filled by their weights (N,), each with its share in percent; lines to them from `node`."""
     draw_canvas(panel, canvas)
     n, boxes = len(names), canvas.boxes
-    if canvas.pixels is not None:  # the photo steps back, so that the fills can be compared
-        panel.rect((0, 0, canvas.width, canvas.height), fill="#FFFFFF", alpha=0.45)
-    # Even attention is shown as half strength: otherwise what says nothing would look like what says most.
-    strong = weights / max(float(weights.max(initial=0.0)), 2 / max(len(weights), 1), 1e-9)
-    centres = (boxes[:, :2] + boxes[:, 2:]) / 2
-    largest_first = np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable").tolist()
-    for i in largest_first:
-        own = i == node
-        if not own:
-            panel.rect(boxes[i], fill=HEAT, alpha=0.42 * float(strong[i]))
-        edge, line = ("#0072B2", 3.0) if own else (HEAT, 0.6 + 2.0 * float(strong[i]))
+    if canvas.pixels is not None:  # a paler photo, so that the fills can be compared
+        panel.rect((0, 0, *canvas.size), fill="#FFFFFF", alpha=0.45)
+    # Even attention has half strength: otherwise it would look like attention to every box.
+    strong = (weights / max(float(weights.max(initial=0.0)), 2 / max(len(weights), 1), 1e-9)).tolist()
+    for i in canvas.largest_first():
+        if i != node:
+            panel.rect(boxes[i], fill=HEAT, alpha=0.42 * strong[i])
+        edge, line = (OWN, 3.0) if i == node else (HEAT, 0.6 + 2.0 * strong[i])
         panel.rect(boxes[i], stroke="#FFFFFF", line=line + 1.4, alpha=0.8)
         panel.rect(boxes[i], stroke=edge, line=line)
     draw_frame(panel, canvas)
-    for i in largest_first:
-        if node is not None and i != node:
-            panel.line(centres[node], centres[i], HEAT, 0.4 + 4.5 * float(strong[i]), alpha=0.75)
+    for i in canvas.largest_first() if node is not None else ():
+        if i != node:
+            panel.line(*(canvas.centres[[node, i]] * canvas.size), HEAT, 0.4 + 4.5 * strong[i], alpha=0.75)
     kept = [i for i in range(n) if i == node or strong[i] >= 0.15] if n > 12 else list(range(n))
     points = tag_points(len(kept))
     texts = [names[i] + ("" if i == node else f"  {100 * weights[i]:.0f}%") for i in kept]
     sizes = tag_sizes(texts, points) / panel.scale
-    corners = place_tags(np.clip(boxes[kept], 0, [canvas.width, canvas.height] * 2), sizes, canvas.width, canvas.height)
+    corners = place_tags(canvas.inside[kept], sizes, *canvas.size)
     for k, i in enumerate(kept):
-        colour = "#0072B2" if i == node else HEAT if strong[i] >= 0.6 else "#F2C6A5"
+        colour = OWN if i == node else HEAT if strong[i] >= 0.6 else "#F2C6A5"
         draw_tag(panel, texts[k], corners[k], sizes[k], colour, points)

@@ -15,7 +15,7 @@ from scenegpi.graph import SceneGraph
 
 @dataclass(frozen=True)
 class Canvas:
-    """`width` x `height`, the `boxes` (N, 4) on it, and the photo's `pixels` (H, W, 3) where there is one."""
+    """`width` x `height`, the `boxes` (N, 4) on it, and the `pixels` (H, W, 3) of the photo; None: an empty canvas."""
 
     width: float
     height: float
@@ -32,6 +32,29 @@ class Canvas:
 
         pixels = as_photo(photo)
         return cls(float(pixels.shape[1]), float(pixels.shape[0]), photo_boxes(graph, pixels), pixels)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        return self.width, self.height
+
+    @property
+    def inside(self) -> NDArray[np.float64]:
+        """(N, 4) the boxes, cut off at the border."""
+        return np.clip(self.boxes, 0, self.size * 2)
+
+    @property
+    def centres(self) -> NDArray[np.float64]:
+        """(N, 2) of the boxes, in 0..1 of the canvas."""
+        return (self.boxes[:, :2] + self.boxes[:, 2:]) / 2 / self.size
+
+    def largest_first(self) -> list[int]:
+        """The order in which boxes are drawn, so that small ones lie on top."""
+        return largest_first(self.boxes).tolist()
+
+
+def largest_first(boxes: NDArray[np.float64]) -> NDArray[np.intp]:
+    """(N,) the rows of boxes (N, 4) by area."""
+    return np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable")
 
 
 def jpeg(pixels: NDArray[np.uint8], side: int | None = None, quality: int = 85) -> bytes:

@@ -35,7 +35,7 @@ def frame_picture(photo: Any, graph: SceneGraph, numbers: Sequence[int], seconds
     canvas = Canvas.of(graph, photo)
     tall = WIDE * canvas.height / canvas.width
     sheet = Sheet(WIDE, tall + _LINE * (LINES + 1))
-    panel = sheet.panel(0, 0, WIDE, tall, size=(canvas.width, canvas.height))
+    panel = sheet.panel(0, 0, WIDE, tall, size=canvas.size)
     draw_canvas(panel, canvas)
     names = [f"{spoken(name)} #{number}" for name, number in zip(graph.names, numbers, strict=True)]
     draw_boxes(panel, canvas, names, [COLOURS[number % len(COLOURS)] for number in numbers])

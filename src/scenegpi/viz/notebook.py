@@ -6,7 +6,7 @@ from typing import Any
 
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_text import object_names
-from scenegpi.viz.canvas import data_uri
+from scenegpi.viz.canvas import data_uri, largest_first
 from scenegpi.viz.report.markup import Html, h
 
 WIDTH, HEIGHT, SIDE, ROWS = 560, 420, 800, 15
@@ -25,8 +25,7 @@ def notebook_html(graph: SceneGraph) -> str:
         for end in {t.subject_index, t.object_index}:
             about[end].append(line)
     shapes: list[Any] = [_photo(graph, width, height)]
-    areas = (graph.boxes[:, 2:] - graph.boxes[:, :2]).prod(axis=1)
-    for i in (-areas).argsort(kind="stable").tolist():  # small boxes on top, where the mouse finds them
+    for i in largest_first(graph.boxes).tolist():  # small boxes on top, where the mouse finds them
         x1, y1, x2, y2 = graph.boxes[i].tolist()
         words = ", ".join(word for word, _ in graph.attributes[i]) if graph.attributes else ""
         said = "\n".join([f"{names[i]} ({words})" if words else names[i], *about[i][:ROWS]])

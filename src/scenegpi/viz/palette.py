@@ -5,31 +5,31 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.viz.canvas import largest_first
+
 # Yellow is left out: too pale on white. Black is last: it is lost on dark photos, so it is dealt out rarely.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3D3D3D")
 INK, MUTED, FAINT, PAPER = "#1A1A1A", "#5F6368", "#C9CCD1", "#FFFFFF"
 RIGHT, WRONG = "#0072B2", "#D55E00"
-"""Found in the ground truth, not in it, in it but not found: blue and vermilion, never green and red."""
+"""In the ground truth, and not: blue and vermilion, never green and red."""
 
 
-def deal_colours(boxes: NDArray[np.float64], count: int = len(COLOURS)) -> list[int]:
+def deal_colours(boxes: NDArray[np.float64]) -> list[int]:
     """A colour number for each box (N, 4): the one that is least used nearby, larger boxes first. Deterministic."""
-    n = len(boxes)
-    given = np.zeros(n, dtype=np.int64)
-    if not n:
+    if not len(boxes):
         return []
-    centres, sides = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
+    given = np.zeros(len(boxes), dtype=np.int64)
+    centres = (boxes[:, :2] + boxes[:, 2:]) / 2
     scale = max(float(np.ptp(boxes.reshape(-1, 2), axis=0).max()), 1e-6)
-    order = np.argsort(-np.prod(sides, axis=1), kind="stable")
+    order = largest_first(boxes)
     for k, i in enumerate(order.tolist()):
         before = order[:k]
         # Corners count as much as centres: what confuses the eye are lines that run close to each other.
         apart = np.abs(boxes[before] - boxes[i]).min(axis=1) + np.abs(centres[before] - centres[i]).sum(axis=1)
-        used = np.zeros(count)
-        np.add.at(used, given[before], np.exp(-4 * apart / scale))
-        used += np.bincount(given[before], minlength=count) * 0.02 + np.arange(count) * 1e-3
-        given[i] = int(used.argmin())
-    return [int(c) for c in given]
+        near = 0.02 + np.exp(-4 * apart / scale)
+        used = np.bincount(given[before], near, len(COLOURS)) + np.arange(len(COLOURS)) * 1e-3
+        given[i] = used.argmin()
+    return given.tolist()
 
 
 def text_on(colour: str) -> str:

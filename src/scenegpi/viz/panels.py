@@ -25,12 +25,12 @@ def draw_canvas(panel: Panel, canvas: Canvas) -> None:
     if canvas.pixels is not None:
         panel.photo(canvas.pixels)
     else:
-        panel.rect((0, 0, canvas.width, canvas.height), fill=BLANK)
+        panel.rect((0, 0, *canvas.size), fill=BLANK)
 
 
 def draw_frame(panel: Panel, canvas: Canvas) -> None:
     """A thin line around the canvas, above what was drawn on it."""
-    panel.rect((0, 0, canvas.width, canvas.height), stroke="#C4C4C0", line=1.6)  # half of it lies outside
+    panel.rect((0, 0, *canvas.size), stroke="#C4C4C0", line=1.6)  # half of it lies outside
 
 
 def draw_boxes(
@@ -41,28 +41,27 @@ def draw_boxes(
     points: float | None = None,
     quiet: Collection[int] = (),
 ) -> None:
-    """Boxes with their names; `colours` has one for each box. Those in `quiet` are thin, with a small name."""
+    """Boxes with their names, in `colours`. Those in `quiet` are thin, with a small name."""
     boxes, n = canvas.boxes, len(names)
     points = points or tag_points(n)
     texts = [shortened(name, 30) for name in names]
     hushed = np.array([[i in quiet] for i in range(n)], dtype=bool).reshape(n, 1)
     sizes = np.where(hushed, tag_sizes(texts, QUIET * points), tag_sizes(texts, points)) / panel.scale
-    corners = place_tags(np.clip(boxes, 0, [canvas.width, canvas.height] * 2), sizes, canvas.width, canvas.height)
-    largest_first = np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable").tolist()
-    line = 2.0 if n <= 25 else 1.5
-    for i in largest_first:
+    corners = place_tags(canvas.inside, sizes, *canvas.size)
+    wide = 2.0 if n <= 25 else 1.5
+    for i in canvas.largest_first():
         if canvas.pixels is None:
             panel.rect(boxes[i], fill=colours[i], alpha=0.10)
-        own = line if i not in quiet else 0.5 * line
-        panel.rect(boxes[i], stroke=WHITE, line=own + (1.6 if i not in quiet else 0.6), alpha=0.9)
-        panel.rect(boxes[i], stroke=colours[i], line=own)
+        line, halo = (0.5 * wide, 0.6) if i in quiet else (wide, 1.6)
+        panel.rect(boxes[i], stroke=WHITE, line=line + halo, alpha=0.9)
+        panel.rect(boxes[i], stroke=colours[i], line=line)
     draw_frame(panel, canvas)
     for i, start, end in leaders(boxes, corners, sizes):
         panel.line(start, end, WHITE, 3.0)
         panel.line(start, end, colours[i], 1.4)
         panel.line(end, end, WHITE, 4.4)
         panel.line(end, end, colours[i], 3.2)
-    for i in largest_first:
+    for i in canvas.largest_first():
         if i in quiet:
             panel.rect((*corners[i], *(corners[i] + sizes[i])), fill=WHITE, alpha=0.75)
             panel.text(corners[i] + sizes[i] / 2, texts[i], QUIET * points, INK, anchor="middle")
@@ -123,7 +122,7 @@ def draw_graph(
 
 
 def draw_nodes(panel: Panel, arranged: Arrangement, looks: Sequence[NodeLook], lines: Sequence[str]) -> None:
-    """The nodes of an arrangement as `looks` say, one for each node, and their links in the colours `lines`."""
+    """The nodes of an arrangement by their `looks`, and the links in the colours `lines`."""
     for k, colour in enumerate(lines):
         tail, in_, out, tip = arranged.arrow(k)
         panel.line(tail, in_, colour, 1.3)

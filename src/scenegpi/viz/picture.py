@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from scenegpi.errors import DataError, counted
 from scenegpi.files import not_an_input
 from scenegpi.graph import SceneGraph
@@ -43,17 +41,16 @@ def picture(graph: SceneGraph, photo: str | Path | bytes | None = None, top: int
     crowd = len(graph) + len(links) if len(graph) <= 40 else 2 * len(links)
     nodes = len(linked) + len(links)
     most = WIDE if len(graph) <= 20 else 1.25 * WIDE, TALL if nodes > FEW else SHORT
-    shown = fitted(canvas.width, canvas.height, most)
+    shown = fitted(*canvas.size, most)
     tall = max(shown[1], LOW, min(TALL, 0.11 * crowd))
     wide = min(max(NARROW, 2.0 + 0.4 * nodes), WIDE)  # white space in proportion
     sheet = Sheet(shown[0] + wide + _GAP + 2 * _EDGE, tall + _HEAD + _EDGE)
-    left = sheet.panel(_EDGE, _HEAD, *shown, size=(canvas.width, canvas.height))
+    left = sheet.panel(_EDGE, _HEAD, *shown, size=canvas.size)
     draw_canvas(left, canvas)
     draw_boxes(left, canvas, names, colours, quiet=set(range(len(graph))) - linked if linked else ())
     right = sheet.panel(_EDGE + shown[0] + _GAP, _HEAD, wide, tall)
     if len(graph):
-        centres = (canvas.boxes[:, :2] + canvas.boxes[:, 2:]) / 2 / np.array([canvas.width, canvas.height])
-        draw_graph(right, arrange(names, centres, links, (wide, tall)), colours, weak)
+        draw_graph(right, arrange(names, canvas.centres, links, (wide, tall)), colours, weak)
     else:
         right.text((wide / 2, tall / 2), "no objects", 10, MUTED, anchor="middle")
     _heading(sheet, graph)

@@ -5,7 +5,7 @@ Straight frames lie on whole pixels, so that their lines are sharp.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
-from scenegpi.viz.sheet import POINT, Area, Line, Photo, Rect, Shape, Triangle, Words
+from scenegpi.viz.sheet import POINT, Anchor, Area, Point
 from scenegpi.viz.text import BASELINE, font, runs
 
 Array = NDArray[np.float64]
@@ -22,33 +22,50 @@ Draw = Callable[[Any, Array, float], None]
 SCALE = 4
 
 
-def image(shapes: Iterable[Shape], width: float, height: float, dpi: int) -> Image.Image:
-    """A sheet of `width` x `height` inches; the first shape is at the bottom."""
-    paper = _Paper(width, height, dpi)
-    for shape in shapes:
-        match shape:
-            case Rect():
-                paper.rect(shape)
-            case Line():
-                half = shape.line * POINT * dpi / 2
-                paper.ink((shape.start, shape.end), half, shape.colour, shape.alpha, shape.clip, _stroke)
-            case Triangle():
-                paper.ink(shape.corners, 0.0, shape.colour, 1.0, None, _polygon)
-            case Words():
-                paper.words(shape)
-            case Photo():
-                paper.photo(shape)
-    return paper.image
-
-
-class _Paper:
-    """The image, and how shapes are put on it."""
+class PngPen:
+    """Draws on an image of `width` x `height` inches; the first shape is at the bottom."""
 
     def __init__(self, width: float, height: float, dpi: int) -> None:
         self.dpi = dpi
         self.image = Image.new("RGB", (max(round(width * dpi), 1), max(round(height * dpi), 1)), "white")
 
-    def ink(self, points: ArrayLike, half: float, colour: str, alpha: float, clip: Area | None, draw: Draw) -> None:
+    def rect(
+        self, area: Area, fill: str | None, stroke: str | None, line: float, alpha: float, radius: float, dashed: bool,
+        clip: Area | None,
+    ) -> None:  # fmt: skip
+        sharp = not (radius or dashed)
+        x1, y1, x2, y2 = np.array(self._whole(area)) / self.dpi if sharp else area
+        corners = ((x1, y1), (x2, y2))
+        radius = min(radius, (x2 - x1) / 2, (y2 - y1) / 2) * self.dpi * SCALE
+        if fill:
+            self._ink(corners, 0.0, fill, alpha, clip, partial(_frame, radius=radius, filled=True))
+        if stroke:
+            draw: Callable[..., None] = _dashes if dashed else _frame
+            self._ink(corners, line * POINT * self.dpi / 2, stroke, alpha, clip, partial(draw, radius=radius))
+
+    def line(self, start: Point, end: Point, colour: str, line: float, alpha: float, clip: Area | None) -> None:
+        self._ink((start, end), line * POINT * self.dpi / 2, colour, alpha, clip, _stroke)
+
+    def polygon(self, corners: Sequence[Point], colour: str) -> None:
+        self._ink(corners, 0.0, colour, 1.0, None, _polygon)
+
+    def text(self, at: Point, text: str, points: float, colour: str, bold: bool, anchor: Anchor) -> None:
+        size = points * POINT * self.dpi
+        pieces = [(piece, font(file, size)) for piece, file in runs(text, bold)]
+        lengths = [face.getlength(piece) for piece, face in pieces]
+        left = at[0] * self.dpi - {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor] * sum(lengths)
+        baseline, pen = round(at[1] * self.dpi + BASELINE * size), ImageDraw.Draw(self.image)
+        for (piece, face), length in zip(pieces, lengths, strict=True):
+            pen.text((left, baseline), piece, colour, face, anchor="ls")  # smooth by itself
+            left += length
+
+    def photo(self, area: Area, pixels: NDArray[np.uint8]) -> None:
+        x1, y1, x2, y2 = self._whole(area)
+        size = (max(x2 - x1, 1), max(y2 - y1, 1))
+        small = Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+        self.image.paste(small, (x1, y1))
+
+    def _ink(self, points: ArrayLike, half: float, colour: str, alpha: float, clip: Area | None, draw: Draw) -> None:
         """Puts a colour where `draw` draws: at points (n, 2) in inches, and `half` a line's width around them."""
         at = np.asarray(points) * self.dpi
         limits = (0, 0, *self.image.size) if clip is None else self._whole(clip)
@@ -59,37 +76,6 @@ class _Paper:
             draw(ImageDraw.Draw(mask), SCALE * (at - low), SCALE * half)
             mask = mask.reduce(SCALE)
             self.image.paste(colour, (*low.tolist(),), mask if alpha == 1 else mask.point(lambda share: share * alpha))
-
-    def rect(self, shape: Rect) -> None:
-        """Its inside, then its frame."""
-        sharp = not (shape.radius or shape.dashed)
-        x1, y1, x2, y2 = np.array(self._whole(shape.area)) / self.dpi if sharp else shape.area
-        radius = min(shape.radius, (x2 - x1) / 2, (y2 - y1) / 2) * self.dpi * SCALE
-        look = shape.alpha, shape.clip
-        if shape.fill:
-            self.ink(((x1, y1), (x2, y2)), 0.0, shape.fill, *look, partial(_frame, radius=radius, filled=True))
-        if shape.stroke:
-            half = shape.line * POINT * self.dpi / 2
-            draw: Callable[..., None] = _dashes if shape.dashed else _frame
-            self.ink(((x1, y1), (x2, y2)), half, shape.stroke, *look, partial(draw, radius=radius))
-
-    def words(self, shape: Words) -> None:
-        """Letters are smooth by themselves."""
-        size = shape.points * POINT * self.dpi
-        pieces = [(piece, font(file, size)) for piece, file in runs(shape.text, shape.bold)]
-        lengths = [face.getlength(piece) for piece, face in pieces]
-        left = shape.at[0] * self.dpi - {"left": 0.0, "middle": 0.5, "right": 1.0}[shape.anchor] * sum(lengths)
-        baseline, pen = round(shape.at[1] * self.dpi + BASELINE * size), ImageDraw.Draw(self.image)
-        for (piece, face), length in zip(pieces, lengths, strict=True):
-            pen.text((left, baseline), piece, shape.colour, face, anchor="ls")
-            left += length
-
-    def photo(self, shape: Photo) -> None:
-        """Stretched to its area."""
-        x1, y1, x2, y2 = self._whole(shape.area)
-        size = (max(x2 - x1, 1), max(y2 - y1, 1))
-        small = Image.fromarray(shape.pixels).resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
-        self.image.paste(small, (x1, y1))
 
     def _whole(self, area: Area) -> tuple[int, int, int, int]:
         x1, y1, x2, y2 = np.floor(np.array(area) * self.dpi + 0.5).astype(int).tolist()

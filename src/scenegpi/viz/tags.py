@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.viz.canvas import largest_first
+
 Array = NDArray[np.float64]
 SWEEPS = 6
 _ON_TAG, _ON_BOX, _AWAY, _ORDER = 30.0, 1.6, 0.55, 0.012
@@ -23,11 +25,10 @@ def place_tags(boxes: Array, sizes: Array, width: float, height: float) -> Array
     limit = np.maximum(np.array([width, height]) - sizes, 0)
     spots = [np.clip(_spots(boxes[k], sizes[k]), 0, limit[k]) for k in range(n)]
     fixed = [_fixed_cost(spots[k], sizes[k], boxes, k) for k in range(n)]
-    order = np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable")
     placed = np.full((n, 4), np.nan)
     for sweep in range(SWEEPS):
         moved = False
-        for k in order.tolist():
+        for k in largest_first(boxes).tolist():
             others = placed[(np.arange(n) != k) & ~np.isnan(placed[:, 0])]
             covered = _overlap(spots[k], sizes[k], others).sum(axis=1) / np.prod(sizes[k])
             x, y = spots[k][int((fixed[k] + _ON_TAG * covered).argmin())]
@@ -56,19 +57,12 @@ def _spots(box: Array, size: Array) -> Array:
     """(S, 2) corners where the tag of one box may go, the usual ones first."""
     x1, y1, x2, y2 = box.tolist()
     w, h = size.tolist()
+    cx, cy = (x1 + x2 - w) / 2, (y1 + y2 - h) / 2
     slide = [x1 + t * (x2 - x1 - w) for t in (0.0, 1.0, 0.5, 0.25, 0.75)]
     spots = [(x, y1 - h) for x in slide] + [(x1, y1), (x2 - w, y1)]
     spots += [(x, y2) for x in slide] + [(x1, y2 - h), (x2 - w, y2 - h)]
-    spots += [
-        (x2, y1),
-        (x1 - w, y1),
-        (x2, y2 - h),
-        (x1 - w, y2 - h),
-        (x2, (y1 + y2 - h) / 2),
-        (x1 - w, (y1 + y2 - h) / 2),
-    ]
-    spots += [((x1 + x2 - w) / 2, (y1 + y2 - h) / 2 + step * h) for step in (0, 1, -1, 2, -2)]
-    cx, cy = (x1 + x2 - w) / 2, (y1 + y2 - h) / 2
+    spots += [(x, y) for y in (y1, y2 - h, cy) for x in (x2, x1 - w)]
+    spots += [(cx, cy + step * h) for step in (0, 1, -1, 2, -2)]
     for ring in (1.0, 2.2, 3.6, 5.2, 7.0):
         reach = ((x2 - x1 + w) / 2 + ring * h, (y2 - y1 + h) / 2 + ring * h)
         for turn in np.arange(12) * (np.pi / 6):

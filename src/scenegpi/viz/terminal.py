@@ -9,6 +9,7 @@ from rich.text import Text
 
 from scenegpi.errors import printable
 from scenegpi.graph import SceneGraph
+from scenegpi.viz.canvas import largest_first
 from scenegpi.viz.text import numbered
 
 STYLES = ("cyan", "yellow", "green", "magenta", "blue", "red", "white")
@@ -36,7 +37,7 @@ def canvas(graph: SceneGraph, columns: int = 78) -> Text:
     scale = np.array([(columns - 1) / width, (rows - 1) / height])
     cells = np.round(graph.boxes.reshape(-1, 2, 2) * scale).astype(int)
     cells = np.clip(cells, 0, [columns - 1, rows - 1])
-    order = np.argsort(-np.prod(graph.boxes[:, 2:] - graph.boxes[:, :2], axis=1), kind="stable").tolist()
+    order = largest_first(graph.boxes).tolist()
     for i in order:
         (x1, y1), (x2, y2) = cells[i].tolist()
         for y in {y1, y2}:

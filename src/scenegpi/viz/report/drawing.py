@@ -45,7 +45,7 @@ def photo_drawing(canvas: Canvas, names: list[str], colours: list[int], title: s
     else:
         parts.append(h("rect", class_="blank", **whole))
     tags: list[Html] = []
-    for i in np.argsort(-np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), kind="stable").tolist():
+    for i in canvas.largest_first():
         (x1, y1, x2, y2), colour = boxes[i].tolist(), COLOURS[colours[i]]
         frame: dict[str, Any] = {"x": x1, "y": y1, "width": max(x2 - x1, 1.0), "height": max(y2 - y1, 1.0)}
         inner = [
@@ -84,10 +84,9 @@ def graph_drawing(
         pair: (min((kinds[k] for k in some), key=list(KINDS).index) if kinds else "plain", " ".join(map(str, some)))
         for pair, some in members.items()
     }
-    centres = (canvas.boxes[:, :2] + canvas.boxes[:, 2:]) / 2 / np.array([canvas.width, canvas.height])
     count = len(words) + (len(graph) if len(graph) <= CROWD else len({end for pair in words for end in pair}))
     panel = (SIDE / UNIT, float(np.clip(0.17 * count + 1.6, 3.6, 8.0)))
-    nodes = arrange(numbered(graph.names), centres, words, panel, points=9.4 if count <= 30 else 8.0)
+    nodes = arrange(numbered(graph.names), canvas.centres, words, panel, points=9.4 if count <= 30 else 8.0)
     parts = [_link(nodes, k, *looks[pair]) for k, pair in enumerate(nodes.links)]
     for k, i in enumerate(nodes.shown):
         colour, lone = COLOURS[colours[i]], i not in nodes.linked

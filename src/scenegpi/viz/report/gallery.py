@@ -23,81 +23,28 @@ from scenegpi.viz.report.markup import Html, h
 from scenegpi.viz.text import numbered
 
 LEAST, MOST = 8, 20
+Parts = tuple[list[Link], list[str], list[Html | None], str]
+"""The links of a drawing, their kinds, the lists beside it, and a line of facts."""
 SIGNS = {"right": ("✓", "in the ground truth"), "wrong": ("✗", "not in the ground truth"), "missed": ("○", "missed")}
 
 
 def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, dict[str, Any]]:
     """The article of an image, its thumbnail, and the numbers that the script needs."""
-    graph, truth = shown.prediction, shown.truth
-    if truth is None:
-        return _unscored(shown, number)
-    names, words = numbered(graph.names), graph.vocabulary.predicates
-    ranked = explain(graph, truth, len(words), protocol)
-    said = ranked[: max(LEAST, min(MOST, len(truth.relations)))]
-    k, total = middle(protocol), len(truth.relations)
-    found = {row for each in ranked[:k] for row in each.rows}
-    lost = [i for i in range(total) if i not in found]
-    missed = list({tuple(truth.relations[i].tolist()): i for i in reversed(lost)}.values())[::-1]  # each one once
-    links: list[Link] = [(each.subject, each.object, words[each.predicate]) for each in said]
-    kinds = ["right" if each.rows else "wrong" for each in said]
-    rows = [
-        _row(n, kind, _words(names, link), f"{each.score:.2f}")
-        for n, (kind, link, each) in enumerate(zip(kinds, links, said, strict=True))
-    ]
-    theirs = numbered(truth.names)
-    gone: list[Link] = [(s, o, truth.vocabulary.predicates[p]) for s, o, p in truth.relations[missed].tolist()]
-    own = protocol.given_boxes  # otherwise the boxes of the truth are others
-    absent = [_row(len(said) + n if own else None, "missed", _words(theirs, link)) for n, link in enumerate(gone)]
-    lists = (
-        _list("Said, best first", rows, "said", "Nothing was said of this image."),
-        _list(f"Missed by the first {k}", absent, "missed", f"None: every relation is among the first {k}."),
-        _attributes(truth, "Attributes in the ground truth"),
-        _attention(shown),
-    )
-    drawn = (links + gone, kinds + ["missed"] * len(gone)) if own else (links, kinds)
-    facts = f" {total - len(lost)} of {total} relations found among the first {k}, {counted(len(graph), 'box')}"
-    name = str(truth.file or truth.image_id or f"image {number + 1}")
-    share = f"{100 * shown.recall:.0f}%"
-    label = f"{name}, {shown.why}, {share} of its relations found"
-    said_first = [h("span", shown.why, class_=f"badge {shown.why}"), facts]
-    return _article(shown, number, name, said_first, drawn, lists, label, share)
-
-
-def _unscored(shown: Shown, number: int) -> tuple[Html, Html, dict[str, Any]]:
-    """As `scene`, of an image without ground truth."""
     graph = shown.prediction
-    name, names = str(graph.file or graph.image_id or f"image {number + 1}"), numbered(graph.names)
-    triplets = graph.triplets(top=MOST)
-    links: list[Link] = [(t.subject_index, t.object_index, t.predicate) for t in triplets]
-    rows = [_row(k, "plain", _words(names, link), f"{triplets[k].score:.2f}") for k, link in enumerate(links)]
-    lists = (
-        _list("Relations, best first", rows, "said", "No relation is sure enough."),
-        _attributes(graph, "Attributes"),
-    )
-    facts = f"{counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
-    drawn = links, ["plain"] * len(links)
-    return _article(shown, number, name, [facts], drawn, lists, f"{name}, {facts}", str(len(graph.relations)))
-
-
-def _article(
-    shown: Shown,
-    number: int,
-    name: str,
-    facts: Sequence[object],
-    drawn: tuple[list[Link], list[str]],
-    lists: Sequence[Html | None],
-    label: str,
-    badge: str,
-) -> tuple[Html, Html, dict[str, Any]]:
-    """Of the links that are drawn and their kinds, lists beside them, and the label and badge of the thumbnail."""
-    graph, (links, kinds) = shown.prediction, drawn
+    name = str((shown.truth or graph).file or (shown.truth or graph).image_id or f"image {number + 1}")
     canvas = Canvas.of(graph, shown.photo)
     colours = deal_colours(canvas.boxes)
+    links, kinds, lists, facts = _unscored(graph) if shown.truth is None else _scored(shown, shown.truth, protocol)
+    badge, label = str(len(graph.relations)), f"{name}, {facts}"
+    if shown.truth is not None:
+        badge = f"{100 * shown.recall:.0f}%"
+        label = f"{name}, {shown.why}, {badge} of its relations found"
+    first = [h("span", shown.why, class_=f"badge {shown.why}"), " "] if shown.truth is not None else None
     photo = photo_drawing(canvas, graph.names, colours, name)
     pictures = photo, graph_drawing(graph, canvas, dict(enumerate(links)), colours, kinds)
     article = h(
         "article",
-        h("header", h("h3", name), h("p", *facts, class_="facts")),
+        h("header", h("h3", name), h("p", first, facts, class_="facts")),
         h("div", *pictures, class_="stage"),
         h("div", *lists, class_="lists"),
         class_="scene", id=f"scene-{number}", data_scene=number, role="tabpanel", aria_labelledby=f"thumb-{number}",
@@ -110,13 +57,54 @@ def _article(
     return article, _thumb(canvas, colours, number, label, mark, shown.why), data
 
 
+def _scored(shown: Shown, truth: SceneGraph, protocol: Protocol) -> Parts:
+    """What was said, and what was missed."""
+    graph, total = shown.prediction, len(truth.relations)
+    names, theirs, words = numbered(graph.names), numbered(truth.names), graph.vocabulary.predicates
+    ranked = explain(graph, truth, len(words), protocol)
+    said = ranked[: max(LEAST, min(MOST, total))]
+    k = middle(protocol)
+    found = {row for each in ranked[:k] for row in each.rows}
+    lost = [i for i in range(total) if i not in found]
+    missed = list({tuple(truth.relations[i].tolist()): i for i in reversed(lost)}.values())[::-1]  # each one once
+    links: list[Link] = [(each.subject, each.object, words[each.predicate]) for each in said]
+    kinds = ["right" if each.rows else "wrong" for each in said]
+    rows = [
+        _row(n, kind, _words(names, link), f"{each.score:.2f}")
+        for n, (kind, link, each) in enumerate(zip(kinds, links, said, strict=True))
+    ]
+    gone: list[Link] = [(s, o, truth.vocabulary.predicates[p]) for s, o, p in truth.relations[missed].tolist()]
+    own = protocol.given_boxes  # otherwise the boxes of the truth are others
+    absent = [_row(len(said) + n if own else None, "missed", _words(theirs, link)) for n, link in enumerate(gone)]
+    lists = [
+        _list("Said, best first", rows, "said", "Nothing was said of this image."),
+        _list(f"Missed by the first {k}", absent, "missed", f"None: every relation is among the first {k}."),
+        _attributes(truth, "Attributes in the ground truth"),
+        _attention(shown),
+    ]
+    if own:
+        links, kinds = links + gone, kinds + ["missed"] * len(gone)
+    facts = f"{total - len(lost)} of {total} relations found among the first {k}, {counted(len(graph), 'box')}"
+    return links, kinds, lists, facts
+
+
+def _unscored(graph: SceneGraph) -> Parts:
+    """What was said, for an image without ground truth."""
+    names, triplets = numbered(graph.names), graph.triplets(top=MOST)
+    links: list[Link] = [(t.subject_index, t.object_index, t.predicate) for t in triplets]
+    rows = [_row(k, "plain", _words(names, link), f"{triplets[k].score:.2f}") for k, link in enumerate(links)]
+    said = _list("Relations, best first", rows, "said", "No relation is sure enough.")
+    facts = f"{counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
+    return links, ["plain"] * len(links), [said, _attributes(graph, "Attributes")], facts
+
+
 def _list(title: str, rows: Sequence[Html], class_: str, none: str) -> Html:
     body = h("ol", *rows) if rows else h("p", none, class_="none")
     return h("section", h("h4", title), body, class_=class_)
 
 
 def _attributes(graph: SceneGraph, title: str) -> Html | None:
-    """What the data say of each object, not what a model saw; nothing where they say nothing."""
+    """The attributes in the data, which no model predicts; None if there are none."""
     pairs = zip(numbered(graph.names), graph.attributes or (), strict=False)
     rows = [_row(None, "plain", [name, ": ", ", ".join(word for word, _ in row)]) for name, row in pairs if row]
     return _list(title, rows[:MOST], "said", "") if rows else None
