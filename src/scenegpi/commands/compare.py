@@ -56,7 +56,7 @@ def compare(
     for line in lines:
         say(line)
     if out is not None:
-        from scenegpi.viz.side_by_side import write_side_by_side
+        from scenegpi.viz.notebook import write_side_by_side
 
         write_side_by_side(out, names, lines, found.most)
         say(f"{out}: {counted(len(found.most), 'image')} side by side, those that changed most")

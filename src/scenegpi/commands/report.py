@@ -35,8 +35,7 @@ def report(
     from scenegpi.errors import MetricError
     from scenegpi.evaluation import trained_on_note
     from scenegpi.metrics.protocol import Protocol
-    from scenegpi.viz.report.exhibit import choose
-    from scenegpi.viz.report.images import exhibit_of
+    from scenegpi.viz.report.exhibit import choose, exhibit_of
     from scenegpi.viz.report.page import write_report
     from scenegpi.viz.report.source import read_source
 
@@ -69,7 +68,7 @@ def report(
 
 def _gallery(out: Path, source: Source, photos: Path | None, limit: int) -> None:
     """A page of predictions without ground truth."""
-    from scenegpi.viz.report.images import of_predictions
+    from scenegpi.viz.report.exhibit import of_predictions
     from scenegpi.viz.report.page import write_report
 
     shown, images = of_predictions(source, photos, limit)

@@ -1,16 +1,28 @@
-"""A graph in a notebook: the photo with its boxes, each with its relations on hover, and the relations beside it."""
+"""A graph as HTML: the photo with its boxes, each with its relations on hover, and the relations beside it.
+
+For notebooks, and for a page with two graphs of each image side by side.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_text import object_names
 from scenegpi.viz.canvas import data_uri, largest_first
 from scenegpi.viz.report.markup import Html, h
 
+if TYPE_CHECKING:
+    from scenegpi.evaluation.changes import Change, Triple
+
 WIDTH, HEIGHT, SIDE, ROWS = 560, 420, 800, 15
 BOX = "fill:#D04A02;fill-opacity:0.06;stroke:#D04A02;stroke-width:2;vector-effect:non-scaling-stroke"
+STYLE = "body{font:15px sans-serif;margin:24px;color:#222}td{padding:0 8px 0 0}section{margin:0 0 32px}"
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+MOST_TRIPLES = 12
 
 
 def notebook_html(graph: SceneGraph) -> str:
@@ -49,3 +61,26 @@ def _photo(graph: SceneGraph, width: float, height: float) -> Html:
 
     data = data_uri(as_photo(graph.photo), SIDE)
     return h("image", href=data, x=0, y=0, width=width, height=height, preserveAspectRatio="none")
+
+
+def write_side_by_side(target: Path, names: tuple[str, str], lines: Iterable[str], most: Iterable[Change]) -> None:
+    """One HTML file that needs no network: `lines` at its top, then the images."""
+    head = [h("meta", charset="utf-8"), h("meta", http_equiv="Content-Security-Policy", content=POLICY)]
+    head += [h("title", f"{names[0]} and {names[1]}"), h("style", Html(STYLE))]
+    body = [h("h1", f"{names[0]} and {names[1]}"), *(h("p", line) for line in lines), *(_image(c, names) for c in most)]
+    page = "<!doctype html>\n" + h("html", h("head", head), h("body", body), lang="en") + "\n"
+    with whole_file(target) as part:
+        part.write_text(page, encoding="utf-8")
+
+
+def _image(change: Change, names: tuple[str, str]) -> Html:
+    parts = []
+    for name, graph, only in zip(names, (change.a, change.b), (change.only_a, change.only_b), strict=True):
+        parts.append(h("div", h("h3", name), Html(notebook_html(graph)), h("p", f"only here: {_said(only)}")))
+    columns = h("div", parts, style="display:flex;gap:40px;flex-wrap:wrap")
+    return h("section", h("h2", f"{change.key}: {change.same} relations the same"), columns)
+
+
+def _said(only: tuple[Triple, ...]) -> str:
+    more = f" and {len(only) - MOST_TRIPLES} more" if len(only) > MOST_TRIPLES else ""
+    return ("; ".join(" ".join(triple) for triple in only[:MOST_TRIPLES]) or "nothing") + more

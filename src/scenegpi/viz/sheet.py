@@ -1,9 +1,9 @@
 """Sheet: rectangles, lines, words and photos on white paper, written as PNG or SVG.
 
 Positions are inches from the top left corner, or the units of a `Panel`, a part of the sheet that cuts off what
-reaches beyond it. Line widths and text sizes are points. A shape is a call of one of the two pens (`sheet_png`,
-`sheet_svg`), which draw the same shapes in the same order. A picture needs no more than this, and importing a library
-for charts takes longer than drawing one.
+reaches beyond it. Line widths and text sizes are points. A shape is a call of one of the two pens (`viz.pens`), which
+draw the same shapes in the same order. A picture needs no more than this, and importing a library for charts takes
+longer than drawing one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from scenegpi.files import whole_file
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from scenegpi.viz.sheet_png import PngPen
-    from scenegpi.viz.sheet_svg import SvgPen
+    from scenegpi.viz.pens import PngPen, SvgPen
 
 DPI = 130
 LEVEL = 3
@@ -123,7 +122,7 @@ class Sheet(Panel):
 
     def image(self, dpi: int = DPI) -> Image:
         """The picture as pixels."""
-        from scenegpi.viz.sheet_png import PngPen
+        from scenegpi.viz.pens import PngPen
 
         pen = PngPen(*self.size, dpi)
         for shape in self.shapes:
@@ -132,7 +131,7 @@ class Sheet(Panel):
 
     def svg(self) -> str:
         """The picture as an SVG file."""
-        from scenegpi.viz.sheet_svg import SvgPen
+        from scenegpi.viz.pens import SvgPen
 
         pen = SvgPen()
         for shape in self.shapes:
