@@ -33,11 +33,10 @@ from scenegpi.store.folder import (
 )
 
 ROWS = 61_440
-"""In a group of rows, which a query reads or skips as a whole."""
+"""Rows of a group, which a query reads or skips as a whole."""
 ORDER = {"images": "image", "objects": "image, object", "relations": "predicate, subject_label, image, subject, object"}
 ORDER |= {"attributes": "image, object"}
-"""Of the rows of a table. Relations are sorted so that a query skips most of a file: groups of rows know their first
-and last."""
+"""The order of a table's rows. Relations are sorted so that a query skips most groups by their first and last row."""
 
 
 def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] = ()) -> tuple[int, int]:
@@ -69,7 +68,7 @@ def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] 
 
 
 def _free_numbers(folder: Path, manifest: Manifest) -> list[int]:
-    """A number for the new part, and one for each that may be written again; none has a file already."""
+    """Numbers without files: for the new part, and for each part that may be rewritten."""
     free = (
         number
         for number in count(manifest.next_part)
@@ -85,14 +84,14 @@ class _Change:
         self.folder, self.connection = folder, connect()
 
     def check(self, manifest: Manifest) -> None:
-        """DataError where the parts are not those that the manifest describes."""
+        """DataError if the parts do not match the manifest."""
         open_views(self.connection, self.folder, manifest)
         last = int(self._run("SELECT coalesce(max(image), -1) FROM images")[0][0])
         if not last < manifest.next_image < MOST - 2**32:
-            raise DataError(self.folder / MANIFEST, f"next_image: {manifest.next_image}, but there is an image {last}")
+            raise DataError(self.folder / MANIFEST, f"next_image: {manifest.next_image}, but the last image is {last}")
 
     def write(self, begun: Manifest, numbers: list[int], graphs: Iterable[SceneGraph]) -> tuple[Manifest, int, int]:
-        """The new part, and again those that lose images; the manifest then, images added, images replaced."""
+        """Writes the new part, and rewrites those that lose images; the new manifest, images added, images replaced."""
         from scenegpi.store.tables import write_part
 
         part, *again = numbers
@@ -100,10 +99,10 @@ class _Change:
         paths["relations"] = sorting_path(self.folder, part)
         next_image, vocabularies = write_part(paths, graphs, begun.next_image)
         if next_image == begun.next_image:
-            raise DataError(self.folder, "there is no image to add")
+            raise DataError(self.folder, "no image to add")
         new = parquet(paths["images"])
         for (key,) in self._run(f"SELECT key FROM {new} GROUP BY key HAVING count(*) > 1 ORDER BY key LIMIT 1"):
-            raise DataError(self.folder, f"image {json.dumps(key)} is duplicated in what is added")
+            raise DataError(self.folder, f"image {json.dumps(key)} is duplicated among the new images")
         self._copy("relations", parquet(paths["relations"]), part)
         paths["relations"].unlink()
         self._summarize(part)

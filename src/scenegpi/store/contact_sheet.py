@@ -19,7 +19,7 @@ COLUMNS, CELL, EDGE, HEAD, FOOT = 4, (3.1, 2.5), 0.22, 0.62, 0.36
 
 
 def draw_hits(store: Store, answer: Answer, target: str | Path) -> Path:
-    """Writes the sheet, PNG or SVG; DataError where nothing was found."""
+    """Writes the sheet, PNG or SVG; DataError if nothing was found."""
     target = picture_file(target)
     if not answer.hits:
         raise DataError(target, "nothing was found, so there is nothing to draw")

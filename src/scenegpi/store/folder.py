@@ -2,7 +2,7 @@
 
 A change notes the numbers of its parts in `store.json`, writes them, and then replaces `store.json`, so that it happens
 whole or not at all. Parts that were replaced, or begun by a process that was killed, stay listed there as `unused`
-until a change finds that nobody reads the store; files that `store.json` does not name are never touched.
+until a change finds no reader of the store; files that `store.json` does not name are never touched.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VERSION = 1
 MOST = 2**53
 """Numbers in store.json are below this."""
 MEMORY = "1GB"
-"""What DuckDB may take; beyond it, it uses the disk."""
+"""Of DuckDB; beyond it, it uses the disk."""
 TABLES = ("images", "objects", "relations", "attributes", "triplets", "labels", "attribute_names")
 LATER = ("attributes", "attribute_names")
 """Tables that stores of earlier versions don't have."""
@@ -50,7 +50,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Of a store; DataError where there is none, or where its values cannot be."""
+        """DataError if the folder is not a store, or a value is invalid."""
         path = folder / MANIFEST
         if not is_store(folder):
             raise DataError(folder, "is not a store (`scenegpi index` makes one)")
@@ -67,7 +67,7 @@ class Manifest:
         if len(set(numbers)) < len(numbers):
             raise DataError(path, "parts: a number is duplicated")
         if numbers and data["next_part"] <= max(numbers):
-            raise DataError(path, f"next_part: {data['next_part']}, but there is a part {max(numbers)}")
+            raise DataError(path, f"next_part: {data['next_part']}, but the last part is {max(numbers)}")
         if not isinstance(data.get("photos"), list) or not all(isinstance(name, str) for name in data["photos"]):
             raise DataError(path, "photos: expected a list of folders")
         if not isinstance(data.get("vocabularies"), dict):
@@ -85,27 +85,25 @@ def _whole(value: Any) -> bool:
 
 
 def is_store(path: Path) -> bool:
-    """Whether a folder is a store."""
     return (path / MANIFEST).is_file()
 
 
 def part_path(folder: Path, table: str, part: int) -> Path:
-    """Where a table of a part is."""
+    """The file of a table of a part."""
     return folder / f"{table}-{part:06}.parquet"
 
 
 def part_files(folder: Path, part: int) -> list[Path]:
-    """Every file that a part may have: its tables, and the one that is being sorted."""
+    """Every file that a part may have: its tables, and the relations that are being sorted."""
     return [*(part_path(folder, table, part) for table in TABLES), sorting_path(folder, part)]
 
 
 def sorting_path(folder: Path, part: int) -> Path:
-    """Where the relations of a part are until they are sorted."""
+    """The file of a part's relations until they are sorted."""
     return folder / f".relations-{part:06}.parquet{PART}"
 
 
 def remove_parts(folder: Path, parts: Iterable[int]) -> None:
-    """Removes the files of these parts."""
     for path in (file for part in parts for file in part_files(folder, part)):
         try:
             path.unlink(missing_ok=True)
@@ -115,10 +113,10 @@ def remove_parts(folder: Path, parts: Iterable[int]) -> None:
 
 @contextmanager
 def in_use(folder: Path, alone: bool = False) -> Iterator[bool]:
-    """Held while parts are read, by any number at once, or `alone` while they are removed; whether it is held.
+    """A lock held while parts are read, shared, or `alone` while they are removed; gives whether it is held.
 
-    The system holds it, on the folder itself, so it ends with its process. `alone` waits for a moment only, in which
-    nobody may read. Where the system knows no such locks nothing is held, and nothing replaced is removed.
+    It is the system's, on the folder itself, so it ends with its process. `alone` waits for a moment only. Without such
+    locks (Windows, some network drives) nothing is held, and parts that were replaced are not removed.
     """
     try:
         import fcntl
@@ -133,7 +131,7 @@ def in_use(folder: Path, alone: bool = False) -> Iterator[bool]:
         held = False
         for wait in (0.0, 0.01, 0.1, 0.3) if alone else (0.0,):
             time.sleep(wait)
-            with suppress(OSError):  # somebody reads, or a network drive without locks
+            with suppress(OSError):  # there is a reader, or a network drive has no locks
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
                 held = True
                 break
@@ -143,7 +141,7 @@ def in_use(folder: Path, alone: bool = False) -> Iterator[bool]:
 
 
 def connect() -> DuckDBPyConnection:
-    """A database in memory; DataError that says what to install where DuckDB is missing."""
+    """A database in memory; DataError that says what to install if DuckDB is missing."""
     require("store", "search", "duckdb", "pyarrow")
     duckdb = import_module("duckdb")
     spill = os.path.join(tempfile.gettempdir(), f"scenegpi-{os.getpid()}")  # DuckDB's own choice is the current folder
@@ -155,7 +153,7 @@ def connect() -> DuckDBPyConnection:
 
 
 def run(connection: DuckDBPyConnection, folder: Path, text: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-    """The rows that a statement gives; DataError where a part is missing or broken, or the disk is full."""
+    """The rows of a statement; DataError if a part is missing or broken, or the disk is full."""
     import duckdb
 
     try:
@@ -180,7 +178,7 @@ def parquet(*paths: Path) -> str:
 
 
 def literal(*paths: Path) -> str:
-    """A list of paths in SQL, in which nothing is taken for a pattern."""
+    """A list of paths in SQL, without patterns."""
     try:
         names = [str(path).encode().decode() for path in paths]
     except UnicodeEncodeError:
@@ -190,7 +188,7 @@ def literal(*paths: Path) -> str:
 
 
 def open_views(connection: DuckDBPyConnection, folder: Path, manifest: Manifest) -> None:
-    """Makes the tables of a store known by their names; DataError where a file is missing or is not that table."""
+    """Makes the tables of a store known by their names; DataError if a file is missing or is another table."""
     from scenegpi.store.tables import EMPTY
 
     for table, empty in EMPTY.items():
@@ -217,7 +215,7 @@ def _columns(connection: DuckDBPyConnection, folder: Path, table: str) -> dict[s
 
 
 def _check_filled(connection: DuckDBPyConnection, folder: Path, table: str, files: list[Path]) -> None:
-    """DataError where a column has gaps that the tables of a store do not have."""
+    """DataError if a column has missing values that it must not have."""
     text = f"SELECT DISTINCT path_in_schema FROM parquet_metadata({literal(*files)}) WHERE stats_null_count > 0"
     gaps = sorted(name for (name,) in run(connection, folder, text) if name not in NULLABLE)
     if gaps:

@@ -10,8 +10,8 @@
     "traffic light" "next to" car             in quotes: exactly this name
 
 A clause is things and predicates in turn. Things are the longest known labels, after their attributes ("red car");
-other words before one that are not known (adjectives) are passed over, which the query notes. A clause that begins with
-a predicate is about the subject of the clause before it.
+unknown words before a label (adjectives) are ignored, which the query notes. A clause that begins with a predicate is
+about the subject of the previous clause.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COMPARISONS: dict[tuple[str, ...], tuple[Comparison, int]] = {
     ("less", "than"): ("<=", -1),
     ("fewer", "than"): ("<=", -1),
 }
-"""What is said before a number, and what is added to it."""
+"""Words before a number -> the comparison, and what is added to the number."""
 PARTICIPLES = frozenset(
     ["ridden", "worn", "held", "eaten", "thrown", "driven", "flown", "caught", "led", "fed", "taken"]
 )
@@ -49,7 +49,7 @@ Token = tuple[str, str]
 
 
 def parse_query(text: str, words: StoreWords) -> Query:
-    """The query that a line asks; QueryError with one line where it can't be understood."""
+    """The query of a line; QueryError, one line, if it can't be understood."""
     if len(text) > MOST_CHARACTERS:
         raise QueryError(f"query: {len(text):,} characters, at most {MOST_CHARACTERS:,}")
     reader = _Reader(words)
@@ -83,7 +83,7 @@ def _tokens(text: str) -> list[Token]:
 def _clauses(tokens: list[Token], words: StoreWords) -> list[tuple[bool, list[Token]]]:
     """(whether it is negated, its tokens), split at "and", commas, "without" and "no".
 
-    "man wearing no hat" is split before its predicate, which then belongs to what is negated.
+    "man wearing no hat" is split before its predicate, which belongs to the negated clause.
     """
     found: list[tuple[bool, list[Token]]] = []
     negated = False
@@ -106,7 +106,7 @@ def _clauses(tokens: list[Token], words: StoreWords) -> list[tuple[bool, list[To
 
 
 def _open_predicate(tokens: list[Token], words: StoreWords) -> int:
-    """Where the predicate begins that a clause ends with; its length where it ends with none."""
+    """Where a predicate at the end of a clause begins; the clause's length if it ends with another word."""
     ends = range(max(0, len(tokens) - LONGEST_NAME), len(tokens))
     plain = (at for at in ends if all(kind == "word" for kind, _ in tokens[at:]))
     return next((at for at in plain if words.relations(_word(tokens[at:]))), len(tokens))
@@ -176,7 +176,7 @@ class _Reader:
         return at, self._named(name, word, attributes)
 
     def _label(self, tokens: list[Token], at: int) -> tuple[int, Word | None, tuple[Word, ...]]:
-        """The longest label from here on, after attributes and unknown words; or those words, where none follows."""
+        """The longest label from here on, after attributes and unknown words; or those words, if no label follows."""
         start = at
         attributes: list[Word] = []
         while at < len(tokens) and tokens[at][0] in ("word", "exact"):
@@ -209,18 +209,18 @@ class _Reader:
             end = at + 1
         elif not end and place:
             end = at + place
-        if not end:  # unknown here: what stands before the next thing
+        if not end:  # unknown here: the words before the next thing
             end = at
             while end < len(tokens) and tokens[end][0] in ("word", "exact") and not self._label_end(tokens, end):
                 end += 1
             if end == len(tokens):  # the thing is unknown, too
                 end -= 1
             if end == at:
-                raise QueryError(f"query: no predicate of this store is like the beginning of {_said(tokens[at:])!r}")
+                raise QueryError(f"query: no predicate of this store matches the beginning of {_said(tokens[at:])!r}")
         return self._or(tokens, at, end, self._predicate_end)
 
     def _or(self, tokens: list[Token], at: int, end: int, known: Callable[[list[Token], int], int]) -> tuple[int, Word]:
-        """A name with those that follow it after "or"; one that is not known is one word."""
+        """A name with its alternatives after "or"; an unknown name is one word."""
         words = [_word(tokens[at:end])]
         while end + 1 < len(tokens) and tokens[end] == ("word", "or") and tokens[end + 1][0] in ("word", "exact"):
             at = end + 1
@@ -229,14 +229,14 @@ class _Reader:
         return end, replace(words[0], others=tuple(words[1:]))
 
     def _turned(self, tokens: list[Token], at: int) -> bool:
-        """Whether a participle and "by" stand here: what follows does it."""
+        """Whether a participle and "by" follow, so that the next thing is the subject."""
         pair = [text if kind == "word" else "" for kind, text in tokens[at : at + 2]]
         if len(pair) < 2 or pair[1] != "by" or not (pair[0].endswith("ed") or pair[0] in PARTICIPLES):
             return False
         return self._predicate_end(tokens, at) <= at + 1 and bool(self.words.relations(Word(pair[0])))
 
     def _attached(self, here: list[int], predicate: Word | None, thing: int) -> int:
-        """Which earlier thing of its clause a relation is about: that with which it occurs most, else the nearest."""
+        """The subject of a relation: the earlier thing of its clause with which it occurs most, else the nearest."""
         if len(here) == 1 or predicate is None:
             return here[-1]
         predicates = self.words.relations(predicate)
@@ -266,13 +266,13 @@ class _Reader:
 
 
 def _place_end(tokens: list[Token]) -> int:
-    """Where a preposition at the beginning ends, known to the store or not; 0 if there is none."""
+    """Where a preposition at the beginning ends, known to the store or not; 0 for another word."""
     plain = [text if kind == "word" else "" for kind, text in tokens[:3]]
     return next((n for n in range(len(plain), 0, -1) if " ".join(plain[:n]) in PREPOSITIONS), 0)
 
 
 def _end(tokens: list[Token], at: int, known: Callable[[Word], tuple[str, ...]]) -> int:
-    """Where the longest known name from here on ends; 0 if there is none."""
+    """Where the longest known name from here on ends; 0 for an unknown one."""
     if at < len(tokens) and tokens[at][0] == "exact":
         return at + 1 if known(Word(tokens[at][1], True)) else 0
     plain = list(takewhile(lambda token: token[0] == "word", tokens[at : at + LONGEST_NAME]))

@@ -1,4 +1,4 @@
-"""What is searched for: things, relations between them, how many, and what must not be there.
+"""A query: things, relations between them, their numbers, and what must be absent.
 
     person ?1 riding horse and ?1 wearing hat and without dog and at least 3 tree
 
@@ -22,9 +22,9 @@ class QueryError(SceneGPIError, ValueError):
 
 @dataclass(frozen=True)
 class Word:
-    """A name as it was typed; in quotes it is meant exactly, otherwise with its synonyms and kinds.
+    """A name as it was typed; in quotes it is `exact`, otherwise it covers its synonyms and kinds.
 
-    `others` are what it may be instead: dog or cat.
+    `others` are its alternatives: dog or cat.
     """
 
     text: str
@@ -36,14 +36,13 @@ class Word:
         return " or ".join([f'"{quoted}"' if self.exact else self.text, *map(str, self.others)])
 
     def each(self) -> tuple[Word, ...]:
-        """The names of which it may be any."""
+        """All its alternatives."""
         return (replace(self, others=()), *self.others)
 
 
 @dataclass(frozen=True)
 class Thing:
-    """An object that is looked for: `word` is None where it may be anything, `name` what a person called it (?a),
-    `attributes` what it must be (red)."""
+    """An object to find: its `word` (None: any object), its `name` (?a) and `attributes` that it must have (red)."""
 
     word: Word | None = None
     name: str | None = None
@@ -52,7 +51,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Count:
-    """How many different subjects (or things) there are."""
+    """A condition on the number of different subjects (or things)."""
 
     comparison: Comparison
     number: int
@@ -61,15 +60,15 @@ class Count:
         return f"{SAID[self.comparison]} {self.number}"
 
     def fits(self, number: int) -> bool:
-        """Whether a number is as wanted."""
+        """Whether a number meets the condition."""
         return {">=": number >= self.number, "<=": number <= self.number, "=": number == self.number}[self.comparison]
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A relation between two things (numbers of them), or with `object` None a thing that is there.
+    """A relation between two things (by number) of the query, or with `object` None the presence of one thing.
 
-    `predicate` None is any. With `without` it must not be there; with `count` there must be that many subjects.
+    `predicate` None is any. `without` asks for its absence; `count` for that many subjects.
     """
 
     subject: int
@@ -80,13 +79,13 @@ class Clause:
 
     @property
     def matched(self) -> bool:
-        """Whether there has to be a match: of "at most 2" and "without" there need not."""
+        """Whether an image must have a match; "at most 2" and "without" need none."""
         return not self.without and (self.count is None or (self.count.comparison != "<=" and self.count.number > 0))
 
 
 @dataclass(frozen=True)
 class Query:
-    """Things and clauses about them; all must hold in one image. `passed` are words that were not understood."""
+    """Things and clauses about them, all of which one image must meet. `passed` are words that were not understood."""
 
     things: tuple[Thing, ...]
     clauses: tuple[Clause, ...]

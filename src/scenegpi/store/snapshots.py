@@ -1,4 +1,4 @@
-"""One moment of a store: its tables, as `store.json` names them, and the queries that are asked of them."""
+"""A store at one moment: its tables, as `store.json` names them, and queries over them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Stop:
 
     @contextmanager
     def watching(self, cursor: DuckDBPyConnection) -> Iterator[None]:
-        """While a query runs; one that was stopped before it began is not begun."""
+        """Lets `stop()` end the query inside, or prevents it if it was called before."""
         import duckdb
 
         with self._lock:

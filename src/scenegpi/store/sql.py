@@ -20,7 +20,7 @@ from scenegpi.store.words import StoreWords
 class Matches:
     """`text` selects image, n0, n1, ... (the objects) and score of every match; `values` are its parameters.
 
-    `columns` names for each thing of the query its column, where it has one.
+    `columns`: thing of the query -> its column; things that need not be there have no column.
     """
 
     text: str
@@ -44,7 +44,7 @@ class _Builder:
         return ([], []) if word is None else _among(column, self.words.objects(word))
 
     def row(self, alias: str, clause: Clause) -> tuple[list[str], list[Any]]:
-        """Conditions on a row that a clause is about: labels and predicate."""
+        """Conditions on the labels and the predicate of a clause's row."""
         if clause.object is None:
             return self.label(f"{alias}.label", clause.subject)
         conditions, values = self.label(f"{alias}.subject_label", clause.subject)
@@ -55,7 +55,7 @@ class _Builder:
         return conditions + more, values + names
 
     def bound(self, alias: str, clause: Clause) -> list[str]:
-        """Conditions that the things of a row are those that earlier rows found."""
+        """Conditions that a row has the same things as earlier rows."""
         return [
             f"{alias}.{column} = {self.places[thing][0]}"
             for thing, column in _ends(clause).items()
@@ -64,7 +64,7 @@ class _Builder:
 
 
 def matches(query: Query, words: StoreWords, images: list[int] | None = None) -> Matches:
-    """All matches of a query; of these images only, where they are given."""
+    """All matches of a query, in all `images` or in some."""
     build = _Builder(query, words)
     sources: list[str] = []
     joined = [clause for clause in query.clauses if clause.matched and clause.object is not None]
@@ -108,7 +108,7 @@ def matches(query: Query, words: StoreWords, images: list[int] | None = None) ->
 
 
 def _describe(build: _Builder, sources: list[str], place: str, names: tuple[str, ...]) -> None:
-    """An attribute of a thing that other rows have found; its score is a factor."""
+    """An attribute of a matched thing; its score is a factor."""
     alias = f"r{len(sources)}"
     conditions, values = _among(f"{alias}.attribute", names)
     build.conditions += [f"{alias}.image = r0.image", f"{alias}.object = {place}", *conditions]
@@ -119,7 +119,7 @@ def _describe(build: _Builder, sources: list[str], place: str, names: tuple[str,
 
 @dataclass(frozen=True)
 class Among:
-    """Only images of these keys; or, where not `inside`, only others."""
+    """Only images of these keys, or, if not `inside`, only the others."""
 
     keys: frozenset[str]
     inside: bool = True
@@ -133,9 +133,9 @@ def chosen(among: Iterable[Among]) -> tuple[str, list[Any]]:
 
 
 def ranking(found: Matches, limit: int, offset: int, least: float = 0.0, where: str = "true") -> str:
-    """Images by their best match, then by how many they have: image, score, matches, and the number of all images.
+    """Images by their best match, then by their number of matches: image, score, matches, and the number of all images.
 
-    Only those whose best match scores `least`, and that are as the condition says.
+    Only images whose best match scores `least`, and that meet the condition `where`.
     """
     some = "" if where == "true" else f"WHERE image IN (SELECT image FROM images WHERE {where}) "
     return (
@@ -146,7 +146,7 @@ def ranking(found: Matches, limit: int, offset: int, least: float = 0.0, where: 
 
 
 def listing(where: str, uncertain: bool) -> str:
-    """Images as they were added, or those first whose scores have the largest mean entropy."""
+    """Images in the order in which they were added, or by the mean entropy of their scores."""
     if not uncertain:
         return f"SELECT image, key, file, 1.0 AS score FROM images WHERE {where} ORDER BY image"
     bits = "CASE WHEN p > 0 AND p < 1 THEN -(p * log2(p) + (1 - p) * log2(1 - p)) ELSE 0 END"
@@ -196,9 +196,9 @@ def similar(graph: SceneGraph, words: StoreWords, images: int) -> tuple[str, lis
 
 
 def _restrict(build: _Builder, clause: Clause) -> None:
-    """What must not be there, or be there a given number of times, for the things that other clauses have found."""
+    """A condition on the absence or number of a clause's matches, for the things that other clauses have found."""
     conditions, values = build.row("x", clause)
-    for thing, column in _ends(clause).items():  # "no red car": what is looked for has these attributes
+    for thing, column in _ends(clause).items():  # "no red car": without a car that is red
         for word in build.query.things[thing].attributes:
             more, names = _among("a.attribute", build.words.attribute(word))
             same = " AND ".join(["a.image = x.image", f"a.object = x.{column}", *more])

@@ -1,4 +1,4 @@
-"""Store: a folder of graphs that is added to, searched, and read back."""
+"""Store: a folder of graphs to add to, search, and read back."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Store(Snapshots):
             if isinstance(query, str):
                 query = parse_query(query, words)
             if self.seconds is not None and (size := words.expected_matches(query, len(self))) > MOST_EXPECTED:
-                said = f"about {size:.2g} matches are too many to rank; say more, or share variables (?a)"
+                said = f"about {size:.2g} matches are too many to rank; add words, or share variables (?a)"
                 raise QueryError(f"query: {said}")
             found = matches(query, words)
             where, keys = chosen(among)

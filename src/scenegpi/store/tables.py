@@ -45,7 +45,7 @@ SUMMARIES = {
     "labels": ("objects", "label"),
     "attribute_names": ("attributes", "attribute"),
 }
-"""Of which table, and the columns by which its rows are counted."""
+"""Summary -> its table, and the columns by which rows are counted."""
 EMPTY = {table: schema.empty_table() for table, schema in SCHEMAS.items()} | {
     table: pa.schema([*((name, TEXT) for name in columns.split(", ")), ("count", pa.int64())]).empty_table()
     for table, (_, columns) in SUMMARIES.items()
@@ -54,7 +54,7 @@ EMPTY = {table: schema.empty_table() for table, schema in SCHEMAS.items()} | {
 
 
 def key_of(graph: SceneGraph, number: int) -> str:
-    """What an image is called in a store: its id, else its file, else its number there."""
+    """The key of an image in a store: its id, else its file, else its number."""
     if graph.image_id is not None:
         return str(graph.image_id)
     return graph.file or f"image {number}"
@@ -144,7 +144,7 @@ def _ones(scores: NDArray[np.floating] | None, count: int) -> NDArray[np.float32
 
 
 def _coded(graphs: list[SceneGraph], field: str, words: str) -> tuple[NDArray[np.int32], list[str]]:
-    """Labels or predicates of all graphs as numbers into one list of names, whatever their vocabularies."""
+    """Labels or predicates of all graphs, of any vocabularies, as numbers into one list of names."""
     codes: dict[str, int] = {}
     tables: dict[Vocabulary, NDArray[np.int32]] = {}
     parts = []

@@ -1,6 +1,6 @@
-"""Tags of a store's images: words that people give them, in a journal of its own beside the tables.
+"""Tags of a store's images: words that people give them, in a journal beside the tables.
 
-They belong to keys, so that an image which is indexed again keeps them.
+Tags belong to keys, so that an image keeps them when it is indexed again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Tags:
         self._all: dict[str, tuple[str, ...]] = {}
 
     def all(self) -> dict[str, tuple[str, ...]]:
-        """Key -> tags; read again where the file has changed."""
+        """Key -> tags; read again if the file has changed."""
         if not self.path.is_file():
             return {}
         info = self.path.stat()
@@ -35,7 +35,7 @@ class Tags:
         return self._all
 
     def set(self, key: str, tags: Iterable[str]) -> tuple[str, ...]:
-        """Gives an image these tags, on the disk when this returns; DataError where another process holds the store."""
+        """Replaces the tags of an image, on the disk when this returns; DataError if another process has the lock."""
         kept = tuple(sorted({tag.strip() for tag in tags} - {""}))
         with folder_lock(self.folder), Journal(self.path) as journal:
             journal.append([{"key": key, "tags": kept}])

@@ -26,7 +26,7 @@ class StoreWords:
         self._covered: dict[tuple[str, Word], tuple[str, ...]] = {}
 
     def objects(self, word: Word) -> tuple[str, ...]:
-        """The labels that a word covers, or the one that it is a kind of; none where no label is like it."""
+        """The labels that a word covers, or else the label that it is a kind of; empty if no label matches."""
         found = {name for each in word.each() for name in self._of("labels", each) or self._broader(each)}
         return tuple(sorted(found))
 
@@ -53,15 +53,15 @@ class StoreWords:
         return self._covered[kind, word]
 
     def often(self, subjects: Iterable[str], predicates: Iterable[str], objects: Iterable[str]) -> int:
-        """How many relations are of these labels and predicates."""
+        """The number of relations with these labels and predicates."""
         s, p, o = set(subjects), set(predicates), set(objects)
         return sum(n for (a, b, c), n in self.triplets.items() if b in p and a in s and c in o)
 
     def expected_matches(self, query: Query, images: int) -> float:
-        """Matches of a query, estimated before it is run: if each image had as many objects and relations as the mean.
+        """An estimate of the number of matches, as if every image had the mean number of objects and relations.
 
-        Each clause multiplies the matches of an image by its rows; each thing that it shares with clauses before it
-        divides them by the objects that the thing may be. Triples that share nothing multiply.
+        Each clause multiplies the matches per image by its rows per image; each thing that it shares with earlier
+        clauses divides them by the number of objects that the thing may be. Triples that share nothing multiply.
         """
         number = max(images, 1)
         found: set[int] = set()
@@ -80,14 +80,14 @@ class StoreWords:
         return total
 
     def any_of(self, word: Word | None) -> tuple[str, ...]:
-        """The labels that a word covers; all where it may be anything."""
+        """The labels that a word covers; all labels for None."""
         return tuple(self.labels) if word is None else self.objects(word)
 
     def notes(self, query: Query) -> list[str]:
-        """What of a query is not in this store, a line each, with the nearest names."""
+        """Lines about words of a query that this store does not have, with the nearest names."""
         found = []
         if query.passed:
-            found.append(f"not understood and passed over: {', '.join(dict.fromkeys(query.passed)):.200}")
+            found.append(f"not understood, ignored: {', '.join(dict.fromkeys(query.passed)):.200}")
         for word in (word for thing in query.things if thing.word is not None for word in thing.word.each()):
             if not self._of("labels", word):
                 wider = self._broader(word)
@@ -99,12 +99,10 @@ class StoreWords:
         return list(dict.fromkeys(found))
 
     def suggestions(self, text: str, limit: int = 10) -> list[str]:
-        """Triplets and labels that begin, or have a word that begins, as the text does; the most frequent first."""
+        """Triplets and labels that begin, or have a word that begins, with the text; the most frequent first."""
         start = " ".join(text.lower().split())
-        triplets = {" ".join(triple): count for triple, count in self.triplets.items()}
-        every = triplets | self.labels
-        near = [name for name in every if name.startswith(start)]
-        near += [name for name in every if f" {start}" in name and not name.startswith(start)] if start else []
+        every = {" ".join(triple): count for triple, count in self.triplets.items()} | self.labels
+        near = [name for name in every if f" {start}" in f" {name}"]
         return sorted(near, key=lambda name: (not name.startswith(start), -every[name], name))[:limit]
 
 

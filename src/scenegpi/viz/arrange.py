@@ -153,7 +153,7 @@ def _shelf(sizes: Array, panel: tuple[float, float], gap: float = 0.12) -> tuple
 def _place(
     home: Array, pairs: list[tuple[int, int]], edges: list[tuple[int, int]], sizes: Array, panel: tuple[float, float]
 ) -> Array:
-    """(M + L, 2) centres: several starts, as the boxes lie first, and of their drawings the least tangled."""
+    """(M + L, 2) centres: the least tangled of several layouts, the first of which starts from the boxes' places."""
     room = np.array(panel)
     middles = np.array([(home[s] + home[o]) / 2 for s, o in pairs]).reshape(-1, 2)
     start = np.concatenate([home, middles])
@@ -175,7 +175,7 @@ def _place(
 
 
 def _fit(points: Array, room: Array, sizes: Array) -> Array:
-    """The points centred and scaled to the panel, the nodes' own size allowed for."""
+    """The points centred and scaled to the panel, with room for the nodes' sizes."""
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     reach = np.maximum(np.ptp(points, axis=0), 1e-6)
     free = np.maximum(room - sizes.mean(axis=0) - 0.1, 0.2 * room)
@@ -248,7 +248,7 @@ def _jitter(n: int) -> Array:
 
 
 def tangle(at: Array, sizes: Array, links: list[tuple[int, int]]) -> float:
-    """How hard a drawing is to read: links that cross, and links that run through a node that is not theirs."""
+    """How hard a drawing is to read: counts links that cross, and links that run through another node."""
     if not links:
         return 0.0
     ends = np.array(links)

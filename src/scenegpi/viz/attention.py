@@ -1,7 +1,7 @@
-r"""Where a model looks: how much each object counts for one object, and for the picture as a whole.
+r"""Attention of a model: how much each object counts for one object, and for the picture as a whole.
 
-The weights are those of the model's own GPI layer, at its last step (or another): w_ij over the neighbours j of each
-object i, and v_i over all objects. Attention over features has a weight for each feature; shown is their mean.
+The weights are those of the model's GPI layer, at its last step by default: w_ij over the neighbours j of each object
+i, and v_i over all objects. Attention over features has a weight for each feature, of which the mean is shown.
 """
 
 from __future__ import annotations

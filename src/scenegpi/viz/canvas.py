@@ -1,4 +1,4 @@
-"""What boxes are drawn on: the photo, or an empty canvas of the image's size."""
+"""The canvas for boxes: the photo, or an empty canvas of the image's size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Canvas:
 
     @classmethod
     def of(cls, graph: SceneGraph, photo: Any = None) -> Canvas:
-        """The canvas of a graph; `photo` is a path, a Pillow image or an array, of whatever size."""
+        """The canvas of a graph; `photo` is a path, a Pillow image or an array, of any size."""
         if photo is None:
             reach = graph.boxes[:, 2:].max(axis=0) if len(graph) else np.array([4.0, 3.0])
             return cls(float(graph.width or max(reach[0], 1)), float(graph.height or max(reach[1], 1)), graph.boxes)
@@ -69,5 +69,5 @@ def jpeg(pixels: NDArray[np.uint8], side: int | None = None, quality: int = 85) 
 
 
 def data_uri(pixels: NDArray[np.uint8], side: int | None = None, quality: int = 85) -> str:
-    """The same, as an address that holds the file itself."""
+    """The JPEG file as a data URI."""
     return "data:image/jpeg;base64," + base64.b64encode(jpeg(pixels, side, quality)).decode()

@@ -1,4 +1,4 @@
-"""Frames of a video with their boxes: as a clip, or some of them on one sheet. Things keep number and colour."""
+"""Frames of a video with their boxes: as a clip, or some of them on one sheet. Objects keep number and colour."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Pixels = NDArray[np.uint8]
 
 
 def frame_picture(photo: Any, graph: SceneGraph, numbers: Sequence[int], seconds: float) -> Pixels:
-    """(H, W, 3) a frame with its boxes, each with the number of its thing, and its best relations below."""
+    """(H, W, 3) a frame with its boxes, each with the number of its object, and its best relations below."""
     canvas = Canvas.of(graph, photo)
     tall = WIDE * canvas.height / canvas.width
     sheet = Sheet(WIDE, tall + _LINE * (LINES + 1))
@@ -47,7 +47,7 @@ def frame_picture(photo: Any, graph: SceneGraph, numbers: Sequence[int], seconds
 
 
 class FrameSheet:
-    """Keeps some of a stream of pictures, evenly spread whatever their number, and puts them on one sheet."""
+    """Keeps evenly spread pictures of a stream of any length, and puts them on one sheet."""
 
     def __init__(self) -> None:
         self.kept: list[Pixels] = []
@@ -77,7 +77,7 @@ class FrameSheet:
 
 @contextmanager
 def open_clip(target: Path, rate: float) -> Iterator[Callable[[Pixels], None]]:
-    """An MP4 file, whole or not at all; gives what adds a picture to it."""
+    """An MP4 file, whole or not at all; gives the function that adds a picture."""
     av, stream = import_av(), None  # type: Any, Any
     with whole_file(target) as part, av.open(str(part), "w", format="mp4") as container:
 
@@ -97,7 +97,7 @@ def open_clip(target: Path, rate: float) -> Iterator[Callable[[Pixels], None]]:
 
 @contextmanager
 def film(sheet: Path | None, clip: Path | None, rate: float) -> Iterator[Callable[..., None]]:
-    """Gives `add(photo, graph, numbers, seconds)`; the sheet and the clip that are wanted are whole or not there."""
+    """Gives `add(photo, graph, numbers, seconds)`; writes the sheet and the clip, whole or not at all."""
     pages = FrameSheet()
     with open_clip(clip, rate) if clip is not None else nullcontext() as video:
 

@@ -15,7 +15,7 @@ RIGHT, WRONG = "#0072B2", "#D55E00"
 
 
 def deal_colours(boxes: NDArray[np.float64]) -> list[int]:
-    """A colour number for each box (N, 4): the one that is least used nearby, larger boxes first. Deterministic."""
+    """A colour number for each box (N, 4): the least used nearby, larger boxes first. Deterministic."""
     if not len(boxes):
         return []
     given = np.zeros(len(boxes), dtype=np.int64)
@@ -33,7 +33,7 @@ def deal_colours(boxes: NDArray[np.float64]) -> list[int]:
 
 
 def text_on(colour: str) -> str:
-    """White or ink, whichever is read better on a colour (the higher contrast ratio of WCAG)."""
+    """White or ink, whichever has the higher contrast with a colour (as WCAG defines it)."""
     light = luminance(colour)
     return PAPER if 1.05 / (light + 0.05) >= (light + 0.05) / (luminance(INK) + 0.05) else INK
 

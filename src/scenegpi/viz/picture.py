@@ -15,14 +15,14 @@ from scenegpi.viz.sheet import Sheet
 from scenegpi.viz.text import numbered, shortened
 
 WIDE, TALL, LOW = 7.0, 8.0, 2.6
-"""Inches of a panel: how wide at most, how tall at most, how tall at least."""
+"""Inches of a panel: its greatest width and height, and its least height."""
 NARROW, SHORT, FEW = 3.4, 5.5, 12
-"""Inches: the graph's width at least, and the photo's height at most where the graph has at most FEW nodes."""
+"""Inches: the graph's least width, and the photo's greatest height if the graph has at most FEW nodes."""
 _EDGE, _HEAD, _GAP = 0.12, 0.42, 0.3
 
 
 def draw(graph: SceneGraph, target: str | Path, photo: str | Path | bytes | None = None, top: int = 20) -> Path:
-    """Writes the picture (PNG or SVG, by the suffix); `top` is how many relations the graph shows."""
+    """Writes the picture (PNG or SVG, by the suffix), with at most `top` relations."""
     target = picture_file(target)
     not_an_input(target, photo, graph.photo)
     picture(graph, photo, top).save(target)
@@ -30,7 +30,7 @@ def draw(graph: SceneGraph, target: str | Path, photo: str | Path | bytes | None
 
 
 def picture(graph: SceneGraph, photo: str | Path | bytes | None = None, top: int = 20) -> Sheet:
-    """The picture, not yet written; without `photo` on the one that the graph was read from, if it is still there."""
+    """The picture; `photo` is by default the one that the graph was predicted from, if that file still exists."""
     if photo is None and graph.photo is not None and Path(graph.photo).is_file():
         photo = graph.photo
     canvas = Canvas.of(graph, photo)
@@ -66,7 +66,7 @@ def picture_file(target: str | Path) -> Path:
 
 
 def fitted(width: float, height: float, most: tuple[float, float] = (WIDE, TALL)) -> tuple[float, float]:
-    """Inches of a canvas that keeps its shape within `most`; a mere strip is made large enough to be visible."""
+    """Inches of a canvas that keeps its shape within `most`; a narrow strip is widened until it is visible."""
     scale = min(most[0] / width, most[1] / height)
     return max(width * scale, 0.15 * most[0]), max(height * scale, 0.12 * most[1])
 

@@ -31,7 +31,7 @@ class RelationAnnotator:
         self.top, self.color = top, color
 
     def annotate(self, scene: Scene, detections: Detections, graph: SceneGraph) -> Scene:
-        """The scene with arrows; ValueError where the graph is of other boxes."""
+        """The scene with arrows; ValueError if the graph has another number of boxes."""
         from PIL import Image, ImageDraw
 
         if len(detections) != len(graph):

@@ -1,8 +1,8 @@
-"""Where the name of each box goes: clear of other names, off what is small, near its own box.
+"""Where the name of each box goes: clear of other names and of small boxes, near its own box.
 
 Every name has a list of places, best first: corners of its box, along its sides, inside, and further away with a line
-to the box. Each takes the cheapest place in turn, again and again until nobody moves. The cost counts names covered
-(most), the share of each box that is covered (a small box vanishes under a name), and the distance to its own box.
+to the box. Each takes the cheapest place in turn, until no name moves. The cost counts names covered (most), the share
+of each box that is covered (a small box vanishes under a name), and the distance to its own box.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _spots(box: Array, size: Array) -> Array:
 
 
 def _fixed_cost(spots: Array, size: Array, boxes: Array, own: int) -> Array:
-    """(S,) what each place costs whatever the other tags do."""
+    """(S,) the cost of each place, apart from other tags."""
     area = np.maximum(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1), 1e-9)
     covered = _overlap(spots, size, boxes) / np.maximum(area, 0.6 * np.prod(size))
     covered[:, own] *= 1.2

@@ -1,4 +1,4 @@
-"""Names as they are set in pictures: one line, not too long, in a font that has their letters; and their width."""
+"""Names in pictures: one line, not too long, in a font that has their letters; and their width."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ BASELINE = 0.37
 """Distance from the middle of the letters to the baseline, relative to the font size."""
 FAMILIES = "DejaVu Sans, Verdana, Noto Sans, sans-serif"
 _OTHERS = ("Noto Sans CJK", "Source Han Sans", "PingFang", "Microsoft YaHei", "Arial Unicode", "Noto Sans")
-"""Beginnings of the names of fonts that have letters which DejaVu Sans lacks, if they are installed."""
+"""Beginnings of the names of fonts with letters that DejaVu Sans lacks."""
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
@@ -37,14 +37,10 @@ def shortened(text: str, most: int = LONGEST) -> str:
 
 
 def numbered(names: Sequence[str], most: int = LONGEST) -> list[str]:
-    """What each box is called: its name as people say it, shortened; names that occur more than once count from 1."""
+    """The name of each box as people say it, shortened; names that occur more than once are numbered from 1."""
     short = [shortened(spoken(name), most) for name in names]
-    total, seen = Counter(short), Counter[str]()
-    shown = []
-    for name in short:
-        seen[name] += 1
-        shown.append(f"{name} {seen[name]}" if total[name] > 1 else name)
-    return shown
+    total, numbers = Counter(short), {name: count(1) for name in short}
+    return [f"{name} {next(numbers[name])}" if total[name] > 1 else name for name in short]
 
 
 def text_sizes(texts: Sequence[str], points: float, bold: bool = False) -> NDArray[np.float64]:
@@ -88,7 +84,7 @@ def _own_font(bold: bool) -> str:
 
 @lru_cache(maxsize=1)
 def _fonts() -> Path:
-    """The folder in which matplotlib brings DejaVu along; to find it, matplotlib need not be imported."""
+    """The folder of matplotlib's DejaVu fonts, found without importing matplotlib."""
     spec = find_spec("matplotlib")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("matplotlib, whose fonts pictures are set in, is not installed")
@@ -97,7 +93,7 @@ def _fonts() -> Path:
 
 @lru_cache(maxsize=1)
 def _other_fonts() -> tuple[str, ...]:
-    """Files of whatever fonts of this machine can help DejaVu out."""
+    """Files of installed fonts with letters that DejaVu lacks."""
     from matplotlib.font_manager import fontManager
 
     there = sorted((entry.name, entry.fname) for entry in fontManager.ttflist if entry.weight in (400, "normal"))
@@ -105,7 +101,7 @@ def _other_fonts() -> tuple[str, ...]:
 
 
 def _has(file: str, letter: str) -> bool:
-    """Whether a font has a letter: where it does not, it draws the same box for it as for a code that nobody has."""
+    """Whether a font has a letter: a missing letter looks the same as an unassigned code."""
     face = font(file, 24.0)
     drawn, missing = (face.getmask(code) for code in (letter, "\U0010ffff"))
     return drawn.size != missing.size or bytes(drawn) != bytes(missing)

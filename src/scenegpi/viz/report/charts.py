@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, isfinite, log10, nan
 from typing import Any
 
 from scenegpi.viz.report.markup import Html, h
@@ -12,7 +12,7 @@ from scenegpi.viz.text import shortened
 
 WIDE, TALL, LEFT, RIGHT, TOP, FOOT = 560.0, 270.0, 46.0, 74.0, 14.0, 34.0
 HIGHEST = 9.0
-"""Where the middle of a line of text may be, so that it is not cut off."""
+"""The highest middle of a line of text that is not cut off."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Series:
 def curves(
     identity: str, label: str, xs: Sequence[float], series: Sequence[Series], best: float | None
 ) -> tuple[Html, Any]:
-    """A chart over epochs, and what the page's script needs to read values off it."""
+    """A chart over epochs, and the values for the page's script, which reads them out."""
     values = [v for each in series for v in each.values if isfinite(v)]
     low, high, ticks = nice_range(min(values), max(values))
     span = max(xs[-1] - xs[0], 1e-9) if len(xs) > 1 else 1.0
@@ -36,21 +36,14 @@ def curves(
     def y(value: float) -> float:
         return TOP + (TALL - TOP - FOOT) * (high - value) / (high - low)
 
-    parts: list[Html] = []
-    for tick in ticks:
-        parts.append(h("line", class_="grid", x1=LEFT, x2=WIDE - RIGHT, y1=y(tick), y2=y(tick)))
-        parts.append(h("text", f"{tick:g}", class_="tick", x=LEFT - 8, y=y(tick) + 4, text_anchor="end"))
-    for at in xs[:: max(1, ceil(len(xs) / 9))]:
-        parts.append(h("text", f"{at:g}", class_="tick", x=x[at], y=TALL - FOOT + 18, text_anchor="middle"))
-    parts.append(h("text", "epoch", class_="tick", x=WIDE - RIGHT, y=TALL - 3, text_anchor="end"))
+    parts = [_line("grid", LEFT, y(tick), WIDE - RIGHT, y(tick)) for tick in ticks]
+    parts += [_text("tick", f"{tick:g}", LEFT - 8, y(tick) + 4, "end") for tick in ticks]
+    parts += [_text("tick", f"{at:g}", x[at], TALL - FOOT + 18, "middle") for at in xs[:: max(1, ceil(len(xs) / 9))]]
+    parts.append(_text("tick", "epoch", WIDE - RIGHT, TALL - 3, "end"))
     if best is not None and best in x:
-        parts.append(h("line", class_="best", x1=x[best], x2=x[best], y1=TOP, y2=TALL - FOOT))
-        # At the right end there is no room beside the line.
-        late = x[best] > WIDE - RIGHT - 70
-        parts.append(
-            h("text", "best epoch", class_="best-name", x=x[best] + (-5 if late else 5), y=TALL - FOOT - 6,
-              text_anchor="end" if late else "start")
-        )  # fmt: skip
+        shift, anchor = (-5, "end") if x[best] > WIDE - RIGHT - 70 else (5, "start")  # no room at the right end
+        parts.append(_line("best", x[best], TOP, x[best], TALL - FOOT))
+        parts.append(_text("best-name", "best epoch", x[best] + shift, TALL - FOOT - 6, anchor))
     ends = []
     for each in series:
         points = [(x[e], y(v)) for e, v in zip(xs, each.values, strict=True) if isfinite(v)]
@@ -61,9 +54,8 @@ def curves(
         if len(points) <= 40:
             parts += [h("circle", class_=f"dot s{each.style}", cx=a, cy=b, r=2.6) for a, b in points]
         ends.append((each, points[-1][1]))
-    places = _apart([end[1] for end in ends])
-    for (each, _), at_y in zip(ends, places, strict=True):
-        parts.append(h("text", each.name, class_=f"end s{each.style}", x=WIDE - RIGHT + 9, y=at_y + 4))
+    for (each, _), at_y in zip(ends, _apart([end for _, end in ends]), strict=True):
+        parts.append(_text(f"end s{each.style}", each.name, WIDE - RIGHT + 9, at_y + 4))
     parts.append(h("line", class_="cross", x1=0, x2=0, y1=TOP, y2=TALL - FOOT, visibility="hidden"))
     svg = h("svg", *parts, viewBox=f"0 0 {WIDE:g} {TALL:g}", role="img", aria_label=label)
     read = h("output", class_="readout", aria_live="polite")
@@ -89,32 +81,34 @@ def dot_plot(name: str, ours: Sequence[Dot], theirs: Sequence[Dot]) -> Html:
     def x(value: float) -> float:
         return left + (wide - left - 64) * (100 * value - low) / (high - low)
 
-    parts = [h("line", class_="grid", x1=x(t / 100), x2=x(t / 100), y1=8, y2=tall - 30) for t in ticks]
-    parts += [h("text", f"{t:g}", class_="tick", x=x(t / 100), y=tall - 12, text_anchor="middle") for t in ticks]
+    parts = [_line("grid", x(t / 100), 8, x(t / 100), tall - 30) for t in ticks]
+    parts += [_text("tick", f"{t:g}", x(t / 100), tall - 12, "middle") for t in ticks]
     split = 8 + step * len(ours) + gap / 2
-    parts.append(h("line", class_="split", x1=0, x2=wide, y1=split, y2=split))
-    parts.append(
-        h("text", "published, on the official test split", class_="tick", x=wide - 8, y=split + 14, text_anchor="end")
-    )
+    parts.append(_line("split", 0, split, wide, split))
+    parts.append(_text("tick", "published, on the official test split", wide - 8, split + 14, "end"))
     ordered = [(dot, "ours") for dot in ours]
     ordered += [(dot, "theirs") for dot in sorted(theirs, key=lambda dot: dot[1], reverse=True)]
     for k, ((system, value, interval), kind) in enumerate(ordered):
         y = 20 + k * step + (gap if kind == "theirs" else 0)
-        parts.append(h("line", class_=f"stem {kind}", x1=left, x2=x(value), y1=y, y2=y))
+        parts.append(_line(f"stem {kind}", left, y, x(value), y))
         if interval is not None:
-            parts.append(h("line", class_="whisker", x1=x(interval[0]), x2=x(interval[1]), y1=y, y2=y))
-        diamond = f"M{x(value):.1f} {y - 7:.1f}l7 7l-7 7l-7 -7z"
-        mark = (
-            h("path", class_=kind, d=diamond) if kind == "ours" else h("circle", class_=kind, cx=x(value), cy=y, r=4.5)
-        )
-        name_, figure = shortened(system, 30), f"{100 * value:.1f}"
-        parts += [
-            mark,
-            h("text", name_, class_=f"system {kind}", x=left - 12, y=y + 4, text_anchor="end"),
-            h("text", figure, class_=f"value {kind}", x=wide - 8, y=y + 4, text_anchor="end"),
-        ]
+            parts.append(_line("whisker", x(interval[0]), y, x(interval[1]), y))
+        if kind == "ours":
+            parts.append(h("path", class_=kind, d=f"M{x(value):.1f} {y - 7:.1f}l7 7l-7 7l-7 -7z"))  # a diamond
+        else:
+            parts.append(h("circle", class_=kind, cx=x(value), cy=y, r=4.5))
+        parts.append(_text(f"system {kind}", shortened(system, 30), left - 12, y + 4, "end"))
+        parts.append(_text(f"value {kind}", f"{100 * value:.1f}", wide - 8, y + 4, "end"))
     label = f"{name} of ours and of published systems"
     return h("svg", *parts, viewBox=f"0 0 {wide:g} {tall:g}", role="img", aria_label=label)
+
+
+def _line(class_: str, x1: float, y1: float, x2: float, y2: float) -> Html:
+    return h("line", class_=class_, x1=x1, x2=x2, y1=y1, y2=y2)
+
+
+def _text(class_: str, text: str, x: float, y: float, anchor: str | None = None) -> Html:
+    return h("text", text, class_=class_, x=x, y=y, text_anchor=anchor)
 
 
 def bar(value: float, tick: float | None = None, style: str = "") -> Html:
@@ -131,11 +125,9 @@ def gauge(value: float, interval: tuple[float, float] | None) -> Html:
     """A figure in 0..1 on a line from 0 to 100%, with its interval."""
     parts = [h("rect", class_="track", x=0, y=4, width=200, height=4, rx=2)]
     parts.append(h("rect", class_="fill", x=0, y=4, width=200 * value, height=4, rx=2))
-    if interval is not None and all(map(isfinite, interval)):
-        low, high = interval
-        parts.append(
-            h("rect", class_="interval", x=200 * low, y=1, width=max(200 * (high - low), 1.5), height=10, rx=3)
-        )
+    if interval is not None:
+        low, wide = 200 * interval[0], max(200 * (interval[1] - interval[0]), 1.5)
+        parts.append(h("rect", class_="interval", x=low, y=1, width=wide, height=10, rx=3))
     return h("svg", *parts, viewBox="0 0 200 12", class_="gauge", aria_hidden="true")
 
 
@@ -152,15 +144,13 @@ def nice_range(low: float, high: float) -> tuple[float, float, list[float]]:
 
 
 def known_series(log: Sequence[Mapping[str, float]], names: Sequence[str]) -> list[Series]:
-    """The columns of a log that are there, each with its own style."""
-    return [
-        Series(name, [row.get(name, float("nan")) for row in log], k)
-        for k, name in enumerate(name for name in names if any(name in row for row in log))
-    ]
+    """The columns that a log has, each with its own style."""
+    known = [name for name in names if any(name in row for row in log)]
+    return [Series(name, [row.get(name, nan) for row in log], k) for k, name in enumerate(known)]
 
 
 def _apart(ys: Sequence[float], line: float = 15.0) -> list[float]:
-    """Heights of names at the ends of lines: clear of each other, none higher or lower than it must, none cut off."""
+    """Heights of names at the ends of lines: near their lines, clear of each other, not cut off."""
     order = sorted(range(len(ys)), key=lambda k: ys[k])
     placed = [ys[k] for k in order]
     for _ in range(50):

@@ -24,7 +24,7 @@ LONGEST_SIDE, QUALITY = 720, 78
 Link = tuple[int, int, str]
 """Subject, object and predicate."""
 KINDS = {"right": ", in the ground truth", "plain": "", "wrong": ", not in the ground truth", "missed": ", missed"}
-"""What a triplet is to the ground truth, where there is one, and what a screen reader adds."""
+"""How a triplet compares with the ground truth ("plain": there is none) -> what a screen reader adds."""
 
 
 def photo_drawing(canvas: Canvas, names: list[str], colours: list[int], title: str) -> Html:
@@ -70,7 +70,7 @@ def photo_drawing(canvas: Canvas, names: list[str], colours: list[int], title: s
 def graph_drawing(
     graph: SceneGraph, canvas: Canvas, links: Mapping[int, Link], colours: Sequence[int], kinds: Sequence[str] = ()
 ) -> Html:
-    """The graph as SVG: entities, and a pill for each pair of `links` (by number); `kinds` has a key of KINDS for each.
+    """The graph as SVG: entities, and a pill per pair of `links` (by number); `kinds` gives each link's key of KINDS.
 
     In a crowd only the entities of `links` are shown.
     """
@@ -80,7 +80,7 @@ def graph_drawing(
         if predicate not in words.setdefault((s, o), []):
             words[s, o].append(predicate)
         members.setdefault((s, o), []).append(k)
-    looks = {  # the best that can be said of the triplets of a pair
+    looks = {  # the best kind among the triplets of a pair
         pair: (min((kinds[k] for k in some), key=list(KINDS).index) if kinds else "plain", " ".join(map(str, some)))
         for pair, some in members.items()
     }

@@ -39,10 +39,7 @@ ATTENTION_BOXES = 100
 
 @dataclass(frozen=True)
 class Shown:
-    """An image of the gallery and all there is to show: why it is there ("worst", "typical", "best") and its recall.
-
-    These two are of use only where there is a `truth`.
-    """
+    """An image of the gallery; with a `truth`, `why` it is shown ("worst", "typical", "best") and its recall."""
 
     prediction: SceneGraph
     truth: SceneGraph | None = None
@@ -54,9 +51,9 @@ class Shown:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """Where predictions come from: `pairs(None)` gives (prediction, truth) of all images, `pairs([3, 7])` of some.
+    """Predictions to score: `pairs(None)` gives (prediction, truth) of all images, `pairs([3, 7])` of some.
 
-    `photo(truth)` is where its photo is, or None; `predictor` is there where a model made the predictions.
+    `photo(truth)` is its photo, or None; `predictor` made the predictions, None if they come from a file.
     """
 
     vocabulary: Vocabulary
@@ -97,17 +94,18 @@ class Exhibit:
         def noted() -> Iterator[Pair]:
             for prediction, truth in watch(self.pairs(None)):
                 rows = len(truth.relations)
-                found = (
-                    match_image(prediction, truth, len(self.vocabulary.predicates), protocol).ranks[0] if rows else ()
-                )
-                each.append((float((np.asarray(found) < k).mean()) if rows else np.nan, rows))
+                recall = np.nan
+                if rows:
+                    match = match_image(prediction, truth, len(self.vocabulary.predicates), protocol)
+                    recall = float((np.asarray(match.ranks[0]) < k).mean())
+                each.append((recall, rows))
                 yield prediction, truth
 
         state.stream(noted())
         return state.result(), np.array(each, dtype=np.float64).reshape(-1, 2)
 
     def show(self, chosen: dict[int, str], recall: NDArray[np.float64]) -> list[Shown]:
-        """The chosen images (place -> why), in the order of `chosen`, with attention where the model has it."""
+        """The chosen images (place -> why), in the order of `chosen`, with the model's attention."""
         shown = zip(chosen.items(), self.pairs(list(chosen)), strict=True)
         return [
             Shown(prediction, truth, self.photo(truth), self._attention(truth), why, float(recall[k, 0]))
@@ -121,12 +119,12 @@ class Exhibit:
             return None
         try:
             return attention(self.predictor, graph, self.photo(graph))
-        except GraphError:  # a model that weighs nothing
+        except GraphError:  # a model without attention
             return None
 
 
 def middle(protocol: Protocol) -> int:
-    """The K by which images are called good or bad: 50 of 20, 50, 100."""
+    """The K by which images are ranked: 50 of 20, 50, 100."""
     return protocol.ks[len(protocol.ks) // 2]
 
 
@@ -136,7 +134,7 @@ def choose(recall: NDArray[np.float64], count: int) -> dict[int, str]:
     if count <= 0 or not len(able):
         return {}
     value, rows = recall[able].T
-    if value.min() == value.max():  # none is the worst
+    if value.min() == value.max():  # all are equally good
         return dict.fromkeys(able[np.argsort(-rows, kind="stable")][:count].tolist(), "typical")
     low = able[np.lexsort((able, -rows, value))].tolist()
     high = able[np.lexsort((able, -rows, -value))].tolist()
@@ -153,7 +151,7 @@ def choose(recall: NDArray[np.float64], count: int) -> dict[int, str]:
 def exhibit_of(
     source: Source, data: Path | None, split: str | None, photos: Path | None, model: str | None, task: Any, device: str
 ) -> tuple[Exhibit, str] | None:
-    """Predictions to score and show, and what the images are called; None where there are none."""
+    """Predictions to score and show, and the name of their images; None if there are no images."""
     if data is None and source.data is not None and source.data.exists():
         data, split = source.data, split or source.split
     named, file = model or source.model, source.predictions
@@ -196,7 +194,7 @@ def _of_file(source: Source, truth: Dataset) -> Exhibit:
 
 
 def _of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
-    """A run's model on the images that it was validated on, and what they are called; None if they are not there."""
+    """A run's model on its validation images, and their name; None if the data set is gone."""
     from scenegpi.training.config import stored_config
     from scenegpi.training.data_split import open_images
 
@@ -217,10 +215,7 @@ def _of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
 
 
 def of_predictions(source: Source, photos: Path | None, limit: int) -> tuple[list[Shown], int]:
-    """The first images of a `predict` run, on the photos that its lines name, and how many images it has.
-
-    `photos` is a folder to look for them instead.
-    """
+    """The first images of a `predict` run, on the photos that its lines name, or in `photos`; and the number of all."""
     dataset = open_dataset(source.predictions or "", images=photos, format="jsonl", trust=True)
     shown = []
     for i, graph in enumerate(dataset[:limit]):
@@ -230,7 +225,7 @@ def of_predictions(source: Source, photos: Path | None, limit: int) -> tuple[lis
 
 
 def _recorded(lines: Any, i: int) -> Path | None:
-    """The photo that line i names, if it is still there and can be read."""
+    """The photo that line i names, None if it can't be read."""
     place = lines.field(i, "photo")
     try:
         photo_size(place)

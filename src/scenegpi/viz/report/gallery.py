@@ -104,7 +104,7 @@ def _list(title: str, rows: Sequence[Html], class_: str, none: str) -> Html:
 
 
 def _attributes(graph: SceneGraph, title: str) -> Html | None:
-    """The attributes in the data, which no model predicts; None if there are none."""
+    """The attributes in the data, which no model predicts."""
     pairs = zip(numbered(graph.names), graph.attributes or (), strict=False)
     rows = [_row(None, "plain", [name, ": ", ", ".join(word for word, _ in row)]) for name, row in pairs if row]
     return _list(title, rows[:MOST], "said", "") if rows else None

@@ -12,11 +12,11 @@ from typing import Any
 
 
 class Html(str):
-    """Markup that is safe as it stands."""
+    """Markup, which is not escaped again."""
 
 
 def h(name: str, *children: object, **attributes: object) -> Html:
-    """An element. Children that are no `Html` are escaped; None is left out.
+    """An element. Children that are not `Html` are escaped; None is left out.
 
     Attributes: `class_` is class, `data_box` is data-box; None and False leave one out, True gives it no value.
     Numbers are written with at most two decimals.
@@ -49,7 +49,7 @@ def join(*children: object) -> Html:
 
 
 def table(heads: Iterable[object], rows: Iterable[Html], class_: str = "numbers") -> Html:
-    """A table that scrolls where it is too wide; headings that are no `Html` head a column."""
+    """A table that scrolls if it is too wide; plain headings become column headings."""
     first = [each if isinstance(each, Html) else h("th", each, scope="col") for each in heads]
     whole = h("table", h("thead", h("tr", first)), h("tbody", *rows), class_=class_)
     return h("div", whole, class_="scroll")
@@ -63,12 +63,12 @@ def number(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """Without characters that HTML does not allow: a name may hold any."""
+    """Without characters that HTML does not allow."""
     return "".join(c if c.isprintable() or c in "\n\t " else "�" for c in text)
 
 
 def data_block(identity: str, value: Any) -> Html:
-    """JSON that a script of the page reads. No `<` in it, so nothing in it can end the element."""
+    """JSON for a script of the page. It has no `<`, so it cannot end the element."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -76,6 +76,6 @@ def data_block(identity: str, value: Any) -> Html:
 
 
 def source_hash(text: str) -> str:
-    """What a content security policy calls an inline script or style that it lets through."""
+    """The name of an inline script or style in a content security policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"

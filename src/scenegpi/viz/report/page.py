@@ -1,7 +1,7 @@
 """The page: sections in order, one style sheet, one script, no network.
 
-Its content security policy lets nothing through but this style sheet and this script, each by its hash, and pictures
-inside the file: whatever a name in a data set holds, it can neither run nor phone home.
+Its content security policy allows only this style sheet and this script, each by its hash, and pictures inside the
+file: a name in a data set can neither run as code nor send a request.
 """
 
 from __future__ import annotations
@@ -40,17 +40,12 @@ def write_report(target: Path, source: Source, result: Result | None, *more: Any
 
 
 def render(
-    source: Source,
-    result: Result | None,
-    shown: Sequence[Shown] = (),
-    notes: Sequence[str] = (),
-    warning: str = "",
+    source: Source, result: Result | None, shown: Sequence[Shown] = (), notes: Sequence[str] = (), warning: str = ""
 ) -> str:
     """The page as text.
 
     Args:
-        source: what it is about.
-        result: the figures shown first; by default the first that the source has.
+        result: the figures shown first; by default the first of the source.
         shown: images of the gallery.
         notes: what a reader must know about how the report was made.
         warning: what a reader must know before any figure, in large letters.

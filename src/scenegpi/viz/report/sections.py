@@ -22,12 +22,12 @@ MEANING = {
     "zR": "of triplets never seen in training",
 }
 SHORT = 16
-"""Predicates that are shown at first; the style sheet knows this number too."""
+"""Predicates that are shown at first; the style sheet has the same number."""
 Interval = tuple[float, float] | None
 
 
 def figures_section(first: Result, results: dict[str, Result]) -> Html:
-    """Large numbers with their intervals, the protocol under them, and other scorings of the same model."""
+    """Large numbers with their intervals, the protocol under them, and other figures of the same model."""
     k, ks = middle(first.protocol), first.protocol.ks
     names = [f"R@{each}" for each in ks] + [f"{family}@{k}" for family in ("mR", "ngR", "zR")]
     tiles = [_tile(first, name, name == f"R@{k}") for name in names if isfinite(first.figures.get(name, nan))]
@@ -128,15 +128,13 @@ def published_section(source: Source, first: Result) -> Html | None:
 
 
 def training_section(source: Source, charts: dict[str, Any]) -> Html:
-    """Curves, and the log as a table; what the script needs is added to `charts`."""
+    """Curves, and the log as a table; adds the values for the script to `charts`."""
     log = source.log
     xs = [row.get("epoch", k + 1.0) for k, row in enumerate(log)]
     recall = known_series(log, ("R@20", "R@50", "R@100", "mR@50"))
     best = None
-    for each in recall:
-        if each.name == "R@50":
-            found = [value if isfinite(value) else -1.0 for value in each.values]
-            best = xs[found.index(max(found))]
+    if any("R@50" in row for row in log):
+        best = xs[max(range(len(log)), key=lambda k: log[k].get("R@50", -1.0))]
     parts = []
     for identity, label, series in (
         ("chart-recall", "Validation recall, %", recall),

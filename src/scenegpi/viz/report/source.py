@@ -1,4 +1,4 @@
-"""What a report is made from: a training run, an evaluation's JSON, or a model's folder. Files are not trusted."""
+"""The source of a report: a training run, an evaluation's JSON, or a model's folder. Files are not trusted."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MOST_EPOCHS, MOST_BYTES = 20_000, 1 << 26
 class Source:
     """A run or an evaluation on disk.
 
-    `results` are figures by the name of what was scored; `log` one row per epoch; `config` the settings of a run;
-    `model` and `predictions` say what can be run or read again; `predicates` are the names that it knows;
-    `data` and `split` are what an evaluation was made on.
+    `results` are figures by the name of the data; `log` has one row per epoch; `config` holds the settings of a run;
+    `model` can be run again, `predictions` be read again; `predicates` are the model's; `data` and `split` those of an
+    evaluation.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Source:
 
     @property
     def task(self) -> str:
-        """The task of the first figures; PredCls where there are none."""
+        """The task of the first figures; PredCls without figures."""
         first = next(iter(self.results.values()), None)
         return "predcls" if first is None else first.protocol.task
 
@@ -95,7 +95,7 @@ def _evaluation(path: Path) -> Source:
 
 
 def _log(path: Path) -> list[dict[str, float]]:
-    """Rows of a run's log; what is no finite number is left out."""
+    """Rows of a run's log, without values that are not finite numbers."""
     check_file(path, MOST_BYTES)
     rows: list[dict[str, float]] = []
     try:
@@ -126,7 +126,7 @@ def _predicates(folder: Path) -> frozenset[str]:
 
 
 def _card_results(folder: Path) -> dict[str, Result]:
-    """The figures that a model carries, in the form of results."""
+    """The figures of a model's card."""
     return {
         str(name): _card_result(str(name), entry)
         for name, entry in _json(folder / "metrics.json").items()
