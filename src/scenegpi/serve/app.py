@@ -24,7 +24,7 @@ from scenegpi.serve import schemas
 from scenegpi.serve.annotating import Annotating
 from scenegpi.serve.annotations import Annotations, State
 from scenegpi.serve.batching import Predictions
-from scenegpi.serve.browsing import Browsing
+from scenegpi.serve.browsing import Browsing, Searches
 from scenegpi.serve.exchanging import Exchanging
 from scenegpi.serve.guard import Guard
 from scenegpi.serve.label_studio import LabelStudio
@@ -32,7 +32,6 @@ from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import Predicting
 from scenegpi.serve.problems import EVERYWHERE, invalid, not_allowed, problems, unusable
 from scenegpi.serve.running import Running
-from scenegpi.serve.searching import Searches
 from scenegpi.serve.settings import Access, Bounds
 from scenegpi.viz.report.page import asset
 from scenegpi.vocabulary import Vocabulary

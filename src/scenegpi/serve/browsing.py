@@ -1,11 +1,16 @@
-"""GET routes of the images: lists, photos, graphs, search."""
+"""GET routes of the images: lists, photos, graphs, search.
+
+Few searches run at a time, in threads of their own so that saving never waits for them; they end if the client leaves.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
@@ -19,7 +24,6 @@ from scenegpi.serve.annotations import State
 from scenegpi.serve.library import Library
 from scenegpi.serve.predicting import drawn
 from scenegpi.serve.problems import file_answer, problems
-from scenegpi.serve.searching import Searches
 from scenegpi.store import Hit, Store
 from scenegpi.store.sql import Among
 from scenegpi.store.store import Stop
@@ -36,6 +40,11 @@ Order = Literal["added", "uncertain"]
 Tag = Annotated[str, Query(max_length=100)]
 MOST_DRAWN, PART, MOST_LISTED = 60, 30, 300
 """Objects of a graph that is drawn whole, and of a larger one; labels and predicates that are counted for the page."""
+
+THREADS = 2
+LISTENING = 0.25
+"""Seconds between checks that the client is still there."""
+Found = TypeVar("Found")
 
 
 class Browsing:
@@ -247,3 +256,38 @@ def _draw(answer: schemas.ImageGraph, graph: SceneGraph) -> None:
         shown |= {s, o}
     if shown or not many:
         answer.drawing = drawn(graph, canvas, colours, shown if many else None)
+
+
+class Searches:
+    """At most `most` that run or wait; the next is refused with 429."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._pool = ThreadPoolExecutor(THREADS, "search")
+        self._running: set[Stop] = set()
+
+    async def run(self, find: Callable[[Stop], Found], request: Request) -> Found:
+        """The result of `find`, which is stopped if the client leaves."""
+        if len(self._running) >= self.most:
+            raise HTTPException(429, "too many searches wait; try again", {"Retry-After": "2"})
+        stop = Stop()
+        self._running.add(stop)
+        future = self._pool.submit(find, stop)
+        future.add_done_callback(lambda _: self._running.discard(stop))
+        asked = asyncio.wrap_future(future)
+        try:
+            while not (await asyncio.wait({asked}, timeout=LISTENING))[0]:
+                if await request.is_disconnected():
+                    future.cancel()
+                    stop()
+                    raise HTTPException(408, "the client has left")
+            return asked.result()
+        except asyncio.CancelledError:
+            stop()
+            raise
+
+    def close(self) -> None:
+        """Ends all searches."""
+        for stop in list(self._running):
+            stop()
+        self._pool.shutdown(cancel_futures=True)
