@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -106,16 +107,23 @@ class Annotating:
 
     def add_names(self, names: schemas.Names) -> schemas.Names:
         """Adds to the vocabulary; gives all its names."""
-        before = self.vocabulary
-        objects = [name.strip() for name in names.objects if name.strip() not in before.object_index]
-        predicates = [name.strip() for name in names.predicates if name.strip() not in before.predicate_index]
-        try:
-            Vocabulary(tuple(dict.fromkeys(objects)), tuple(dict.fromkeys(predicates)))
-        except ValueError as error:
-            raise HTTPException(422, str(error)) from None
-        self.annotations.add_names(objects, predicates)
+        self.add_new(map(str.strip, names.objects), map(str.strip, names.predicates))
         words = self.vocabulary
         return schemas.Names(objects=list(words.objects), predicates=list(words.predicates))
+
+    def add_new(self, objects: Iterable[str], predicates: Iterable[str]) -> dict[str, list[str]]:
+        """Adds the names that the vocabulary lacks, and gives them; 422 if a name is invalid."""
+        words = self.vocabulary
+        new = {
+            "objects": [name for name in dict.fromkeys(objects) if name not in words.object_index],
+            "predicates": [name for name in dict.fromkeys(predicates) if name not in words.predicate_index],
+        }
+        try:
+            Vocabulary(**new)
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from None
+        self.annotations.add_names(**new)
+        return new
 
     def export(
         self,

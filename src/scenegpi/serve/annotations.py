@@ -135,15 +135,13 @@ class Annotations:
             self._append(*(_row(key, state) for key, state in new.items()))
             self.states |= new
 
-    def add_names(self, objects: Iterable[str], predicates: Iterable[str]) -> None:
-        """Names that annotations may use from now on."""
-        with self._lock:
-            new = [name for name in dict.fromkeys(objects) if name not in self.objects]
-            more = [name for name in dict.fromkeys(predicates) if name not in self.predicates]
-            if new or more:
-                self._append({"names": {"objects": new, "predicates": more}})
-                self.objects |= dict.fromkeys(new)
-                self.predicates |= dict.fromkeys(more)
+    def add_names(self, objects: list[str], predicates: list[str]) -> None:
+        """New names that annotations may use from now on."""
+        if objects or predicates:
+            with self._lock:
+                self._append({"names": {"objects": objects, "predicates": predicates}})
+                self.objects |= dict.fromkeys(objects)
+                self.predicates |= dict.fromkeys(predicates)
 
     def vocabulary(self, base: Vocabulary) -> Vocabulary:
         """The names of `base`, then those that were added."""

@@ -1,6 +1,6 @@
-"""Files of others in the page: annotations to go on with, and a second annotator's to compare with.
+"""Files from elsewhere: annotations to continue, and a second annotator's to compare with.
 
-A file is what `scenegpi.data` opens: predictions or annotations as JSON lines, COCO with relations, Label Studio's.
+A file is any that `scenegpi.data` opens: predictions or annotations as JSON lines, COCO with relations, Label Studio's.
 """
 
 from __future__ import annotations
@@ -61,17 +61,16 @@ class Exchanging:
         self.router.post("/api/agreement", openapi_extra=BODY)(self.agree)
 
     async def read(self, request: Request, name: FileName) -> Imported:
-        """Begins pictures with what a file, the body, says of them; pictures that were begun here stay as they are."""
+        """Begins pictures with the annotations of a file, the body; pictures that are begun already do not change."""
         return await run_in_threadpool(self._import, await request.body(), name)
 
     async def agree(self, request: Request, name: FileName) -> Agreement:
-        """How far another annotator's file, the body, agrees with what is saved here."""
+        """How far another annotator's file, the body, agrees with the saved annotations."""
         return await run_in_threadpool(self._agree, await request.body(), name)
 
     def _import(self, data: bytes, name: str) -> Imported:
-        before = self.annotating.vocabulary
         new: dict[str, tuple[SceneGraph, list[int]]] = {}
-        numbers: dict[int, str] = {}
+        keys: dict[int, str] = {}
         known = unknown = 0
         for image, graph in self._graphs(data, name):
             if image is None:
@@ -80,18 +79,16 @@ class Exchanging:
                 known += 1
             else:
                 unsure = [] if graph.scores is None else [k for k, score in enumerate(graph.scores) if score < 1]
-                numbers[image[0]] = image[1]
+                keys[image[0]] = image[1]
                 new[image[1]] = graph, unsure
-        labels = dict.fromkeys(label for graph, _ in new.values() for label in graph.names)
-        used = dict.fromkeys(graph.vocabulary.predicates[p] for graph, _ in new.values() for p in graph.relations[:, 2])
-        objects = [label for label in labels if label not in before.object_index]
-        predicates = [word for word in used if word not in before.predicate_index]
-        self.annotations.add_names(objects, predicates)
+        graphs = [graph for graph, _ in new.values()]
+        used = [graph.vocabulary.predicates[p] for graph in graphs for p in graph.relations[:, 2].tolist()]
+        names = self.annotating.add_new([label for graph in graphs for label in graph.names], used)
         words = self.annotating.vocabulary
-        about = {key: {"image_id": key, "file": key} for key in new} | self.library.about(numbers)
+        about = {key: {"image_id": key, "file": key} for key in new} | self.library.about(keys)
         states = {key: (in_words(graph, words).replace(**about[key]), unsure) for key, (graph, unsure) in new.items()}
         self.annotations.begin(states, f"imported from {Path(name).name}")
-        return Imported(imported=len(new), kept=known, unknown=unknown, objects=objects, predicates=predicates)
+        return Imported(imported=len(new), kept=known, unknown=unknown, **names)
 
     def _agree(self, data: bytes, name: str) -> Agreement:
         pictures = matched = objects = same = relations = 0
@@ -109,14 +106,14 @@ class Exchanging:
             ends = {(place[s], place[o]): word for (s, o), word in mine.items() if s in place and o in place}
             predicates += [(word, theirs[pair]) for pair, word in ends.items() if pair in theirs]
         if not pictures:
-            raise HTTPException(422, f"{Path(name).name:.100}: no picture that is annotated here, too")
+            raise HTTPException(422, f"{Path(name).name:.100}: none of its pictures is annotated here")
         equal = sum(a == b for a, b in predicates)
         shares = {"objects": (matched, objects), "relations": (same, relations), "predicates": (equal, len(predicates))}
         found = {name: part / whole if whole else None for name, (part, whole) in shares.items()}
         return Agreement(pictures=pictures, kappa=kappa(predicates), pairs=len(predicates), **found)
 
     def _graphs(self, data: bytes, name: str) -> Iterator[tuple[tuple[int, str] | None, SceneGraph]]:
-        """Number and key of an image here, or None, and what the file says of it; 422 where it can't be read."""
+        """Number and key of an image (None: unknown here), and its graph in the file; 422 if it can't be read."""
         places: dict[str, tuple[int, str]] = {}
         for number, key, file in self.library.called():
             for called in (key, file or key, Path(file or key).name, Path(file or key).stem):

@@ -26,7 +26,7 @@ ATTRIBUTE = re.compile(r"""([A-Za-z]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 class Tasks(BaseModel):
-    """What Label Studio sends; other fields are passed over."""
+    """A request of Label Studio; other fields are ignored."""
 
     tasks: list[dict[str, Any]] = Field(max_length=MOST_TASKS)
     label_config: str | None = Field(default=None, max_length=MOST_CONFIG)

@@ -30,34 +30,40 @@ class Matches:
 
 @dataclass
 class _Builder:
+    """Conditions so far; the values of their parameters are noted in the same order."""
+
     query: Query
     words: StoreWords
-    places: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """thing -> the columns with its object's number and score"""
+    places: dict[int, str] = field(default_factory=dict)
+    """Thing -> the column with its object's number."""
+    sources: list[str] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
     factors: list[str] = field(default_factory=list)
 
-    def label(self, column: str, thing: int) -> tuple[list[str], list[Any]]:
+    def among(self, column: str, names: tuple[str, ...]) -> list[str]:
+        """A condition that a column has one of these names."""
+        self.values += names
+        return [f"{column} IN ({', '.join('?' * len(names))})"] if names else ["false"]
+
+    def label(self, column: str, thing: int) -> list[str]:
         """A condition on the label of a thing."""
         word = self.query.things[thing].word
-        return ([], []) if word is None else _among(column, self.words.objects(word))
+        return [] if word is None else self.among(column, self.words.objects(word))
 
-    def row(self, alias: str, clause: Clause) -> tuple[list[str], list[Any]]:
+    def row(self, alias: str, clause: Clause) -> list[str]:
         """Conditions on the labels and the predicate of a clause's row."""
         if clause.object is None:
             return self.label(f"{alias}.label", clause.subject)
-        conditions, values = self.label(f"{alias}.subject_label", clause.subject)
+        found = self.label(f"{alias}.subject_label", clause.subject)
         if clause.predicate is not None:
-            more, names = _among(f"{alias}.predicate", self.words.relations(clause.predicate))
-            conditions, values = conditions + more, values + names
-        more, names = self.label(f"{alias}.object_label", clause.object)
-        return conditions + more, values + names
+            found += self.among(f"{alias}.predicate", self.words.relations(clause.predicate))
+        return found + self.label(f"{alias}.object_label", clause.object)
 
     def bound(self, alias: str, clause: Clause) -> list[str]:
         """Conditions that a row has the same things as earlier rows."""
         return [
-            f"{alias}.{column} = {self.places[thing][0]}"
+            f"{alias}.{column} = {self.places[thing]}"
             for thing, column in _ends(clause).items()
             if thing in self.places
         ]
@@ -66,55 +72,49 @@ class _Builder:
 def matches(query: Query, words: StoreWords, images: list[int] | None = None) -> Matches:
     """All matches of a query, in all `images` or in some."""
     build = _Builder(query, words)
-    sources: list[str] = []
     joined = [clause for clause in query.clauses if clause.matched and clause.object is not None]
     joined += [clause for clause in query.clauses if clause.matched and clause.object is None]
     for clause in joined:
-        if clause.object is None and clause.subject in build.places:
-            continue  # its label is a condition already
-        alias = f"r{len(sources)}"
-        conditions, values = build.row(alias, clause)
-        build.conditions += conditions + build.bound(alias, clause)
-        build.values += values
-        if sources:
-            build.conditions.append(f"{alias}.image = r0.image")
-        sources.append(f"{_table(clause)} {alias}")
-        if clause.subject == clause.object:
-            build.conditions.append(f"{alias}.subject = {alias}.object")
-        for thing, column in _ends(clause).items():
-            if thing in build.places:
-                continue
-            score = f"{alias}.score" if clause.object is None else f"{alias}.{column}_score"
-            build.places[thing] = f"{alias}.{column}", score
-            build.factors.append(score)
-        if clause.object is not None:
-            build.factors.append(f"{alias}.predicate_score")
+        if (
+            clause.object is not None or clause.subject not in build.places
+        ):  # otherwise its label is a condition already
+            _join(build, clause)
     for thing, place in build.places.items():
         for word in query.things[thing].attributes:
-            _describe(build, sources, place[0], words.attribute(word))
-    if not sources:
-        sources.append("images r0")
+            alias = f"r{len(build.sources)}"
+            build.conditions += [f"{alias}.image = r0.image", f"{alias}.object = {place}"]
+            build.conditions += build.among(f"{alias}.attribute", words.attribute(word))
+            build.factors.append(f"{alias}.score")
+            build.sources.append(f"attributes {alias}")
     for clause in query.clauses:
         if clause.without or clause.count is not None:
             _restrict(build, clause)
     if images is not None:
         build.conditions.append(f"r0.image IN ({', '.join(str(int(image)) for image in images)})")
     columns = {thing: f"n{thing}" for thing in build.places}
-    chosen = ", ".join(["r0.image AS image", *(f"{place[0]} AS n{thing}" for thing, place in build.places.items())])
+    chosen = ", ".join(["r0.image AS image", *(f"{place} AS n{thing}" for thing, place in build.places.items())])
     score = " * ".join(f"{factor}::DOUBLE" for factor in build.factors) or "1.0::DOUBLE"
     where = " AND ".join(build.conditions) or "true"
-    text = f"SELECT {chosen}, max({score}) AS score FROM {', '.join(sources)} WHERE {where} GROUP BY ALL"
+    sources = ", ".join(build.sources) or "images r0"
+    text = f"SELECT {chosen}, max({score}) AS score FROM {sources} WHERE {where} GROUP BY ALL"
     return Matches(text, build.values, columns)
 
 
-def _describe(build: _Builder, sources: list[str], place: str, names: tuple[str, ...]) -> None:
-    """An attribute of a matched thing; its score is a factor."""
-    alias = f"r{len(sources)}"
-    conditions, values = _among(f"{alias}.attribute", names)
-    build.conditions += [f"{alias}.image = r0.image", f"{alias}.object = {place}", *conditions]
-    build.values += values
-    build.factors.append(f"{alias}.score")
-    sources.append(f"attributes {alias}")
+def _join(build: _Builder, clause: Clause) -> None:
+    """A row that matches a clause, in the same image as the other rows."""
+    alias = f"r{len(build.sources)}"
+    build.conditions += build.row(alias, clause) + build.bound(alias, clause)
+    if build.sources:
+        build.conditions.append(f"{alias}.image = r0.image")
+    if clause.subject == clause.object:
+        build.conditions.append(f"{alias}.subject = {alias}.object")
+    build.sources.append(f"{_table(clause)} {alias}")
+    for thing, column in _ends(clause).items():
+        if thing not in build.places:
+            build.places[thing] = f"{alias}.{column}"
+            build.factors.append(f"{alias}.score" if clause.object is None else f"{alias}.{column}_score")
+    if clause.object is not None:
+        build.factors.append(f"{alias}.predicate_score")
 
 
 @dataclass(frozen=True)
@@ -197,16 +197,15 @@ def similar(graph: SceneGraph, words: StoreWords, images: int) -> tuple[str, lis
 
 def _restrict(build: _Builder, clause: Clause) -> None:
     """A condition on the absence or number of a clause's matches, for the things that other clauses have found."""
-    conditions, values = build.row("x", clause)
+    conditions = build.row("x", clause)
     for thing, column in _ends(clause).items():  # "no red car": without a car that is red
         for word in build.query.things[thing].attributes:
-            more, names = _among("a.attribute", build.words.attribute(word))
-            same = " AND ".join(["a.image = x.image", f"a.object = x.{column}", *more])
+            named = build.among("a.attribute", build.words.attribute(word))
+            same = " AND ".join(["a.image = x.image", f"a.object = x.{column}", *named])
             conditions.append(f"EXISTS (SELECT 1 FROM attributes a WHERE {same})")
-            values = values + names
     others = {end for other in build.query.clauses if other is not clause for end in (other.subject, other.object)}
     conditions += [
-        f"x.{column} = {build.places[thing][0]}"
+        f"x.{column} = {build.places[thing]}"
         for thing, column in _ends(clause).items()
         if thing in build.places and thing in others and (clause.count is None or thing != clause.subject)
     ]
@@ -220,7 +219,6 @@ def _restrict(build: _Builder, clause: Clause) -> None:
         number = f"(SELECT count(DISTINCT x.{subject}) FROM {_table(clause)} x WHERE {where})"
         right = f"{number} {clause.count.comparison} {int(clause.count.number)}"
         build.conditions.append(f"NOT ({right})" if clause.without else right)
-    build.values += values
 
 
 def _table(clause: Clause) -> str:
@@ -232,9 +230,3 @@ def _ends(clause: Clause) -> dict[int, str]:
     if clause.object is None:
         return {clause.subject: "object"}
     return {clause.object: "object", clause.subject: "subject"}
-
-
-def _among(column: str, names: tuple[str, ...]) -> tuple[list[str], list[Any]]:
-    if not names:
-        return ["false"], []
-    return [f"{column} IN ({', '.join('?' * len(names))})"], list(names)

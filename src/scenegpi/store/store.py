@@ -16,6 +16,7 @@ from scenegpi.data.images import ImageFolders
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import parse_json
 from scenegpi.graph import SceneGraph
+from scenegpi.metrics.alignment import Alignment
 from scenegpi.store.change import add_part
 from scenegpi.store.folder import MANIFEST
 from scenegpi.store.parse import parse_query
@@ -188,18 +189,14 @@ class Store(Snapshots):
     def dataset(self) -> Dataset:
         """All images as a data set in memory, in the order in which they were added."""
         words, report = self.vocabulary, Report(str(self.folder))
-        builder = Graphs(words, report)
+        builder, align = Graphs(words, report), Alignment(words)
         with self.snapshot():
             numbers = [int(image) for (image,) in self._rows("SELECT image FROM images ORDER BY image")]
             for start in range(0, len(numbers), CHUNK):
                 some = numbers[start : start + CHUNK]
                 found = self.graphs(some)
-                for graph in (found[image] for image in some):
-                    if graph.vocabulary != words:
-                        said = graph.vocabulary.predicates
-                        links = [(s, o, said[p]) for s, o, p in graph.relations.tolist()]
-                        graph = graph.replace(vocabulary=words, labels=graph.names, relations=links)
-                    builder.append(graph)
+                for image in some:
+                    builder.append(align(found[image]))
             folders = ImageFolders(self._given or self._opened.manifest.photos)
         return Dataset(builder, self.folder, "store", report, folders)
 

@@ -48,7 +48,7 @@ export class Review {
         back.addEventListener("click", () => this.restore({ graph, status, comment, machine }));
         return el("li", { class: "row" }, el("span", { class: "words" }, words), k ? back : null);
       }));
-      if (!versions.length) this.history.append(el("li", { class: "none" }, "Nothing was saved of this picture."));
+      if (!versions.length) this.history.append(el("li", { class: "none" }, "Nothing is saved for this picture yet."));
     } catch (problem) { say(problem.message); }
   }
 

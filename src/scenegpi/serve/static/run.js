@@ -72,7 +72,7 @@ export class Run {
       running: `${number(done)} of ${number(total)} photos`,
       indexing: "Indexing…",
       done: `${number(total)} ${total === 1 ? "photo" : "photos"} predicted and indexed${left}.`,
-      stopped: `Stopped after ${number(done)} of ${number(total)} photos; the next run goes on from there.`,
+      stopped: `Stopped after ${number(done)} of ${number(total)} photos; the next run continues from there.`,
       failed: `Not finished: ${problem}`,
     }[state];
   }
@@ -80,7 +80,7 @@ export class Run {
   // Files are sent one by one, and then predicted.
   async take(files) {
     const photos = files.filter(({ name }) => PHOTO.test(name)).slice(0, MOST_FILES);
-    if (!photos.length) { say("There is no photo among these files."); return; }
+    if (!photos.length) { say("None of these files is a photo."); return; }
     const failed = [];
     this.bar.hidden = false;
     for (const [k, file] of photos.entries()) {

@@ -255,7 +255,7 @@ export class Try {
     this.editor.show(image, next, graph.relations.map((each) => ({ ...each, subject: boxes.length ? kept[each.subject] : each.subject, object: boxes.length ? kept[each.object] : each.object })));
     this.boxes = this.editor.boxes;
     if (this.editor.choice >= 0 && document.activeElement !== this.editor.input) this.editor.choose(this.editor.choice, false);
-    this.scene.facts.textContent = [`model ${model}`, read ? "read the photo" : "", ...notes].filter(Boolean).join(" · ");
+    this.scene.facts.textContent = [`model ${model}`, read ? "used the photo" : "", ...notes].filter(Boolean).join(" · ");
     if (partly) this.renumber(kept);
     this.scene.show(graph, drawing, pairs);
     if (partly) this.renumber(kept, true);

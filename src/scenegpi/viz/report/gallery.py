@@ -77,7 +77,7 @@ def _scored(shown: Shown, truth: SceneGraph, protocol: Protocol) -> Parts:
     own = protocol.given_boxes  # otherwise the boxes of the truth are others
     absent = [_row(len(said) + n if own else None, "missed", _words(theirs, link)) for n, link in enumerate(gone)]
     lists = [
-        _list("Said, best first", rows, "said", "Nothing was said of this image."),
+        _list("Said, best first", rows, "said", "No relations were predicted."),
         _list(f"Missed by the first {k}", absent, "missed", f"None: every relation is among the first {k}."),
         _attributes(truth, "Attributes in the ground truth"),
         _attention(shown),
