@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.errors import DataError
-from scenegpi.files import tidy, writing
+from scenegpi.files import PART, reason, tidy, writing
 from scenegpi.graph import SceneGraph
 from scenegpi.locks import folder_lock
 from scenegpi.store.folder import (
-    LATER,
     MANIFEST,
     MOST,
     TABLES,
@@ -22,14 +21,10 @@ from scenegpi.store.folder import (
     connect,
     in_use,
     is_store,
-    literal,
     open_views,
     parquet,
-    part_files,
     part_path,
-    remove_parts,
     run,
-    sorting_path,
 )
 
 ROWS = 61_440
@@ -42,7 +37,7 @@ ORDER |= {"attributes": "image, object"}
 def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] = ()) -> tuple[int, int]:
     """Adds graphs as a part, in place of images of the same key; numbers of images added, and replaced."""
     change = _Change(folder)
-    literal(folder / MANIFEST)  # refuses a name that DuckDB cannot open, before anything is written
+    parquet(folder / MANIFEST)  # refuses a name that DuckDB cannot open, before anything is written
     with writing(folder), folder_lock(folder):
         tidy(folder, below=False)
         is_new = not is_store(folder)
@@ -57,14 +52,32 @@ def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] 
             after = replace(after, photos=tuple(folders))
             after.write(folder)
         except BaseException:
-            remove_parts(folder, numbers)
+            _remove_parts(folder, numbers)
             (folder / MANIFEST).unlink() if is_new else before.write(folder)
             raise
         with in_use(folder, alone=True) as alone:
             if alone:
-                remove_parts(folder, after.unused)
+                _remove_parts(folder, after.unused)
                 replace(after, unused=()).write(folder)
     return added, replaced
+
+
+def _part_files(folder: Path, part: int) -> list[Path]:
+    """Every file that a part may have: its tables, and the relations that are being sorted."""
+    return [*(part_path(folder, table, part) for table in TABLES), _sorting_path(folder, part)]
+
+
+def _sorting_path(folder: Path, part: int) -> Path:
+    """The file of a part's relations until they are sorted."""
+    return folder / f".relations-{part:06}.parquet{PART}"
+
+
+def _remove_parts(folder: Path, parts: Iterable[int]) -> None:
+    for path in (file for part in parts for file in _part_files(folder, part)):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise DataError(path, f"cannot be removed ({reason(error)})") from None
 
 
 def _free_numbers(folder: Path, manifest: Manifest) -> list[int]:
@@ -72,7 +85,7 @@ def _free_numbers(folder: Path, manifest: Manifest) -> list[int]:
     free = (
         number
         for number in count(manifest.next_part)
-        if not any(path.is_symlink() or path.exists() for path in part_files(folder, number))
+        if not any(path.is_symlink() or path.exists() for path in _part_files(folder, number))
     )
     return list(islice(free, len(manifest.parts) + 1))
 
@@ -96,7 +109,7 @@ class _Change:
 
         part, *again = numbers
         paths = {table: part_path(self.folder, table, part) for table in TABLES}
-        paths["relations"] = sorting_path(self.folder, part)
+        paths["relations"] = _sorting_path(self.folder, part)
         next_image, vocabularies = write_part(paths, graphs, begun.next_image)
         if next_image == begun.next_image:
             raise DataError(self.folder, "no image to add")
@@ -141,7 +154,7 @@ class _Change:
 
         for name, (table, columns) in SUMMARIES.items():
             source = part_path(self.folder, table, part)
-            if table not in LATER or source.exists():
+            if source.exists():  # parts of earlier versions lack some tables
                 rows = f"SELECT {columns}, count(*) AS count FROM {parquet(source)} GROUP BY ALL"
                 self._copy(name, f"({rows})", part)
 
@@ -151,6 +164,6 @@ class _Change:
         kept = f"SELECT image FROM {images} WHERE key NOT IN (SELECT key FROM {added})"
         for table in ORDER:
             source = part_path(self.folder, table, old)
-            if table not in LATER or source.exists():
+            if source.exists():
                 self._copy(table, f"{parquet(source)} WHERE image IN ({kept})", new)
         self._summarize(new)

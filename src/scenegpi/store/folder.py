@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenegpi.errors import DataError, require
-from scenegpi.files import PART, read_object, reason, write_json
+from scenegpi.files import read_object, reason, write_json
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -91,24 +91,6 @@ def is_store(path: Path) -> bool:
 def part_path(folder: Path, table: str, part: int) -> Path:
     """The file of a table of a part."""
     return folder / f"{table}-{part:06}.parquet"
-
-
-def part_files(folder: Path, part: int) -> list[Path]:
-    """Every file that a part may have: its tables, and the relations that are being sorted."""
-    return [*(part_path(folder, table, part) for table in TABLES), sorting_path(folder, part)]
-
-
-def sorting_path(folder: Path, part: int) -> Path:
-    """The file of a part's relations until they are sorted."""
-    return folder / f".relations-{part:06}.parquet{PART}"
-
-
-def remove_parts(folder: Path, parts: Iterable[int]) -> None:
-    for path in (file for part in parts for file in part_files(folder, part)):
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise DataError(path, f"cannot be removed ({reason(error)})") from None
 
 
 @contextmanager
