@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import tempfile
-import zipfile
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
+from shutil import make_archive
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Response
@@ -150,7 +149,9 @@ class Annotating:
             if format != "jsonl":
                 target = Path(place) / ("vg" if format == "visual-genome" else "out.json")
                 convert(open_dataset(lines), target, format)
-            data = _zipped(target) if target.is_dir() else target.read_bytes()
+            if target.is_dir():
+                target = Path(make_archive(str(target), "zip", target))
+            data = target.read_bytes()
         return Response(data, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
@@ -175,11 +176,3 @@ def _fields(state: State, *more: str) -> dict[str, Any]:
 def _aside(graph: SceneGraph, one_in: int) -> bool:
     """Whether an image is for testing, by its id alone."""
     return one_in > 0 and int(sha256(str(graph.image_id).encode()).hexdigest(), 16) % one_in == 0
-
-
-def _zipped(folder: Path) -> bytes:
-    memory = io.BytesIO()
-    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(folder.iterdir()):
-            archive.write(path, path.name)
-    return memory.getvalue()

@@ -53,7 +53,10 @@ def picture(graph: SceneGraph, photo: str | Path | bytes | None = None, top: int
         draw_graph(right, arrange(names, canvas.centres, links, (wide, tall)), colours, weak)
     else:
         right.text((wide / 2, tall / 2), "no objects", 10, MUTED, anchor="middle")
-    _heading(sheet, graph)
+    name = shortened(str(graph.file or graph.image_id or "scene"), 60)
+    sheet.text((_EDGE, _HEAD / 2), name, 12, INK, bold=True)
+    count = f"{counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
+    sheet.text((sheet.size[0] - _EDGE, _HEAD / 2), count, 10.5, MUTED, anchor="right")
     return sheet
 
 
@@ -69,10 +72,3 @@ def fitted(width: float, height: float, most: tuple[float, float] = (WIDE, TALL)
     """Inches of a canvas that keeps its shape within `most`; a narrow strip is widened until it is visible."""
     scale = min(most[0] / width, most[1] / height)
     return max(width * scale, 0.15 * most[0]), max(height * scale, 0.12 * most[1])
-
-
-def _heading(sheet: Sheet, graph: SceneGraph) -> None:
-    name = shortened(str(graph.file or graph.image_id or "scene"), 60)
-    sheet.text((_EDGE, _HEAD / 2), name, 12, INK, bold=True)
-    count = f"{counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
-    sheet.text((sheet.size[0] - _EDGE, _HEAD / 2), count, 10.5, MUTED, anchor="right")

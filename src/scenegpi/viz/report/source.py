@@ -128,7 +128,7 @@ def _predicates(folder: Path) -> frozenset[str]:
 def _card_results(folder: Path) -> dict[str, Result]:
     """The figures of a model's card."""
     return {
-        str(name): _card_result(str(name), entry)
+        name: _card_result(name, entry)
         for name, entry in _json(folder / "metrics.json").items()
         if isinstance(entry, Mapping) and isinstance(entry.get("figures"), Mapping)
     }
@@ -137,21 +137,18 @@ def _card_results(folder: Path) -> dict[str, Result]:
 def _card_result(name: str, entry: Mapping[str, Any]) -> Result:
     line = str(entry.get("protocol", ""))
     task: Any = next((key for key, text in TASK_NAMES.items() if line.startswith(text)), "predcls")
-    figures = {str(k): float(v) for k, v in entry["figures"].items() if isinstance(v, int | float) and isfinite(v)}
+    figures = {key: float(value) for key, value in entry["figures"].items() if _is_figure(value)}
     given = entry.get("intervals")
     intervals = {
-        str(k): (float(v[0]), float(v[1]))
-        for k, v in (given.items() if isinstance(given, Mapping) else ())
-        if isinstance(v, list) and len(v) == 2 and all(isinstance(x, int | float) and isfinite(x) for x in v)
+        key: (float(both[0]), float(both[1]))
+        for key, both in (given.items() if isinstance(given, Mapping) else ())
+        if isinstance(both, list) and len(both) == 2 and all(map(_is_figure, both))
     }
     images = entry.get("images")
     constraint: Any = "both" if any(key.startswith("ng") for key in figures) else "graph"
-    return Result(
-        protocol=Protocol(task, constraint, data=name),
-        figures=figures,
-        intervals=intervals,
-        by_convention={},
-        per_predicate={},
-        counts={"images": images if isinstance(images, int) else 0, "images_without_predictions": 0},
-        notes=[],
-    )
+    counts = {"images": images if isinstance(images, int) else 0, "images_without_predictions": 0}
+    return Result(Protocol(task, constraint, data=name), figures, intervals, {}, {}, counts, [])
+
+
+def _is_figure(value: Any) -> bool:
+    return isinstance(value, int | float) and isfinite(value)
