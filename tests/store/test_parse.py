@@ -77,10 +77,10 @@ def test_lines(line, understood):
     ("line", "said"),
     [
         ("", "nothing to search for"),
-        ("person riding", "what comes after"),
-        ("without", "'without' what"),
+        ("person riding", "'person riding' must be followed by a thing"),
+        ("without", "'without' must be followed by a thing or a relation"),
         ("2", "the number"),
-        ("at least horse", "how many"),
+        ("at least horse", "'at least' must be followed by a number"),
         ("man riding 2 horse", "at the beginning"),
         ("man horse", "no predicate"),
         ('"man riding', "not closed"),

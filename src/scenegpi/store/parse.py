@@ -27,7 +27,7 @@ from scenegpi.store.words import StoreWords
 from scenegpi.words.covered import PREPOSITIONS
 
 MOST_CHARACTERS, MOST_CLAUSES, LONGEST_NAME, MOST_COUNT = 1000, 12, 5, 1000
-TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(\?\w*)|(\*)|([,;])|([^\s,;"?*]+)')
+TOKEN = re.compile(r'"(?P<exact>(?:[^"\\]|\\.)*)"|(?P<variable>\?\w*)|(?P<any>\*)|(?P<stop>[,;])|(?P<word>[^\s,;"?*]+)')
 FILLERS = frozenset(
     ["a", "an", "the", "some", "there", "is", "are", "was", "were", "be", "being", "who", "which", "that", "while"]
 )
@@ -64,11 +64,10 @@ def parse_query(text: str, words: StoreWords) -> Query:
 
 def _tokens(text: str) -> list[Token]:
     """(kind, text): "exact", "variable", "any", "stop" or "word"."""
-    kinds = ("exact", "variable", "any", "stop", "word")
     found = []
     for match in TOKEN.finditer(text):
-        kind = kinds[(match.lastindex or 1) - 1]
-        value = match.group(match.lastindex or 1)
+        kind = str(match.lastgroup)
+        value = match[kind]
         if kind == "word":
             value = value.lower().strip(".!:()")
         if kind == "exact":
@@ -101,7 +100,7 @@ def _clauses(tokens: list[Token], words: StoreWords) -> list[tuple[bool, list[To
         elif word not in FILLERS:
             now.append(token)
     if negated:
-        raise QueryError("query: 'without' what?")
+        raise QueryError("query: 'without' must be followed by a thing or a relation")
     return found
 
 
@@ -158,7 +157,7 @@ class _Reader:
     def _thing(self, tokens: list[Token], at: int) -> tuple[int, int]:
         """Where a thing ends, and its number."""
         if at >= len(tokens):
-            raise QueryError(f"query: what comes after {_said(tokens) or 'the number'!r}?")
+            raise QueryError(f"query: {_said(tokens) or 'the number'!r} must be followed by a thing")
         name, word = None, None
         attributes: tuple[Word, ...] = ()
         while at < len(tokens) and (name is None or word is None):
@@ -287,7 +286,7 @@ def _count(tokens: list[Token]) -> tuple[Count | None, list[Token]]:
     number = plain[at] if at < len(plain) else ""
     if not (number.isascii() and number.isdigit()) and number not in NUMBERS:
         if at:
-            raise QueryError(f"query: {_said(tokens[:at])!r} how many?")
+            raise QueryError(f"query: {_said(tokens[:at])!r} must be followed by a number")
         return None, tokens
     value = max(0, more + (NUMBERS.index(number) if number in NUMBERS else int(number[:9])))
     if value > MOST_COUNT:
