@@ -118,7 +118,7 @@ class Annotating:
             "predicates": [name for name in dict.fromkeys(predicates) if name not in words.predicate_index],
         }
         try:
-            Vocabulary(**new)
+            Vocabulary(new["objects"], new["predicates"])
         except ValueError as error:
             raise HTTPException(422, str(error)) from None
         self.annotations.add_names(**new)

@@ -183,7 +183,7 @@ class Predicting:
             return Item(photo, None, UPLOAD, options)
         if not request.boxes:
             raise HTTPException(422, "boxes: none; leave them out to have them found")
-        labels = request.labels and [str(label) for label in request.labels]
+        labels = None if request.labels is None else [str(label) for label in request.labels]
         corners = np.sort(np.array(request.boxes, dtype=np.float64).reshape(-1, 2, 2), axis=1).reshape(-1, 4)
         given = graph_of(corners, None, labels=labels, width=request.width, height=request.height)
         if request.scores is not None:

@@ -121,9 +121,10 @@ def draw_weights(
         panel.rect(boxes[i], stroke="#FFFFFF", line=line + 1.4, alpha=0.8)
         panel.rect(boxes[i], stroke=edge, line=line)
     draw_frame(panel, canvas)
-    for i in canvas.largest_first() if node is not None else ():
-        if i != node:
-            panel.line(*(canvas.centres[[node, i]] * canvas.size), HEAT, 0.4 + 4.5 * strong[i], alpha=0.75)
+    centres = canvas.centres * canvas.size
+    for i in canvas.largest_first():
+        if node is not None and i != node:
+            panel.line(centres[node], centres[i], HEAT, 0.4 + 4.5 * strong[i], alpha=0.75)
     kept = [i for i in range(n) if i == node or strong[i] >= 0.15] if n > 12 else list(range(n))
     points = tag_points(len(kept))
     texts = [names[i] + ("" if i == node else f"  {100 * weights[i]:.0f}%") for i in kept]

@@ -16,8 +16,8 @@ from scenegpi.data.video import import_av
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.canvas import Canvas
-from scenegpi.viz.palette import COLOURS, INK, MUTED
-from scenegpi.viz.panels import draw_boxes, draw_canvas
+from scenegpi.viz.palette import INK, MUTED
+from scenegpi.viz.panels import colours_of, draw_boxes, draw_canvas
 from scenegpi.viz.sheet import Sheet
 from scenegpi.viz.text import shortened
 from scenegpi.vocabulary import spoken
@@ -38,7 +38,7 @@ def frame_picture(photo: Any, graph: SceneGraph, numbers: Sequence[int], seconds
     panel = sheet.panel(0, 0, WIDE, tall, size=canvas.size)
     draw_canvas(panel, canvas)
     names = [f"{spoken(name)} #{number}" for name, number in zip(graph.names, numbers, strict=True)]
-    draw_boxes(panel, canvas, names, [COLOURS[number % len(COLOURS)] for number in numbers])
+    draw_boxes(panel, canvas, names, colours_of(numbers))
     sheet.text((WIDE - 0.1, tall + _LINE / 2), f"{seconds:.2f} s", 9, MUTED, anchor="right")
     for k, triplet in enumerate(graph.triplets(top=LINES)):
         words = f"{names[triplet.subject_index]} {triplet.predicate} {names[triplet.object_index]}"

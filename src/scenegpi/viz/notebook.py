@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_text import object_names
-from scenegpi.viz.canvas import data_uri, largest_first
+from scenegpi.viz.canvas import Canvas, data_uri
 from scenegpi.viz.report.markup import Html, h
 
 if TYPE_CHECKING:
@@ -27,21 +27,22 @@ MOST_TRIPLES = 12
 
 def notebook_html(graph: SceneGraph) -> str:
     """HTML that needs no script and no style sheet: tooltips are SVG titles."""
-    names = object_names(graph)
-    width = graph.width or float(graph.boxes[:, 2].max(initial=1))
-    height = graph.height or float(graph.boxes[:, 3].max(initial=1))
-    triplets = graph.triplets()
+    names, triplets, canvas = object_names(graph), graph.triplets(), Canvas.of(graph, graph.photo)
     about: list[list[str]] = [[] for _ in names]
     for t in triplets:
         line = f"{names[t.subject_index]} {t.predicate} {names[t.object_index]}"
         for end in {t.subject_index, t.object_index}:
             about[end].append(line)
-    shapes: list[Any] = [_photo(graph, width, height)]
-    for i in largest_first(graph.boxes).tolist():  # small boxes on top, where the mouse finds them
-        x1, y1, x2, y2 = graph.boxes[i].tolist()
+    whole: dict[str, Any] = {"x": 0, "y": 0, "width": canvas.width, "height": canvas.height}
+    shapes = [h("rect", **whole, style="fill:#EEEEEE")]
+    if canvas.pixels is not None:
+        shapes = [h("image", href=data_uri(canvas.pixels, SIDE), **whole, preserveAspectRatio="none")]
+    for i in canvas.largest_first():  # small boxes on top, where the mouse finds them
+        x1, y1, x2, y2 = canvas.boxes[i].tolist()
         words = ", ".join(word for word, _ in graph.attributes[i]) if graph.attributes else ""
         said = "\n".join([f"{names[i]} ({words})" if words else names[i], *about[i][:ROWS]])
         shapes.append(h("rect", h("title", said), x=x1, y=y1, width=x2 - x1, height=y2 - y1, style=BOX))
+    width, height = canvas.size
     scale = min(WIDTH / width, HEIGHT / height)
     box = f"0 0 {width:g} {height:g}"
     picture = h("svg", shapes, viewBox=box, width=round(width * scale), height=round(height * scale))
@@ -52,15 +53,6 @@ def notebook_html(graph: SceneGraph) -> str:
     more = h("div", f"and {len(triplets) - ROWS:,} more") if len(triplets) > ROWS else None
     side = h("div", h("table", rows), more)
     return h("div", picture, side, style="display:flex;gap:16px;align-items:flex-start")
-
-
-def _photo(graph: SceneGraph, width: float, height: float) -> Html:
-    if graph.photo is None:
-        return h("rect", x=0, y=0, width=width, height=height, style="fill:#EEEEEE")
-    from scenegpi.vision.photos import as_photo
-
-    data = data_uri(as_photo(graph.photo), SIDE)
-    return h("image", href=data, x=0, y=0, width=width, height=height, preserveAspectRatio="none")
 
 
 def write_side_by_side(target: Path, names: tuple[str, str], lines: Iterable[str], most: Iterable[Change]) -> None:
