@@ -219,7 +219,7 @@ def test_numbers_of_images_are_not_given_twice(tmp_path):
     Store(folder).add([scene(1), scene(2)])
     data = json.loads((folder / "store.json").read_text()) | {"next_image": 1}
     (folder / "store.json").write_text(json.dumps(data))
-    with pytest.raises(DataError, match="next_image: 1, but there is an image 1"):
+    with pytest.raises(DataError, match="next_image: 1, but the last image is 1"):
         Store(folder).add([scene(3)])
 
 

@@ -74,9 +74,7 @@ class Annotating:
         """Saves what a person says of an image: on the disk before the answer."""
         key = self.library.key(image)
         graph = in_words(read_graph(annotation.graph, self.boxes), self.vocabulary)
-        known = self.library.graph(image)
-        given = key if known is None or known.image_id is None else known.image_id
-        graph = graph.replace(image_id=given, file=key if known is None else known.file)
+        graph = graph.replace(**self.library.about({image: key})[key])
         said = {"by": annotation.by.strip(), "comment": annotation.comment.strip(), "change": annotation.change}
         machine = [k for k in annotation.machine if k < len(graph)]
         try:

@@ -85,7 +85,7 @@ class Exchanging:
         used = [graph.vocabulary.predicates[p] for graph in graphs for p in graph.relations[:, 2].tolist()]
         names = self.annotating.add_new([label for graph in graphs for label in graph.names], used)
         words = self.annotating.vocabulary
-        about = {key: {"image_id": key, "file": key} for key in new} | self.library.about(keys)
+        about = self.library.about(keys)
         states = {key: (in_words(graph, words).replace(**about[key]), unsure) for key, (graph, unsure) in new.items()}
         self.annotations.begin(states, f"imported from {Path(name).name}")
         return Imported(imported=len(new), kept=known, unknown=unknown, **names)

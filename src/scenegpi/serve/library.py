@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -140,11 +140,14 @@ class Library:
             return [(number, key, key) for key, number in self._places.items()]
         return [(hit.image, hit.key, hit.file) for hit in self._stored.images(2**53)]
 
-    def about(self, keys: dict[int, str]) -> dict[str, dict[str, Any]]:
-        """Id and file of images with an id, by key; `keys` are given by number."""
+    def about(self, keys: Mapping[int, str]) -> dict[str, dict[str, Any]]:
+        """Id and file that annotations of some images get, by key; `keys` are given by number."""
         graphs = {} if self._stored is None else self._stored.graphs(keys)
-        known = {keys[image]: graph for image, graph in graphs.items() if graph.image_id is not None}
-        return {key: {"image_id": graph.image_id, "file": graph.file} for key, graph in known.items()}
+        found: dict[str, dict[str, Any]] = {key: {"image_id": key, "file": key} for key in keys.values()}
+        for image, graph in graphs.items():
+            key = keys[image]
+            found[key] = {"image_id": key if graph.image_id is None else graph.image_id, "file": graph.file}
+        return found
 
     @property
     def vocabulary(self) -> Vocabulary | None:
