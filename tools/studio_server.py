@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 
 from scenegpi.serve.app import Studio, create_app
-from scenegpi.serve.protocol import server_config
+from scenegpi.serve.guard import server_config
 from scenegpi.serve.settings import Access
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from scenegpi.commands.serve import _listen
 from scenegpi.errors import DataError
-from scenegpi.serve.protocol import PromptProtocol
+from scenegpi.serve.guard import PromptProtocol
 from scenegpi.serve.settings import Access, Bounds, split_host
 from scenegpi.store import QueryError, Store
 from serve.serve_cases import BOXES, NAMES, call, running

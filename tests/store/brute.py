@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from itertools import product
 from math import prod
 from urllib.parse import quote
 
 from scenegpi.store.query import Clause, Query
+
+COMPARE = {">=": operator.ge, "<=": operator.le, "=": operator.eq}
 
 
 def rows_of(graph, clause: Clause, query: Query, words, bound):
@@ -52,7 +55,7 @@ def brute(graph, query: Query, words) -> dict[tuple, float]:
             if clause.count is not None:
                 shared = {t: n for t, n in bound.items() if t in others and t != clause.subject}
                 number = len({row[0] for row in rows_of(graph, clause, query, words, shared)})
-                fine &= clause.count.fits(number) != clause.without
+                fine &= COMPARE[clause.count.comparison](number, clause.count.number) != clause.without
             elif clause.without:
                 shared = {t: n for t, n in bound.items() if t in others}
                 fine &= not rows_of(graph, clause, query, words, shared)

@@ -42,7 +42,7 @@ def serve(
     from scenegpi.files import missing, read_object
     from scenegpi.prediction.finding import FinderSpec, check_finder
     from scenegpi.serve.app import Studio, create_app
-    from scenegpi.serve.protocol import server_config
+    from scenegpi.serve.guard import server_config
     from scenegpi.serve.running import work_folder
     from scenegpi.serve.settings import Access
     from scenegpi.vocabulary import Vocabulary

@@ -59,10 +59,6 @@ class Count:
     def __str__(self) -> str:
         return f"{SAID[self.comparison]} {self.number}"
 
-    def fits(self, number: int) -> bool:
-        """Whether a number meets the condition."""
-        return {">=": number >= self.number, "<=": number <= self.number, "=": number == self.number}[self.comparison]
-
 
 @dataclass(frozen=True)
 class Clause:
