@@ -75,7 +75,8 @@ def create_app(studio: Studio) -> FastAPI:
     held = ExitStack()
     library = Library(studio.path, studio.photos, studio.bounds.search_seconds, studio.work)
     held.callback(library.close)
-    predictions, searches = Predictions(studio.bounds, studio.device, studio.finder), Searches(studio.bounds.searches)
+    predictions = Predictions(studio.bounds, studio.device, studio.finder)
+    searches = Searches(studio.bounds.searches)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -97,11 +98,11 @@ def create_app(studio: Studio) -> FastAPI:
         beside = [folder for folder in (studio.photos, studio.path) if folder is not None and folder.is_dir()]
         routes.append(LabelStudio(predicting, ImageFolders(beside)))
     source = "" if studio.path is None else str(studio.path.resolve())
+    vocabulary = studio.vocabulary or library.vocabulary or model_vocabulary(studio.model or PHOTO)
     states: dict[str, State] = {}
     annotate = studio.annotations is not None and len(library) > 0
     if studio.annotations is not None and annotate:
         kept = held.enter_context(Annotations(studio.annotations, source, studio.moved))
-        vocabulary = studio.vocabulary or library.vocabulary or model_vocabulary(studio.model or PHOTO)
         annotating, states = Annotating(kept, library, vocabulary, studio.bounds.annotated), kept.states
         routes += [annotating, Exchanging(annotating)]
     predict = studio.work is not None and library.by_place
@@ -109,9 +110,9 @@ def create_app(studio: Studio) -> FastAPI:
         running = Running(library, studio.bounds, studio.model, studio.finder, studio.device)
         held.callback(running.close)
         routes.append(running)
-    known: Any = {"kind": library.kind, "name": library.name, "model": studio.model, "total": 0, "search": False}
+    known: Any = {"kind": library.kind, "name": library.name, "model": studio.model}
     known["id"] = sha256(source.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    info = schemas.LibraryInfo(annotate=annotate, predict=predict, **known)
+    info = schemas.LibraryInfo(total=0, search=False, annotate=annotate, predict=predict, **known)  # counted when asked
     routes.insert(1, Browsing(library, info, searches, states))
     # The guard checks the token; the routes only declare it.
     token = [Depends(HTTPBearer(auto_error=False))] if studio.access.token else []
