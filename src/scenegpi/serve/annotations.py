@@ -108,7 +108,7 @@ class Annotations:
     def save(
         self, key: str, graph: SceneGraph, status: str, based_on: int, machine: Iterable[int] = (), **said: str
     ) -> State:
-        """Saves a state, with what is `said` of it (`by`, `comment`, `change`); it is on the disk when this returns.
+        """Saves a state, with `by`, `comment` and `change`; it is on the disk when this returns.
 
         Raises ConflictError where `based_on` is not the saved revision (0: nothing is saved yet), NotWrittenError where
         the disk does not take it. A change that was saved already is not saved again.
@@ -192,7 +192,7 @@ class Annotations:
             except (GraphError, KeyError, TypeError, ValueError) as error:
                 raise journal.damage(number, str(error)) from None
         if sum(max(0, count - KEPT) for count in lines.values()) > LONG:
-            with suppress(DataError):  # where the disk does not take it, the journal stays as it is
+            with suppress(DataError):  # if the disk is full, the journal stays unchanged
                 journal.replace(self._shortened(journal, lines))
 
     def _shortened(self, journal: Journal, lines: Counter[str]) -> Iterator[dict[str, Any]]:

@@ -68,7 +68,7 @@ class Browsing:
         self.router.get("/api/suggest")(self.suggest)
 
     def about(self) -> schemas.LibraryInfo:
-        """What the server shows, as it is now: photos are added, and become searchable."""
+        """What the server shows now: photos may have been added, or have become searchable."""
         store = self.library.store
         known = {"total": len(self.library), "search": store is not None, "tags": self._tags is not None}
         return self._info.model_copy(update=known)

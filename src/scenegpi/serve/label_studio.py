@@ -33,7 +33,7 @@ class Tasks(BaseModel):
 
 
 class LabelStudio:
-    """The routes; `folders` is where the pictures are."""
+    """The routes; `folders` hold the pictures."""
 
     def __init__(self, predicting: Predicting, folders: ImageFolders) -> None:
         self.predicting, self.folders = predicting, folders

@@ -37,7 +37,7 @@ class Library:
 
     Args:
         path: a store, a data set, or a folder of photos; None for no images.
-        photos: where photos are, if not where the data says.
+        photos: folder of the photos, if not that of the data.
         seconds: that a search may take.
         work: folder for the store of predicted photos, and for photos that were dropped on the page.
     """
@@ -206,7 +206,7 @@ class Library:
         return sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
     def jpeg(self, path: Path, size: str) -> bytes:
-        """A photo as a JPEG of one of SIZES. DataError where it can't be read."""
+        """A photo as a JPEG of one of SIZES; DataError if it can't be read."""
         return self._thumb(path, self.tag(path)) if size == "thumb" else small_jpeg(path, SIZES[size])
 
     def _file(self, image: int) -> Path:

@@ -1,7 +1,7 @@
 """A server for language-model clients (Model Context Protocol, over stdin and stdout): tools over a set of pictures.
 
-Clients name pictures by number or by name, never by path: what they can reach is what the server was started with,
-within the studio's bounds.
+Clients name pictures by number or by name, never by path: they reach only what the server was started with, within the
+studio's bounds.
 """
 
 from __future__ import annotations

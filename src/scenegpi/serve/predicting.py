@@ -55,7 +55,7 @@ class Predicting:
             return predict_answer(request, await self._graph(model, item), model, why)
 
     async def found(self, photo: Path) -> SceneGraph:
-        """The graph of a photo on this machine; 422 where it can't be read."""
+        """The graph of a photo on this machine; 422 if it can't be read."""
         try:
             self.bounds.check_photo(photo)
         except DataError as error:
@@ -104,7 +104,7 @@ class Predicting:
 
     @asynccontextmanager
     async def _asked(self, request: Request) -> AsyncIterator[tuple[Request, Item, str, str]]:
-        """A request whose boxes have names, what is predicted for it, the model, and why this one."""
+        """The request with a name for each box, the item to predict, the model, and why it was chosen."""
         with self._photo(request.photo, request.image) as photo:
             request = await self._named(request, photo)
             item = self._item(request, photo)
@@ -182,7 +182,7 @@ class Predicting:
                 raise HTTPException(422, "photo: give a photo, boxes, or both")
             return Item(photo, None, UPLOAD, options)
         if not request.boxes:
-            raise HTTPException(422, "boxes: none; leave them out to have them found")
+            raise HTTPException(422, "boxes: empty; leave them out to have them found")
         labels = None if request.labels is None else [str(label) for label in request.labels]
         corners = np.sort(np.array(request.boxes, dtype=np.float64).reshape(-1, 2, 2), axis=1).reshape(-1, 4)
         given = graph_of(corners, None, labels=labels, width=request.width, height=request.height)
@@ -204,7 +204,7 @@ class Predicting:
 
 
 def read_graph(data: dict[str, Any], most: int) -> SceneGraph:
-    """A graph of a request; 422 where it is invalid."""
+    """The graph of a request; 422 if it is invalid."""
     try:
         graph = SceneGraph.from_dict(data)
     except (GraphError, ValueError, TypeError, OverflowError) as error:
@@ -217,7 +217,7 @@ def read_graph(data: dict[str, Any], most: int) -> SceneGraph:
 
 
 def _without_path(problem: str, photo: Path | None) -> str:
-    """A problem without where this server keeps things."""
+    """The problem without a path of this server."""
     return problem.replace(str(photo), UPLOAD) if photo is not None else problem
 
 

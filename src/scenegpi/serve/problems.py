@@ -61,7 +61,7 @@ def invalid(_: Request, error: Any) -> JSONResponse:
 
 
 def not_allowed(request: Request, _: Any) -> JSONResponse:
-    """The answer to another method than those of the path; `allow` names all of them, each a route of its own."""
+    """The answer to a wrong method; `allow` names those of the path, each of which is a separate route."""
     asked = ((method, {**request.scope, "method": method}) for method in ("DELETE", "GET", "POST", "PUT"))
     routes = request.app.routes
     methods = [name for name, scope in asked if any(route.matches(scope)[0] == Match.FULL for route in routes)]

@@ -1,4 +1,4 @@
-"""Predicting a folder from the page: photos -> a run (`scenegpi.bulk`) -> a store, in a thread of its own.
+"""Predicting a folder from the page: photos -> a run (`scenegpi.bulk`) -> a store, in a separate thread.
 
 The same as `scenegpi predict FOLDER` and `scenegpi index`: a photo that was predicted before, by its content, is not
 predicted again; a server that is killed continues from there. Photos dropped on the page are kept beside the run.

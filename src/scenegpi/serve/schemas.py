@@ -67,7 +67,7 @@ class Pair(Strict):
 class PredictAnswer(Strict):
     """The graph in the JSON form of docs/formats.md, and what goes with it.
 
-    `kept`: the places of the given boxes that it has. `why`: how the model was chosen. `notes`: what was left out.
+    `kept`: the indices of the given boxes in it. `why`: how the model was chosen. `notes`: boxes that were left out.
     `pairs`: what else may relate each pair. `colours`: those of its objects in `drawing`, an SVG.
     """
 
@@ -232,13 +232,13 @@ class Annotation(Strict):
     status: Status = "begun"
     based_on: Annotated[Number, Field(description="The revision that was changed; 409 if it is not the newest.")] = 0
     change: Annotated[str, Field(max_length=64, description="A name: a change that is sent twice is saved once.")] = ""
-    machine: Annotated[list[Number], Field(max_length=Bounds.annotated, description="Boxes nobody has touched.")] = []
+    machine: Annotated[list[Number], Field(max_length=Bounds.annotated, description="Boxes that are untouched.")] = []
     by: Annotated[str, Field(max_length=100, description="Who made the change; free text.")] = ""
     comment: Annotated[str, Field(max_length=2000)] = ""
 
 
 class Kept(Strict):
-    """A state of an image; `graph` is null where nothing is saved."""
+    """A state of an image; `graph` is null if nothing is saved."""
 
     graph: dict[str, Any] | None
     revision: int

@@ -212,7 +212,7 @@ class _Reader:
             end = at
             while end < len(tokens) and tokens[end][0] in ("word", "exact") and not self._label_end(tokens, end):
                 end += 1
-            if end == len(tokens):  # the thing is unknown, too
+            if end == len(tokens):  # the thing is unknown as well
                 end -= 1
             if end == at:
                 raise QueryError(f"query: no predicate of this store matches the beginning of {_said(tokens[at:])!r}")

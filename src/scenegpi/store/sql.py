@@ -165,7 +165,7 @@ def similar(graph: SceneGraph, words: StoreWords, images: int) -> tuple[str, lis
               \qquad w = \log \frac{1 + N}{1 + n}
 
     over the distinct triplets t and labels l of the graph (Johnson et al. 2015); r ~ t has its labels and predicate,
-    P(r) is the score of a relation; n relations (objects) of N images match, so that what is rare counts more. Each
+    P(r) is the score of a relation; n relations (objects) of N images match, so that rare ones count more. Each
     term is one pass over a table; triplets need not hold for the same objects.
     """
     distinct = sorted({(t.subject, t.predicate, t.object) for t in graph.triplets()})

@@ -209,7 +209,7 @@ class Store(Snapshots):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary of its graphs; where they have several, one of all their names."""
+        """The vocabulary of its graphs; if they have several, one with all their names."""
         with self.snapshot():
             stored = self._opened.manifest.vocabularies.values()
         try:

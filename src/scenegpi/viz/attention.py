@@ -43,7 +43,7 @@ def attention(
 ) -> Attention:
     """The weights of a model's attention on the boxes of a graph, at a step; GraphError if the model has no attention.
 
-    `options` must keep all boxes (`PredictOptions.scoring`), where the predictor's own don't.
+    `options` must keep all boxes (`PredictOptions.scoring`); by default those of the predictor.
     """
     from scenegpi.gpi import recorded_attention
     from scenegpi.models import SceneModel

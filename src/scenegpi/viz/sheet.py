@@ -105,7 +105,7 @@ class Sheet(Panel):
         super().__init__([], (0.0, 0.0, width, height), (width, height), clip=False)
 
     def panel(self, left: float, top: float, width: float, height: float, size: Point | None = None) -> Panel:
-        """A part of the sheet, in inches, or in units of its own if `size` gives its size in them."""
+        """A part of the sheet, in inches or, if its `size` is given, in other units."""
         return Panel(self.shapes, (left, top, width, height), size or (width, height), clip=True)
 
     def save(self, target: Path) -> None:

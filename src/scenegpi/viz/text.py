@@ -28,7 +28,7 @@ _OTHERS = ("Noto Sans CJK", "Source Han Sans", "PingFang", "Microsoft YaHei", "A
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
-    """The text on one line, its middle left out where it is longer than `most` characters."""
+    """The text on one line, without its middle if it is longer than `most` characters."""
     text = printable(text)
     if len(text) <= most:
         return text

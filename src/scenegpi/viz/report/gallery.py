@@ -1,4 +1,4 @@
-"""One image of the gallery: boxes on the photo, the graph, what was said and what was missed, linked by numbers.
+"""One image of the gallery: boxes on the photo, the graph, relations predicted and missed, linked by numbers.
 
 Everything that belongs to box i carries `data-box="i"`, everything of triplet k `data-link="k"`; the page's script
 does the rest. Without it, and on paper, all of it can still be read.
@@ -58,7 +58,7 @@ def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, di
 
 
 def _scored(shown: Shown, truth: SceneGraph, protocol: Protocol) -> Parts:
-    """What was said, and what was missed."""
+    """The predicted relations, and the missed ones."""
     graph, total = shown.prediction, len(truth.relations)
     names, theirs, words = numbered(graph.names), numbered(truth.names), graph.vocabulary.predicates
     ranked = explain(graph, truth, len(words), protocol)
@@ -89,7 +89,7 @@ def _scored(shown: Shown, truth: SceneGraph, protocol: Protocol) -> Parts:
 
 
 def _unscored(graph: SceneGraph) -> Parts:
-    """What was said, for an image without ground truth."""
+    """The predicted relations of an image without ground truth."""
     names, triplets = numbered(graph.names), graph.triplets(top=MOST)
     links: list[Link] = [(t.subject_index, t.object_index, t.predicate) for t in triplets]
     rows = [_row(k, "plain", _words(names, link), f"{triplets[k].score:.2f}") for k, link in enumerate(links)]
