@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10, nan
 from typing import Any
 
@@ -15,21 +14,12 @@ HIGHEST = 9.0
 """The highest middle of a line of text that is not cut off."""
 
 
-@dataclass(frozen=True)
-class Series:
-    """One line of a chart: `values` may hold NaN; `style` is its number in the style sheet."""
-
-    name: str
-    values: Sequence[float]
-    style: int
-
-
 def curves(
-    identity: str, label: str, xs: Sequence[float], series: Sequence[Series], best: float | None
+    identity: str, label: str, xs: Sequence[float], series: Mapping[str, Sequence[float]], best: float | None
 ) -> tuple[Html, Any]:
-    """A chart over epochs, and the values for the page's script, which reads them out."""
-    values = [v for each in series for v in each.values if isfinite(v)]
-    low, high, ticks = nice_range(min(values), max(values))
+    """A chart over epochs of values (or NaN) by name, and the values for the page's script, which reads them out."""
+    every = [v for values in series.values() for v in values if isfinite(v)]
+    low, high, ticks = nice_range(min(every), max(every))
     span = max(xs[-1] - xs[0], 1e-9) if len(xs) > 1 else 1.0
     x = {at: LEFT + (WIDE - LEFT - RIGHT) * ((at - xs[0]) / span if len(xs) > 1 else 0.5) for at in xs}
 
@@ -45,24 +35,24 @@ def curves(
         parts.append(_line("best", x[best], TOP, x[best], TALL - FOOT))
         parts.append(_text("best-name", "best epoch", x[best] + shift, TALL - FOOT - 6, anchor))
     ends = []
-    for each in series:
-        points = [(x[e], y(v)) for e, v in zip(xs, each.values, strict=True) if isfinite(v)]
+    for style, (name, values) in enumerate(series.items()):
+        points = [(x[e], y(v)) for e, v in zip(xs, values, strict=True) if isfinite(v)]
         if not points:
             continue
         path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
-        parts.append(h("path", class_=f"curve s{each.style}", d=path))
+        parts.append(h("path", class_=f"curve s{style}", d=path))
         if len(points) <= 40:
-            parts += [h("circle", class_=f"dot s{each.style}", cx=a, cy=b, r=2.6) for a, b in points]
-        ends.append((each, points[-1][1]))
-    for (each, _), at_y in zip(ends, _apart([end for _, end in ends]), strict=True):
-        parts.append(_text(f"end s{each.style}", each.name, WIDE - RIGHT + 9, at_y + 4))
+            parts += [h("circle", class_=f"dot s{style}", cx=a, cy=b, r=2.6) for a, b in points]
+        ends.append((style, name, points[-1][1]))
+    for (style, name, _), at_y in zip(ends, _apart([end for *_, end in ends]), strict=True):
+        parts.append(_text(f"end s{style}", name, WIDE - RIGHT + 9, at_y + 4))
     parts.append(h("line", class_="cross", x1=0, x2=0, y1=TOP, y2=TALL - FOOT, visibility="hidden"))
     svg = h("svg", *parts, viewBox=f"0 0 {WIDE:g} {TALL:g}", role="img", aria_label=label)
     read = h("output", class_="readout", aria_live="polite")
     data = {
         "x": [round(x[at], 1) for at in xs],
         "at": [float(at) for at in xs],
-        "series": [[s.name, [round(v, 4) if isfinite(v) else None for v in s.values]] for s in series],
+        "series": [[name, [round(v, 4) if isfinite(v) else None for v in each]] for name, each in series.items()],
     }
     hint = f"{label}. Left and right arrows read values epoch by epoch."
     return h("div", svg, read, class_="chart", id=identity, tabindex=0, role="group", aria_label=hint), data
@@ -143,10 +133,10 @@ def nice_range(low: float, high: float) -> tuple[float, float, list[float]]:
     return ticks[0], ticks[-1], ticks
 
 
-def known_series(log: Sequence[Mapping[str, float]], names: Sequence[str]) -> list[Series]:
-    """The columns that a log has, each with its own style."""
+def known_series(log: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, list[float]]:
+    """The columns that a log has, by name."""
     known = [name for name in names if any(name in row for row in log)]
-    return [Series(name, [row.get(name, nan) for row in log], k) for k, name in enumerate(known)]
+    return {name: [row.get(name, nan) for row in log] for name in known}
 
 
 def _apart(ys: Sequence[float], line: float = 15.0) -> list[float]:

@@ -65,11 +65,7 @@ class Exhibit:
 
     @classmethod
     def of_model(
-        cls,
-        model: SceneModel,
-        graphs: Sequence[SceneGraph],
-        photo: Callable[[SceneGraph], Path | None],
-        task: Any,
+        cls, model: SceneModel, graphs: Sequence[SceneGraph], photo: Callable[[SceneGraph], Path | None], task: Any
     ) -> Exhibit:
         """A model's predictions for graphs of its vocabulary."""
         from scenegpi.prediction import PredictOptions, Predictor, predictions

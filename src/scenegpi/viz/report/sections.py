@@ -140,7 +140,7 @@ def training_section(source: Source, charts: dict[str, Any]) -> Html:
         ("chart-recall", "Validation recall, %", recall),
         ("chart-loss", "Training loss", known_series(log, ("loss",))),
     ):
-        if any(isfinite(v) for each in series for v in each.values):
+        if any(isfinite(v) for values in series.values() for v in values):
             chart, charts[identity] = curves(identity, label, xs, series, best)
             parts.append(h("figure", h("figcaption", label), chart))
     names = list(dict.fromkeys(name for row in log for name in row))
