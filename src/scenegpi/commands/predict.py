@@ -213,9 +213,8 @@ def _say_who_finds(model: str, console: Console) -> None:
 
 def _export_once(model: str, console: Console) -> None:
     """Before any work: an export takes some seconds, and workers must not all do it."""
-    from scenegpi.onnx.exported import exported_file, forms, is_exported
+    from scenegpi.onnx.exported import exported_file, missing_forms
 
-    if not is_exported(model):
-        for form in forms(model):
-            console.print(f"exporting {model} ({form}) for onnxruntime; this is done once", style="dim")
-            exported_file(model, form)
+    for form in missing_forms(model):
+        console.print(f"exporting {model} ({form}) for onnxruntime; this is done once", style="dim")
+        exported_file(model, form)

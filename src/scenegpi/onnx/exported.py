@@ -32,23 +32,25 @@ def exported_file(source: str | Path, form: Form = "layout") -> Path:
 
 
 def forms(source: str | Path) -> tuple[Form, ...]:
-    """The files that a `Predictor` needs of a model: the layout, and one to see photos with."""
+    """The files that a `Predictor` needs of a model: the layout, and one that reads photos."""
     backbone = _backbone(find_model(source))
     if not backbone:
         return ("layout",)
     return ("layout", "find" if backbone.startswith(("photo", "hf:")) else "photo")  # a photo network of its own
 
 
-def is_exported(source: str | Path) -> bool:
-    """Whether there is nothing to export: an ONNX file, or a model whose files are kept."""
-    return Path(source).suffix == ".onnx" or all(_is_whole(kept_file(source, form)) for form in forms(source))
+def missing_forms(source: str | Path) -> list[Form]:
+    """The files of a model that are still to be exported; none of a model that is an ONNX file."""
+    if Path(source).suffix == ".onnx":
+        return []
+    return [form for form in forms(source) if not _is_whole(kept_file(source, form))]
 
 
 def kept_file(source: str | Path, form: Form = "layout") -> Path:
     """Where the file of a model is, or will be."""
     folder = find_model(source)
     digest = blake2b(f"{FORMS[form]} {__version__}".encode(), digest_size=12)
-    lender = shipped_models().get(_backbone(folder))  # a model that lends its weights to see photos with
+    lender = shipped_models().get(_backbone(folder))  # a model whose weights it reads photos with
     for part in (*(folder / name for name in PARTS), *([lender / PARTS[-1]] if lender else [])):
         digest.update(read_bytes(part, MAX_FILE))
     path = _cache() / f"{folder.name}-{form}-{digest.hexdigest()}.onnx"
@@ -70,7 +72,7 @@ def _digest(path: Path) -> str:
 
 
 def _backbone(folder: Path) -> str:
-    """What a model reads photos with; empty where it reads none."""
+    """What a model reads photos with; empty if it uses boxes and labels only."""
     features = vision_settings(folder).get("features")
     return str(features.get("backbone")) if isinstance(features, dict) else ""
 

@@ -25,63 +25,27 @@ FEW_PAIRS = 1 << 11
 """Of one call: what is computed of them stays in a CPU's cache, which is faster than more at a time."""
 
 
-class OnnxEyes:
-    """Names what is in the boxes of a photo, and finds them where the file can.
-
-    Args:
-        file: gives the file, when it is first needed.
-        names: its labels.
-    """
-
-    def __init__(self, file: Callable[[], str | Path | bytes], names: Sequence[str]) -> None:
-        self._file, self.names = file, names
-
-    @cached_property
-    def _vision(self) -> Session:
-        return Session(self._file(), part="vision")
-
-    @cached_property
-    def _finder(self) -> Session:
-        return Session(self._file(), part="finder")
-
-    def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
-        """P(label) of each box, calibrated: (N, C)."""
-        image, boxes = pixels_and_boxes(photo, graph)
-        found: NDArray[np.float32] = self._vision.run(["named"], {**_square(self._vision, image), "seen": boxes})[0]
-        return found
-
-    def detect(self, photo: Photo) -> Detections:
-        """Boxes in pixels of the photo, (H, W, 3) bytes, with `label_dist`; best first."""
-        boxes, sure, dist = self._finder.run(["boxes", "sure", "label_dist"], _square(self._finder, photo))
-        label = dist.argmax(axis=1)
-        sure = sure.astype(np.float64)
-        score = sure * dist[np.arange(len(dist)), label]
-        return Detections(boxes, label, score, self.names, (photo.shape[1], photo.shape[0]), dist, sure)
-
-
-def _square(session: Session, photo: Photo) -> dict[str, Any]:
-    size = np.array([photo.shape[1], photo.shape[0]], dtype=np.float64)
-    return {"square": as_square(Image.fromarray(photo), session.inputs["square"][1]), "size": size}
-
-
 class OnnxModel:
-    """The distributions of a model that was exported: what a `Predictor` asks of it.
+    """The distributions of an exported model: what a `Predictor` asks of it.
+
+    A file that reads photos is its own `vision`, which names the boxes of a photo, and may be its own `finder`.
 
     Args:
         file: a path, or the bytes of such a file.
         form: what the model reads; by default what the file does.
-        eyes: gives the file of that form, when it is first needed; by default the same.
+        photo_file: gives the file of that form, when it is first needed; by default the same.
     """
 
     backend: Literal["onnx"] = "onnx"
     trained_on: None = None
 
     def __init__(
-        self, file: str | Path | bytes, form: Form | None = None, eyes: Callable[[], Path] | None = None
+        self, file: str | Path | bytes, form: Form | None = None, photo_file: Callable[[], Path] | None = None
     ) -> None:
         whole = Session(file, *FORMS)
         self._where, about = whole.where, whole.metadata
         self._session = whole if whole.form == "layout" else Session(file, part="layout")
+        self._form, self._photo_file = form or whole.form, photo_file or (lambda: file)
         try:
             self.vocabulary = Vocabulary.from_dict(parse_json(about["vocabulary"]))
             counts = parse_json(about["relation_counts"])
@@ -89,47 +53,6 @@ class OnnxModel:
         except (GraphError, ValueError, KeyError, TypeError) as error:
             raise DataError(self._where, f"metadata cannot be read ({error})") from None
         self._check()
-        form = form or whole.form
-        seen = OnnxEyes(eyes or (lambda: file), self.vocabulary.objects)
-        self.vision = None if form == "layout" else seen
-        self.finder = seen if form == "find" else None
-
-    def labels_only(self) -> OnnxModel:
-        """An exported model speaks its labels alone."""
-        return self
-
-    def distributions(
-        self, scenes: SceneArrays, task: Literal["predcls", "sgcls"]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation"."""
-        found = [self._run(piece, task) for piece in scenes.pieces(FEW_PAIRS)]
-        if len(found) == 1:
-            return found[0]
-        nodes, edges = zip(*found, strict=True)
-        return np.concatenate(nodes), np.concatenate(edges)
-
-    def _run(
-        self, scenes: SceneArrays, task: Literal["predcls", "sgcls"]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        given: dict[str, Any] = {
-            "boxes": scenes.boxes,
-            "sizes": scenes.sizes,
-            "label_dist": scenes.label_dist,
-            "counts": scenes.counts,
-            "labels_given": np.array(task == "predcls"),
-        }
-        if "pair_dist" in self._session.inputs:
-            if scenes.pair_dist is None:
-                raise GraphError("pair_dist: this model needs those of another system, and the graphs have none")
-            given["pair_dist"] = scenes.pair_dist
-        nodes, edges = self._session.run(["labels", "relations"], given)
-        wanted = {"labels": (len(scenes.boxes), nodes), "relations": (int(scenes.edge_ptr[-1]), edges)}
-        for name, (rows, found) in wanted.items():
-            if found.dtype != np.float32 or found.ndim != 2 or len(found) != rows:
-                raise DataError(self._where, f"{name}: {found.dtype} {found.shape}, expected {rows} rows of float32")
-            if not ((found >= 0) & (found <= 1.001)).all():
-                raise DataError(self._where, f"{name}: its answers are not probabilities")
-        return nodes, edges
 
     def _check(self) -> None:
         """That the file's shapes are those of its vocabulary: what follows indexes by it."""
@@ -141,6 +64,69 @@ class OnnxModel:
         counts = self.relation_counts
         if counts is not None and not counts.as_subject.shape == counts.as_object.shape == (labels, classes - 1):
             raise DataError(self._where, f"relation_counts: of {counts.as_subject.shape} labels and predicates")
+
+    @property
+    def vision(self) -> OnnxModel | None:
+        return None if self._form == "layout" else self
+
+    @property
+    def finder(self) -> OnnxModel | None:
+        return self if self._form == "find" else None
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.vocabulary.objects
+
+    def labels_only(self) -> OnnxModel:
+        """An exported model speaks its labels alone."""
+        return self
+
+    def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
+        """P(label) of each box, calibrated: (N, C)."""
+        image, boxes = pixels_and_boxes(photo, graph)
+        found: NDArray[np.float32] = self._vision.run(["named"], _square(self._vision, image) | {"seen": boxes})[0]
+        return found
+
+    def detect(self, photo: Photo) -> Detections:
+        """Boxes in pixels of the photo, (H, W, 3) bytes, with `label_dist`; best first."""
+        boxes, sure, dist = self._finder.run(["boxes", "sure", "label_dist"], _square(self._finder, photo))
+        label, sure = dist.argmax(axis=1), sure.astype(np.float64)
+        score = sure * dist[np.arange(len(dist)), label]
+        return Detections(boxes, label, score, self.names, (photo.shape[1], photo.shape[0]), dist, sure)
+
+    def distributions(
+        self, scenes: SceneArrays, task: Literal["predcls", "sgcls"]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation"."""
+        if scenes.pair_dist is None and "pair_dist" in self._session.inputs:
+            raise GraphError("pair_dist: this model needs those of another system, and the graphs have none")
+        nodes, edges = zip(*(self._run(piece, task == "predcls") for piece in scenes.pieces(FEW_PAIRS)), strict=True)
+        return np.concatenate(nodes), np.concatenate(edges)
+
+    def _run(self, scenes: SceneArrays, labels_given: bool) -> list[NDArray[np.float32]]:
+        names = ("boxes", "sizes", "label_dist", "counts", "pair_dist")
+        given = {name: getattr(scenes, name) for name in names} | {"labels_given": np.array(labels_given)}
+        answers = self._session.run(["labels", "relations"], given)
+        sizes = {"labels": len(scenes.boxes), "relations": int(scenes.edge_ptr[-1])}
+        for (name, rows), found in zip(sizes.items(), answers, strict=True):
+            if found.dtype != np.float32 or found.ndim != 2 or len(found) != rows:
+                raise DataError(self._where, f"{name}: {found.dtype} {found.shape}, expected {rows} rows of float32")
+            if not ((found >= 0) & (found <= 1.001)).all():
+                raise DataError(self._where, f"{name}: its answers are not probabilities")
+        return answers
+
+    @cached_property
+    def _vision(self) -> Session:
+        return Session(self._photo_file(), part="vision")
+
+    @cached_property
+    def _finder(self) -> Session:
+        return Session(self._photo_file(), part="finder")
+
+
+def _square(session: Session, photo: Photo) -> dict[str, Any]:
+    size = np.array([photo.shape[1], photo.shape[0]], dtype=np.float64)
+    return {"square": as_square(Image.fromarray(photo), session.inputs["square"][1]), "size": size}
 
 
 def open_onnx(model: Any) -> OnnxModel:
