@@ -13,21 +13,22 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from scenegpi import __version__
-from scenegpi.commands import data, demo, figure, models, report, train, words
+from scenegpi.commands import data, figure, words
 from scenegpi.commands.compare import compare
-from scenegpi.commands.describe import describe
+from scenegpi.commands.demo import demo
 from scenegpi.commands.eval import eval_command
 from scenegpi.commands.experiment import labelling
-from scenegpi.commands.export import export
-from scenegpi.commands.mcp import mcp
-from scenegpi.commands.predict import EPILOG, predict
+from scenegpi.commands.models import export, models
+from scenegpi.commands.predict import EPILOG, describe, predict
+from scenegpi.commands.report import report
 from scenegpi.commands.search import index, search
-from scenegpi.commands.serve import serve
+from scenegpi.commands.serve import mcp, serve
+from scenegpi.commands.train import train
 
 HELP = """Scene graphs from images, by permutation-invariant structured prediction.
 
 Start with [bold]scenegpi demo[/bold]. Every command has its own [bold]--help[/bold]."""
-EXIT_CODES = "Exit codes: 0 fine, 1 defects found, 2 input that can't be used, 3 internal error."
+EXIT_CODES = "Exit codes: 0 success, 1 defects found, 2 unusable input, 3 internal error."
 
 app = typer.Typer(
     name="scenegpi",
@@ -41,26 +42,18 @@ app = typer.Typer(
 app.add_typer(data.app, name="data")
 app.add_typer(words.app, name="words")
 app.add_typer(figure.app, name="figure")
-app.command("demo")(demo.demo)
+app.command()(demo)
 app.command("eval")(eval_command)
-app.command("predict", epilog=EPILOG)(predict)
-app.command("describe")(describe)
-app.command("compare")(compare)
-app.command("train")(train.train)
-app.command("models")(models.models)
-app.command("export")(export)
-app.command("report")(report.report)
-app.command("index")(index)
-app.command("search")(search)
-app.command("serve")(serve)
-app.command("mcp")(mcp)
+app.command(epilog=EPILOG)(predict)
+for command in (describe, compare, train, models, export, report, index, search, serve, mcp):
+    app.command()(command)
 experiment = typer.Typer(help="The experiments of the paper.", no_args_is_help=True)
-experiment.command("labelling")(labelling)
+experiment.command()(labelling)
 app.add_typer(experiment, name="experiment")
 
 
 def _untyped_flags(kind: Any) -> Any:
-    """A command, or group of them, whose flags show no type: `--force <bool>` reads as if it wanted a value."""
+    """A command or group whose flags show no type: `--force <bool>` reads as if it needed a value."""
 
     class Untyped(kind):
         def get_params(self, ctx: Any) -> list[Any]:
@@ -98,7 +91,7 @@ def options(
 
 
 def main() -> None:
-    """Entry point: runs a command; an error becomes one line and an exit code, a signal 128 and its number."""
+    """Entry point: runs a command. An error becomes one line and an exit code; a signal, 128 plus its number."""
     stops = _behave()
     try:
         try:
@@ -111,7 +104,7 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("SCENEGPI_DEBUG"):
             raise
-        if stops:  # libraries in C and Rust turn what a signal raises in them into errors of their own
+        if stops:  # libraries in C and Rust turn the exception of a signal into errors of their own
             sys.exit(128 + stops[0])
         from scenegpi.errors import SceneGPIError, printable
 
@@ -131,7 +124,7 @@ def main() -> None:
 
 
 def _check_words(words: list[str]) -> None:
-    """DataError where a file's name would be read as options."""
+    """DataError if the name of an existing file would be read as an option."""
     for word in words[: words.index("--") if "--" in words else None]:
         if word.startswith("-") and len(word) > 1 and os.path.exists(word):
             from scenegpi.errors import DataError
@@ -147,11 +140,8 @@ def _has_folder() -> bool:
 
 
 def _behave() -> list[int]:
-    """As a program in a pipe should: quiet when the reader leaves; cleans up when stopped; replaces characters it
-    cannot print.
-
-    Gives the list of the signals that asked the program to stop, which grows as they come.
-    """
+    """Behaves as a program in a pipe should: quiet when the reader leaves, cleaning up when stopped, replacing
+    characters that cannot be printed. Gives the list of signals that asked it to stop, which grows as they come."""
     stops: list[int] = []
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller has closed it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115

@@ -29,7 +29,7 @@ from scenegpi.bulk import ray_shards
 from scenegpi.bulk.digests import photo_digest
 from scenegpi.bulk.ray_shards import ENVIRONMENT, ShardActor, Shards, shard_settings
 from scenegpi.bulk.run_inputs import Entry, Inputs
-from scenegpi.bulk.summary import Answer, Summary
+from scenegpi.bulk.summary import Summary
 from scenegpi.bulk.workers import Setup
 from scenegpi.cli import app
 from scenegpi.data import open_dataset, write_jsonl
@@ -264,8 +264,9 @@ def test_summaries_are_joined(data):
         )
         found.names.update(graph.names)
         found.left_out["too small"] += k
-        summary.add(Answer(Entry(found.item, f"image {k}", f"image-{k}"), found))
-    summary.add(Answer(Entry(Item(key="bad"), "bad", "bad"), Prediction(Item(key="bad"), problem="bad: \x1b no photo")))
+        summary.add(Entry(found.item, f"image {k}", f"image-{k}", prediction=found))
+    bad = Prediction(Item(key="bad"), problem="bad: \x1b no photo")
+    summary.add(Entry(bad.item, "bad", "bad", prediction=bad))
     again = pickle.loads(pickle.dumps(summary))  # as it travels
     assert again == summary
     again.join(summary)

@@ -52,7 +52,7 @@ def test_a_name_of_the_hub_comes_from_its_clients_cache(tmp_path, monkeypatch):
     found = hub.HubPredictor.from_pretrained("org/name", cache_dir=tmp_path, local_files_only=True)
     assert found(**given) == Predictor("vg150-layout")(**given)
     for name in ("org/other", "no name"):
-        with pytest.raises(DataError, match=f"{name}: is not a folder, and the hub does not give it") as error:
+        with pytest.raises(DataError, match=f"{name}: is not a folder, and cannot be fetched from the hub") as error:
             hub.HubPredictor.from_pretrained(name, cache_dir=tmp_path)
         assert "\n" not in str(error.value)
 

@@ -1,4 +1,4 @@
-"""Digests of what an answer is made from: photo, boxes, weights, options. Only for the same ones it is reused."""
+"""Digests of what an answer is made from: photo, boxes, weights, options. It is reused only if all are the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scenegpi.models.shipped import find_model
 BYTES = 12
 DECIDING = ("scenegpi", "model", "weights", "finder", "options")
 NONE = "-"
-"""In the place of a digest of nothing, or of a file that can't be read."""
+"""Instead of a digest, if there is no photo or no boxes, or the file can't be read."""
 WEIGHTS = (".safetensors", ".json", ".onnx", ".bin", ".pt", ".cfg", ".txt", ".names")
 
 
@@ -47,13 +47,13 @@ def boxes_digest(graph: SceneGraph | None) -> str:
 
 
 def settings_digest(settings: dict[str, Any]) -> str:
-    """Of what decides all answers of a run; how the work was cut does not, so that engines give the same lines."""
+    """Of what decides all answers of a run; the engine is not part of it, so all engines write the same lines."""
     deciding = {key: value for key, value in settings.items() if key in DECIDING}
     return blake2b(line_of(deciding), digest_size=8).hexdigest()
 
 
 def weights_digest(*sources: str | None) -> str:
-    """Of the files of models and detectors: names that ship, folders, files; what is none of these has no files."""
+    """Of the files of models and detectors: shipped names, folders, files; any other name has no files to read."""
     digest = blake2b(digest_size=BYTES)
     for source in filter(None, sources):
         place = Path(source.partition(":")[2] if source.startswith("hf:") else source)

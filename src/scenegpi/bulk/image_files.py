@@ -27,7 +27,7 @@ def suffix(kind: str) -> str:
 
 
 def write_image(graph: SceneGraph, folder: Path, name: str, formats: Iterable[str], photo: Path | bytes | None) -> None:
-    """The pictures and files of one image that are wanted, each whole or not at all."""
+    """Writes the pictures and files of one image in these formats, each whole or not at all."""
     for kind, file in file_names(name, formats).items():
         if kind in PICTURES:
             graph.draw(folder / file, photo=photo)
@@ -36,7 +36,7 @@ def write_image(graph: SceneGraph, folder: Path, name: str, formats: Iterable[st
 
 
 def write_whole(lines: Path, formats: Iterable[str]) -> list[Path]:
-    """The files that hold all images, beside the lines that they are made from; whole or not at all."""
+    """Writes the files that hold all images, beside the lines that they are made from; whole or not at all."""
     wanted = [kind for kind in formats if kind in WHOLE]
     if not wanted:
         return []
@@ -55,7 +55,7 @@ def write_whole(lines: Path, formats: Iterable[str]) -> list[Path]:
 
 
 def _numbered(dataset: Dataset) -> Iterator[SceneGraph]:
-    """COCO's tools need image ids: if no image has one, they are numbered."""
+    """COCO's tools need image ids: if no image has an id, the images are numbered."""
     nameless = all(graph.image_id is None for graph in dataset)
     for i, graph in enumerate(dataset, 1):
         yield graph.replace(image_id=i) if nameless else graph

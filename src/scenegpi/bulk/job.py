@@ -1,64 +1,37 @@
-"""A run as it is asked for: which folder it goes to, what decides its answers, and what does the work."""
+"""One run: its folder, the settings that decide its answers, and the engine that does the work."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from scenegpi import __version__
 from scenegpi.bulk.digests import weights_digest
 from scenegpi.bulk.image_files import WHOLE
-from scenegpi.bulk.ray_shards import Form, run_ray, shard_settings
+from scenegpi.bulk.ray_shards import run_ray, shard_settings
 from scenegpi.bulk.run_folder import PredictionLog, choose_folder
 from scenegpi.bulk.run_inputs import Inputs
 from scenegpi.bulk.summary import Summary
-from scenegpi.bulk.workers import Setup, run
+from scenegpi.bulk.workers import Engine, Setup, run
 from scenegpi.errors import DataError
 from scenegpi.options import plain
 from scenegpi.prediction.finding import default_finder
 
 
-@dataclass(frozen=True)
-class Engine:
-    """What does the work.
-
-    Args:
-        kind: worker processes here, or ray.
-        jobs: number of processes.
-        batch: images per write.
-        address: of a ray cluster; None starts one here.
-        shard: with ray, images per file.
-        form: with ray, of the files.
-        resume: insist on continuing the run in the folder.
-        force: start again, and overwrite files that are in the way.
-    """
-
-    kind: Literal["local", "ray"] = "local"
-    jobs: int = 1
-    batch: int = 64
-    address: str | None = None
-    shard: int = 1024
-    form: Form = "jsonl"
-    resume: bool = False
-    force: bool = False
-
-
 def open_log(setup: Setup, engine: Engine, files: Collection[Path], inputs: Inputs | None = None) -> PredictionLog:
-    """The log of a run, to be entered: in the folder of the setup, or the next one where that holds another run.
+    """The log of a run, to be entered: in the folder of the setup, or the next free one if that holds another run.
 
-    Args:
-        setup: the model and its options; the folder.
-        engine: what will do the work.
-        files: what is read, and so never written.
-        inputs: the images; None for a video.
+    `files` are read, and so never written; `inputs` are the images, None for a video.
     """
     finder = setup.finder
     weights = weights_digest(setup.model, None if finder is None else finder.other)
-    settings: dict[str, Any] = {"scenegpi": __version__, "model": setup.model, "weights": weights}
-    settings |= {
+    settings: dict[str, Any] = {
+        "scenegpi": __version__,
+        "model": setup.model,
+        "weights": weights,
         "finder": finder.settings() if finder else default_finder(setup.backend),
         "options": plain(setup.options),
     }
@@ -80,7 +53,6 @@ def run_images(
     threads = 0 if engine.jobs == 1 else max(1, (os.cpu_count() or 1) // engine.jobs)
     setup = replace(setup, folder=log.folder, threads=threads)
     if engine.kind == "ray":
-        form: dict[str, Any] = {"form": engine.form, "size": engine.shard, "jobs": engine.jobs}
-        return run_ray(inputs, setup, log, address=engine.address, step=step, **form), []
-    summary = run(inputs, setup, log, engine.batch, engine.jobs, step)
+        return run_ray(inputs, setup, engine, log, step), []
+    summary = run(inputs, setup, engine, log, step)
     return summary, log.write_whole(setup.formats)

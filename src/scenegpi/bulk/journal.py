@@ -30,7 +30,7 @@ class Journal:
     """An open journal; whoever opens it must hold its folder (`folder_lock`), and call it from one thread at a time.
 
     Args:
-        path: of the file, which is made where there is none. A link is refused.
+        path: the file, which is made if it does not exist. A link is refused.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +58,7 @@ class Journal:
         return read_rows(self.path)
 
     def damage(self, number: int, message: str) -> DataError:
-        """What is wrong with a line, for callers that expect certain keys in it."""
+        """The error for a line that lacks what the caller expects in it."""
         return damage(self.path, number, message)
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:

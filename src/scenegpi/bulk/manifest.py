@@ -26,7 +26,7 @@ class Manifest:
     Args:
         folder: where we write.
         inputs: files that are read and so must not be written.
-        force: overwrite files of others that are in the way; None where nobody can ask for it.
+        force: overwrite files of others that are in the way; None if the command has no --force.
     """
 
     def __init__(self, folder: Path, inputs: Iterable[Path] = (), force: bool | None = False) -> None:
@@ -91,7 +91,7 @@ class Manifest:
 
 
 def written_by_us(folder: Path) -> set[str]:
-    """The names that the manifest of a folder lists; none where it has no manifest, or a damaged one."""
+    """The names that the manifest of a folder lists; nothing if it has no manifest, or a damaged one."""
     if not (folder / MANIFEST).is_file() or (folder / MANIFEST).is_symlink():
         return set()
     try:
@@ -104,7 +104,7 @@ def _listed(path: Path) -> Iterator[str]:
     with open_file(path, empty=True) as handle:
         begins = handle.read(len(BEGINS))
     if not BEGINS.startswith(begins.rstrip(b"\0")):
-        raise damage(path, 1, "it is not a manifest of ours")
+        raise damage(path, 1, "not a manifest of ours")
     for number, row in read_rows(path):
         files = row.get("files")
         if not isinstance(files, list) or not all(isinstance(name, str) and _is_plain(name) for name in files):
@@ -113,7 +113,7 @@ def _listed(path: Path) -> Iterator[str]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether it is the name of something in the folder, and leads nowhere else."""
+    """Whether this names something in the folder, and nothing elsewhere."""
     return name not in ("", ".", "..") and not set(name) & {"/", "\\", "\0"}
 
 

@@ -18,27 +18,26 @@ from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from traceback import clear_frames
-from typing import Any, Literal
+from typing import Any
 
 from scenegpi.bulk.digests import file_digest, image_digest, photo_digest
 from scenegpi.bulk.journal import line_of
 from scenegpi.bulk.manifest import SHARDS
 from scenegpi.bulk.run_folder import PredictionLog, prediction_lines
-from scenegpi.bulk.run_inputs import Inputs
-from scenegpi.bulk.summary import Answer, Summary
-from scenegpi.bulk.workers import Setup, Worker
+from scenegpi.bulk.run_inputs import Entry, Inputs
+from scenegpi.bulk.summary import Summary, rows_of
+from scenegpi.bulk.workers import Engine, Form, Setup, Worker
 from scenegpi.errors import DataError, SceneGPIError, require
 from scenegpi.files import reason, tidy, whole_file
 
-Form = Literal["jsonl", "parquet"]
 ENVIRONMENT = {"RAY_worker_niceness": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
-"""Ray's, unless the user has set them: workers don't wait for whatever else runs here; no log among our lines."""
+"""Settings of ray, unless the user has set them: workers of normal priority, and no log among our lines."""
 SHARDS_PER_BLOCK = 8
-"""Shards that ray schedules together where there are many: of a billion images it must not count every one."""
+"""Number of shards that ray schedules together if there are many: it must not track each of a million."""
 
 
 def shard_settings(inputs: Inputs, form: Form, size: int) -> dict[str, Any]:
-    """What shards of a run that is continued must have in common: they are counted, so the images must be the same."""
+    """Settings that must be the same to continue a run: shards go by number, so the images must not change."""
     digest = blake2b(digest_size=8)
     for photo in inputs.photos:
         digest.update(f"{os.path.abspath(photo)}\n".encode(errors="backslashreplace"))
@@ -49,17 +48,8 @@ def shard_settings(inputs: Inputs, form: Form, size: int) -> dict[str, Any]:
     return {"engine": "ray", "shard": size, "form": form, "images": len(inputs), "inputs": digest.hexdigest()}
 
 
-def run_ray(
-    inputs: Inputs,
-    setup: Setup,
-    log: PredictionLog,
-    form: Form,
-    size: int,
-    jobs: int,
-    address: str | None,
-    step: Callable[[int], None],
-) -> Summary:
-    """Predicts the shards that are not done yet; `step` is told how many images each of them has."""
+def run_ray(inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, step: Callable[[int], None]) -> Summary:
+    """Predicts the shards that are not done yet; `step` is told the number of images of each."""
     log.manifest.claim([SHARDS])
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -67,12 +57,12 @@ def run_ray(
     import ray
     import ray.data
 
-    summary = Summary()
-    shards = Shards(inputs, setup, form, size, log.settings_digest)
+    summary, jobs = Summary(), engine.jobs
+    shards = Shards(inputs, setup, engine.form, engine.shard, log.settings_digest)
     wanted = list(shards.waiting(summary, step))
     if not wanted:
         return summary
-    _connect(ray, jobs, address)
+    _connect(ray, jobs, engine.address)
     try:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
@@ -104,7 +94,7 @@ def run_ray(
 
 
 def _connect(ray: Any, jobs: int, address: str | None) -> None:
-    """To a cluster, or to one that is started on this machine and ends with this process."""
+    """Connects to a cluster, or starts one on this machine, which ends with this process."""
     here = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
     for handler in logging.getLogger("ray.data").handlers:
         if type(handler).__module__.startswith("ray.") and isinstance(handler, logging.StreamHandler):  # not the user's
@@ -114,7 +104,7 @@ def _connect(ray: Any, jobs: int, address: str | None) -> None:
     stop = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **({"address": address} if address else here))
-    except Exception as error:  # a node that takes too long is a plain one
+    except Exception as error:  # ray raises a plain Exception for a node that takes too long
         where = f"--address {address}" if address else "--engine ray"
         raise DataError(where, f"ray does not start or answer ({str(error).partition(chr(10))[0]})") from None
     if stop is not None:
@@ -122,7 +112,7 @@ def _connect(ray: Any, jobs: int, address: str | None) -> None:
 
 
 def _check_answers(address: str) -> None:
-    """DataError where no machine answers at HOST:PORT: ray would try for minutes."""
+    """DataError if no machine answers at HOST:PORT: ray would try for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or "://" in address:
         return
@@ -145,11 +135,11 @@ class Shards:
         return self.folder / f"{k:06d}.{self.form}"
 
     def place(self, k: int) -> tuple[int, int]:
-        """First image of a shard, and the first that is not of it."""
+        """The first image of a shard, and the first one after it."""
         return k * self.size, min((k + 1) * self.size, len(self.inputs))
 
     def is_done(self, k: int) -> bool:
-        """Whether the file of a shard has all its images, or says why not, and its photos are what they were."""
+        """Whether the file of a shard holds all its images but those skipped, and its photos have not changed."""
         file, (start, stop) = self.file(k), self.place(k)
         if not file.exists():
             return False
@@ -162,7 +152,7 @@ class Shards:
             return False
 
     def waiting(self, summary: Summary, step: Callable[[int], None]) -> Iterator[int]:
-        """Shards that are not done; those that are count as resumed."""
+        """Shards that are not done; the others count as resumed."""
         for k in range(-(-len(self.inputs) // self.size)):
             if self.is_done(k):
                 start, stop = self.place(k)
@@ -198,7 +188,7 @@ class ShardActor:
         return {"summary": [done], "images": [stop - start], "problem": [problem]}
 
     def shard(self, k: int) -> Summary:
-        """Predicts a shard and writes its files; what another actor finished before it died is not done again."""
+        """Predicts a shard and writes its files, unless another actor finished it before it died."""
         summary, file = Summary(), self.shards.file(k)
         start, stop = self.shards.place(k)
         if self.shards.is_done(k):
@@ -211,8 +201,8 @@ class ShardActor:
             for entry in self.shards.inputs.part(start, stop)
         ]
         answers = self.worker.answer(entries)
-        for answer in answers:
-            summary.add(answer)
+        for entry in answers:
+            summary.add(entry)
         skipped = folder.with_suffix(".skipped.txt")
         skipped.unlink(missing_ok=True)
         if summary.skipped:
@@ -223,8 +213,8 @@ class ShardActor:
         return summary
 
 
-def _write(part: Path, answers: list[Answer], form: Form) -> None:
-    rows = [answer.row for answer in answers if answer.prediction.graph is not None]
+def _write(part: Path, answers: list[Entry], form: Form) -> None:
+    rows = rows_of(answers)
     lines = list(map(line_of, prediction_lines(rows, set())))
     if form == "jsonl":
         part.write_bytes(b"".join(lines))
@@ -255,8 +245,8 @@ def _lines(file: Path) -> Iterator[bytes]:
 
 
 def _same_photo(line: bytes) -> bool:
-    """Whether the photo of a line is what it was; true where it has none."""
-    if b'"photo":' not in line:  # before it is parsed: there are many
+    """Whether the photo of a line has not changed; true for a line without a photo."""
+    if b'"photo":' not in line:  # before parsing: there are many lines
         return True
     row = json.loads(line)
     return "photo" not in row or str(row["digest"]).partition(".")[0] == photo_digest(Path(row["photo"]))

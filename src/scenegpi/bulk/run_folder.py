@@ -28,7 +28,7 @@ from scenegpi.vocabulary import Vocabulary
 
 LINES, RUN, SKIPPED = "predictions.jsonl", "run.json", "skipped.txt"
 FRAME, SHEET, CLIP = ", frame ", ".frames", ".clip"
-"""Of a video: what tells its frames apart, and how the names of its own pictures end."""
+"""Of a video: the word before a frame's number, and how the names of its own pictures end."""
 OURS = "scenegpi"
 """A key that every run.json of ours has."""
 
@@ -41,9 +41,9 @@ class Row(NamedTuple):
         name: of its files, without suffix.
         graph: the prediction.
         digest: of what it was made from (see `bulk.digests`).
-        photo: its photo, if it has one.
-        more: keys of its line that only frames of a video have.
-        things: in a video, the number of what each object shows.
+        photo: the path of its photo.
+        more: keys that only lines of a video have.
+        things: in a video, the number of the thing that each object shows.
     """
 
     source: str
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What the log knows of an image that was predicted before; `line` is its number in the file."""
+    """An image that was predicted before; `line` is the number of its newest line."""
 
     name: str
     digest: str
@@ -64,7 +64,7 @@ class Done(NamedTuple):
 
 
 def usable_folder(out: Path) -> Path:
-    """The same folder; DataError where it can't be one: a file, a link to itself, below a folder that is gone."""
+    """The same folder; DataError if it can't be written: a file, a link to itself, below a folder that is gone."""
     try:
         with writing(out):
             out.resolve()
@@ -94,9 +94,9 @@ class PredictionLog:
     """The lines of a run, and which images they hold. A context: the folder is locked while it is open.
 
     Args:
-        folder: where everything goes; made if it is not there. A run that is there is continued.
+        folder: where everything goes; it is made if it does not exist. A run in it is continued.
         settings: what decides all answers (model, weights, options); a run that is continued must have the same.
-        force: start again, in place of the run that is there; overwrite files of others that are in the way.
+        force: start again, in place of the run in the folder; overwrite files of others that are in the way.
         inputs: files that are read, and so never written.
     """
 
@@ -128,7 +128,7 @@ class PredictionLog:
             self.manifest.claim([RUN, LINES])
             if not continued:
                 with whole_file(self.path):
-                    pass  # whatever was there is no line of this run
+                    pass  # lines of another run are dropped
                 write_json(self.folder / RUN, self.settings)
             self._journal = stack.enter_context(Journal(self.path))
             self._recover()
@@ -141,7 +141,7 @@ class PredictionLog:
             if kind is None and self._lines > len(self.done):
                 self.rewrite()
             if self.path.exists() and not self.path.stat().st_size:
-                self.path.unlink()  # shards hold the lines, or there are none
+                self.path.unlink()  # shards hold the lines, or nothing was predicted
 
     def append(self, rows: Iterable[Row]) -> None:
         """Adds some images: all of them are in the file, or the next run does them again."""
@@ -160,12 +160,12 @@ class PredictionLog:
         return Names(before, (f"{name}{end}" for name in videos for end in (SHEET, CLIP)))
 
     def forget(self, source: str) -> None:
-        """Takes out an image, with its files, if it is there."""
+        """Removes an image and its files from the run."""
         self.remove_files(source)
         self.done.pop(source, None)
 
     def remove_files(self, source: str) -> None:
-        """Deletes the files of an earlier answer, if there was one: they show what is no longer so."""
+        """Deletes the files of an image's earlier answer, which is out of date."""
         before = self.done.get(source)
         if before is not None:
             for name in self.manifest.names & set(file_names(before.name, FORMATS).values()):
@@ -185,7 +185,7 @@ class PredictionLog:
                 yield number, row
 
     def rewrite(self, changed: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda row: row) -> None:
-        """Writes the newest line of each image, whole or not at all; `changed` gives another row, or None for none."""
+        """Writes the newest line of each image, whole or not at all; `changed` gives the row to write, or None."""
         done: dict[str, Done] = {}
         written: set[str] = set()
 
@@ -223,7 +223,7 @@ class PredictionLog:
             part.write_text("".join(lines), encoding="utf-8", errors="backslashreplace")
 
     def _recover(self) -> None:
-        """Notes what is done."""
+        """Reads what is done from the journal."""
         for number, row in self._journal.rows():
             source, name, digest = (row.get(key) for key in ("source", "name", "digest"))
             if not (isinstance(source, str) and isinstance(name, str) and isinstance(digest, str)):
@@ -250,7 +250,7 @@ class PredictionLog:
 
 
 def prediction_lines(rows: Iterable[Row], written: set[str]) -> Iterator[dict[str, Any]]:
-    """What is written of each image; vocabularies that are not yet `written` are, and are noted."""
+    """The line of each image; a vocabulary is written out once and added to `written`, then referred to."""
     for row in rows:
         reference = row.graph.vocabulary.reference
         more: dict[str, Any] = {"source": row.source, "name": row.name, "digest": row.digest}
@@ -264,7 +264,7 @@ def prediction_lines(rows: Iterable[Row], written: set[str]) -> Iterator[dict[st
 
 
 def _holds_run(folder: Path) -> bool:
-    """Whether there is a run of ours; a run.json of another program, or a link, is none."""
+    """Whether the folder holds a run of ours, not the run.json of another program, or a link."""
     if not (folder / RUN).is_file() or (folder / RUN).is_symlink():
         return False
     try:
@@ -276,7 +276,7 @@ def _holds_run(folder: Path) -> bool:
 
 
 def _difference(folder: Path, settings: dict[str, Any]) -> str | None:
-    """What is not as it was in the run of a folder, in one line; None where nothing changed."""
+    """The first setting that differs from the run in a folder, in one line; None if all are the same."""
     before = read_object(folder / RUN)
     if not (folder / MANIFEST).exists():
         return "an older version made this run"

@@ -1,4 +1,4 @@
-"""What a run works on: photos (files, folders, patterns), boxes from a file, and which belong together."""
+"""What a run works on: photos (files, folders, patterns), boxes from a file, and which boxes belong to which photo."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from scenegpi.data.open import detect_format
 from scenegpi.errors import RowError
 from scenegpi.files import missing, reason
 from scenegpi.graph import SceneGraph
-from scenegpi.prediction.inputs import Item
+from scenegpi.prediction import Item, Prediction
 
 PHOTOS = (*SUFFIXES, ".gif", ".tif", ".tiff", ".ppm", ".pgm")
-TABLES = (".parquet", ".jsonl")
 UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\ud800-\udfff/\\:*?"<>|]+')
 LONGEST_NAME = 120
 """Bytes of a file name, without a number to tell it apart and without its suffix."""
@@ -28,15 +27,16 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class Entry:
-    """One image of a run: what to predict, or why not.
+    """One image of a run: what to predict, or why not; and what came of it.
 
     Args:
         item: its photo and boxes; its key is what it is called in messages.
         source: identifies it in the run (see `run_folder.Row`).
         name: of its files, without suffix.
         problem: why it can't be predicted.
-        digest: of photo, boxes and settings; where the run needs none, it is empty.
+        digest: of photo, boxes and settings.
         known: an earlier answer to the same, of which only files are missing.
+        prediction: the answer.
     """
 
     item: Item
@@ -45,13 +45,14 @@ class Entry:
     problem: str = ""
     digest: str = ""
     known: SceneGraph | None = None
+    prediction: Prediction | None = None
 
 
 class Names:
-    """Names of files, no two alike in a run, whatever their case; an image keeps the one that it had.
+    """Names of files, all different in a run, whatever their case.
 
     Args:
-        before: names of images by their source.
+        before: by source, the names that images had in an earlier run, which they keep.
         taken: names of other files.
     """
 
@@ -66,12 +67,7 @@ class Names:
 
 
 class Inputs:
-    """The images of one call, in order, the same each time.
-
-    Args:
-        photos: files, in order.
-        boxes: where boxes come from; None leaves them to a finder.
-    """
+    """The images of one call, in order, the same each time: photos, boxes, or both. A finder finds missing boxes."""
 
     def __init__(self, photos: Sequence[Path], boxes: Dataset | None) -> None:
         self.photos, self.boxes = photos, boxes
@@ -116,8 +112,9 @@ class Inputs:
         elif self.photos:
             for path, at in zip(self.photos[part], self.matches[part], strict=True):
                 graph = None if at is None else self.boxes[at]
-                scaled = graph is not None and self.boxes.format == "yolo"
-                yield path, _on_photo(graph, path) if scaled and graph is not None else graph, ""
+                if graph is not None and self.boxes.format == "yolo":
+                    graph = _on_photo(graph, path)
+                yield path, graph, ""
         else:
             for i in range(*part.indices(len(self.boxes))):
                 try:
@@ -126,19 +123,6 @@ class Inputs:
                     yield None, None, str(error)
                 else:
                     yield self.boxes.photo_bytes(i) or self.boxes.photo_path(graph), graph, ""
-
-
-def boxes_given_as_photo(
-    photos: list[str] | None, boxes: Path | None, detector: str | None = None
-) -> tuple[list[str], Path | None]:
-    """Photos and boxes, where a table of boxes may be the only argument: `scenegpi predict boxes.parquet`."""
-    if not photos and boxes is None:
-        raise DataError("predict", "nothing to predict: give photos, or boxes with --boxes FILE, or both")
-    if boxes is not None and detector is not None:
-        raise DataError("predict", "give either --boxes or --detector")
-    if boxes is None and photos and len(photos) == 1 and Path(photos[0]).suffix.lower() in TABLES:
-        return [], Path(photos[0])
-    return photos or [], boxes
 
 
 @dataclass
@@ -153,7 +137,7 @@ class Found:
 def find_photos(paths: Sequence[str]) -> Found:
     """Files as they are, the photos of folders (and folders in them) by name, and patterns such as 'in/*.jpg'.
 
-    What a run wrote, by the manifest of its folder, counts only where it is named.
+    What a run wrote, by the manifest of its folder, is left out unless it is named.
     """
     found = Found()
     for text in paths:
@@ -212,9 +196,9 @@ def _matches(pattern: str) -> Iterator[Path]:
 def open_boxes(
     path: Path, photos: Sequence[Path], format: str | None, names: str | None, folder: Path | None, sizes: Path | None
 ) -> Dataset:
-    """Boxes of any format, at least one image; DataError where there are none, or classes without names.
+    """Boxes of any format; DataError if no image is usable, or if classes have no names.
 
-    `names` is a file, or "coco" for COCO's 80 names by the numbers of that format; `folder` holds their photos.
+    `names` is a file, or "coco" for COCO's 80 names by the numbers of that format; `folder` holds the photos.
     """
     format = format or detect_format(path)
     table: str | Mapping[int, str] | None = names
@@ -234,7 +218,7 @@ def open_boxes(
 
 
 def pair(photos: Sequence[Path], boxes: Dataset) -> list[int | None]:
-    """For each photo the place of its boxes, or None: by the longest end of the path that both share.
+    """For each photo the index of its boxes, or None: by the longest end of the path that both share.
 
     The last part may differ in its suffix, or be the image's id. DataError where two images fit one photo equally
     well, or one image's boxes fit two photos. One photo and the boxes of one image belong together.
@@ -298,7 +282,7 @@ def _wanted(path: Path) -> Iterator[str]:
 
 
 def _on_photo(graph: SceneGraph, photo: Path) -> SceneGraph:
-    """Boxes that were fractions, in pixels of the photo; a photo that can't be read is reported later."""
+    """Boxes in fractions, scaled to pixels of the photo; a photo that can't be read is reported later."""
     try:
         width, height = photo_size(photo)
     except DataError:
@@ -309,9 +293,9 @@ def _on_photo(graph: SceneGraph, photo: Path) -> SceneGraph:
 
 def _shown(graph: SceneGraph | None, place: int) -> str:
     """What an image is called: its id, its file, or its place."""
-    if graph is None:
-        return str(place)
-    return str(graph.image_id if graph.image_id is not None else graph.file if graph.file else place)
+    if graph is not None and graph.image_id is not None:
+        return str(graph.image_id)
+    return graph.file if graph is not None and graph.file else str(place)
 
 
 def _file_name(photo: Path | bytes | None, graph: SceneGraph | None, shown: str) -> str:
@@ -324,7 +308,7 @@ def _file_name(photo: Path | bytes | None, graph: SceneGraph | None, shown: str)
 
 
 def _free(text: str, used: set[str], fold: bool = False) -> str:
-    """The text, or the text with a number, so that none is used twice (with `fold`: whatever their case)."""
+    """The text, with a number if it is used already (with `fold`: whatever its case); from now on it is used."""
     free, k = text, 1
     while (free.casefold() if fold else free) in used:
         k += 1

@@ -1,8 +1,9 @@
-"""What became of the images of a run: one `Answer` each, and a `Summary` of all of them."""
+"""What became of the images of a run: the lines that are written of them, and a summary."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,32 +11,25 @@ from scenegpi.bulk.run_folder import Row
 from scenegpi.bulk.run_inputs import Entry
 from scenegpi.errors import printable
 from scenegpi.graph import SceneGraph
-from scenegpi.prediction import Prediction
 from scenegpi.vocabulary import Vocabulary
 
 SHOWN = 5
-"""Images whose relations are printed."""
+"""Number of images whose relations are printed."""
 
 
-@dataclass
-class Answer:
-    """What became of one image."""
-
-    entry: Entry
-    prediction: Prediction
-
-    @property
-    def row(self) -> Row:
-        """Of an image that was predicted."""
-        assert self.prediction.graph is not None
-        entry = self.entry
-        photo = entry.item.photo if isinstance(entry.item.photo, Path) else None  # else it is in a table
-        return Row(entry.source, entry.name, self.prediction.graph, entry.digest, photo)
+def rows_of(entries: Iterable[Entry]) -> list[Row]:
+    """What is written of the images that were predicted."""
+    rows = []
+    for entry in entries:
+        if entry.prediction is not None and entry.prediction.graph is not None:
+            photo = entry.item.photo if isinstance(entry.item.photo, Path) else None  # else it is in a table
+            rows.append(Row(entry.source, entry.name, entry.prediction.graph, entry.digest, photo))
+    return rows
 
 
 @dataclass
 class Summary:
-    """Of the whole run: how many images, what was skipped and why, what happened to boxes, a few graphs to show."""
+    """The whole run: how many images, what was skipped and why, what happened to boxes, a few graphs to show."""
 
     predicted: int = 0
     resumed: int = 0
@@ -48,9 +42,10 @@ class Summary:
     shown: list[tuple[str, str, SceneGraph]] = field(default_factory=list)
     target: Vocabulary | None = None
 
-    def add(self, answer: Answer) -> None:
-        found, entry = answer.prediction, answer.entry
-        if entry.known is not None:
+    def add(self, entry: Entry) -> None:
+        """Adds an image that was answered."""
+        found = entry.prediction
+        if entry.known is not None or found is None:
             self.resumed += 1
             return
         self.left_out.update(found.left_out)

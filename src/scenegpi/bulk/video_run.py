@@ -1,7 +1,7 @@
 """A video in a run: one line per frame, things numbered through the video, each with one label; a sheet and a clip.
 
-Frames are read twice and never kept: once to predict, and, where pictures are wanted, once to draw what was found. In
-between the frames vote on the label of each thing, by their scores. Lines of an earlier run on the same video go.
+Frames are read twice and never kept: once to predict, and once to draw the result, if pictures are wanted. In between,
+the frames vote on the label of each thing, by their scores. Lines of an earlier run on the same video are dropped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scenegpi.data.video import Frame, frames, video_rate
 from scenegpi.errors import printable
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import from_dict
-from scenegpi.prediction import Item, Predictor
+from scenegpi.prediction import Item
 from scenegpi.prediction.tracking import Tracker
 from scenegpi.vocabulary import spoken
 
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 @dataclass
 class VideoSummary:
-    """Of a whole video: its frames, things and relations, most seen first; what was skipped; the files written."""
+    """A whole video: frames, things, relations (those in most frames first), what was skipped, the files written."""
 
     frames: int = 0
     things: int = 0
@@ -61,7 +61,7 @@ class VideoSummary:
 
 
 def video_files(path: Path) -> list[Path]:
-    """What is read: a file, or the pictures of a folder but those that we wrote."""
+    """The files that are read: the video, or the pictures of a folder except those that we wrote."""
     if not path.is_dir():
         return [path]
     ours = written_by_us(path)
@@ -107,7 +107,7 @@ class _Video:
 
     def predict(self, setup: Setup, summary: VideoSummary, step: Callable[[], None]) -> Votes:
         """Adds a line per frame."""
-        predictor = Predictor(setup.model, setup.finder, setup.options, setup.device, setup.backend)
+        predictor = setup.predictor()
         tracker, votes = Tracker(), defaultdict[int, Counter[str]](Counter)
         content = NONE if self.path.is_dir() else photo_digest(self.path)
         for frame in self.frames():
@@ -132,7 +132,7 @@ class _Video:
         return votes
 
     def voted(self, row: dict[str, Any], votes: Votes) -> dict[str, Any] | None:
-        """A line with the label of each thing that most frames give it; None for lines of earlier runs."""
+        """The line with each thing's label by vote; None for lines of earlier runs."""
         if row.get("video") != self.source:
             return row
         if row["source"] not in self.sources:

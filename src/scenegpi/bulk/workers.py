@@ -12,17 +12,19 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from multiprocessing import active_children, get_context
 from pathlib import Path
+from typing import Literal
 
 from scenegpi.bulk.digests import image_digest
 from scenegpi.bulk.image_files import file_names, write_image
 from scenegpi.bulk.run_folder import PredictionLog
 from scenegpi.bulk.run_inputs import Entry, Inputs
-from scenegpi.bulk.summary import SHOWN, Answer, Summary
+from scenegpi.bulk.summary import SHOWN, Summary, rows_of
 from scenegpi.errors import DataError
 from scenegpi.prediction import Prediction, PredictOptions, Predictor
 from scenegpi.prediction.finding import FinderSpec
 from scenegpi.prediction.model import Backend
 
+Form = Literal["jsonl", "parquet"]
 RESTARTS = 3
 PR_SET_PDEATHSIG = 1
 
@@ -40,27 +42,47 @@ class Setup:
     threads: int = 0
     backend: Backend | None = None
 
+    def predictor(self) -> Predictor:
+        return Predictor(self.model, self.finder, self.options, self.device, self.backend)
 
-def run(
-    inputs: Inputs, setup: Setup, log: PredictionLog, batch: int, jobs: int, step: Callable[[int], None]
-) -> Summary:
-    """Predicts what the log does not hold yet, or not from the same content; `step` is told what each batch had."""
+
+@dataclass(frozen=True)
+class Engine:
+    """What does the work: `jobs` processes on this machine, which write `batch` images at a time; or ray, at the
+    `address` of a cluster (None starts one on this machine), which writes `shard` images per file of this `form`.
+
+    `resume` insists on continuing the run in the folder; `force` starts again and overwrites files in the way.
+    """
+
+    kind: Literal["local", "ray"] = "local"
+    jobs: int = 1
+    batch: int = 64
+    address: str | None = None
+    shard: int = 1024
+    form: Form = "jsonl"
+    resume: bool = False
+    force: bool = False
+
+
+def run(inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, step: Callable[[int], None]) -> Summary:
+    """Predicts the images that the log does not hold from the same content; `step` is told the size of each batch."""
     summary, work = Summary(), _Work(inputs, setup, log)
     entries = iter(work)
     first = list(islice(entries, 1))
     entries = chain(first, entries)
-    batches = map(work.claimed, iter(lambda: list(islice(entries, batch)), []))
-    answers: Iterator[list[Answer]] = iter(())
-    if first:  # where every answer is there, no model is loaded
+    batches = map(work.claimed, iter(lambda: list(islice(entries, engine.batch)), []))
+    answers: Iterator[list[Entry]] = iter(())
+    if first:  # otherwise everything is answered, and no model is loaded
+        jobs = engine.jobs
         answers = map(Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
     for some in answers:
-        new = [answer for answer in some if answer.entry.known is None]
-        log.append(answer.row for answer in new if answer.prediction.graph is not None)
-        for answer in new:
-            if answer.prediction.graph is None and not answer.entry.problem:
-                log.forget(answer.entry.source)  # an answer to what its photo was
-        for answer in some:
-            summary.add(answer)
+        new = [entry for entry in some if entry.known is None]
+        rows = rows_of(new)
+        log.append(rows)
+        for source in {entry.source for entry in new if not entry.problem} - {row.source for row in rows}:
+            log.forget(source)  # an answer to what its photo was
+        for entry in some:
+            summary.add(entry)
         step(len(some))
     step(work.unchanged)
     summary.resumed += work.unchanged
@@ -115,8 +137,8 @@ class _Work:
         return all(file in self.log.manifest.names and (self.log.folder / file).is_file() for file in files)
 
 
-def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> Iterator[list[Answer]]:
-    """Answers in order. Where a worker was killed, new ones do its batches, and those of the others, again."""
+def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> Iterator[list[Entry]]:
+    """Answers in order. If a worker is killed, all are replaced, and open batches are done again."""
     waiting: list[list[Entry]] = []
     others = set(active_children())
     restarts = 0
@@ -124,7 +146,7 @@ def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> It
     while more or waiting:
         # fork would copy torch's threads in an unknown state; a started process is clean
         pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start, (setup, os.getpid()))
-        futures: list[Future[list[Answer]]] = []
+        futures: list[Future[list[Entry]]] = []
         try:
             futures = [_submitted(pool, some) for some in waiting]
             while more or waiting:
@@ -144,13 +166,13 @@ def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> It
                 raise DataError("--jobs", f"worker processes were killed {restarts} times (out of memory?)") from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in set(active_children()) - others:  # what they have not handed over is done again
+            for process in set(active_children()) - others:  # what they did not hand over is done again
                 process.kill()
                 process.join()
 
 
-def _submitted(pool: ProcessPoolExecutor, entries: list[Entry]) -> Future[list[Answer]]:
-    """Hands a batch to a worker. One that is started for it inherits an ignored SIGINT."""
+def _submitted(pool: ProcessPoolExecutor, entries: list[Entry]) -> Future[list[Entry]]:
+    """Hands a batch to a worker. A worker that is started for it inherits an ignored SIGINT."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return pool.submit(_answer, entries)
@@ -163,13 +185,13 @@ class Worker:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.predictor = Predictor(setup.model, setup.finder, setup.options, setup.device, setup.backend)
+        self.predictor = setup.predictor()
         if setup.threads and "torch" in sys.modules:
             import torch
 
             torch.set_num_threads(setup.threads)
 
-    def answer(self, entries: list[Entry]) -> list[Answer]:
+    def answer(self, entries: list[Entry]) -> list[Entry]:
         new = (entry.item for entry in entries if not entry.problem and entry.known is None)
         predictions = self.predictor.stream(new)
         answers = []
@@ -180,11 +202,11 @@ class Worker:
                 try:
                     write_image(found.graph, self.setup.folder, entry.name, self.setup.formats, entry.item.photo)
                 except DataError as error:
-                    photo = entry.item.photo  # a full disk is no fault of the photo
+                    photo = entry.item.photo  # only an error about the photo itself is a problem of this image
                     if ("image" if isinstance(photo, bytes) else os.fspath(photo or "")) != error.file:
                         raise
                     found.graph, found.problem = None, str(error)
-            answers.append(Answer(entry, found))
+            answers.append(replace(entry, prediction=found))
         return answers
 
 
@@ -192,7 +214,7 @@ _worker: Worker | None = None
 
 
 def _start(setup: Setup, parent: int) -> None:
-    """Of a worker process: it dies with its parent."""
+    """Sets up a worker process, which dies with its parent."""
     global _worker
     if sys.platform == "linux":
         from ctypes import CDLL
@@ -203,6 +225,6 @@ def _start(setup: Setup, parent: int) -> None:
     _worker = Worker(setup)
 
 
-def _answer(entries: list[Entry]) -> list[Answer]:
+def _answer(entries: list[Entry]) -> list[Entry]:
     assert _worker is not None
     return _worker.answer(entries)

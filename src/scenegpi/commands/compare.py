@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from typer import Argument, Option
 
+from scenegpi.commands.eval import paired
 from scenegpi.commands.options import File, Photos, Split
 from scenegpi.commands.terminal import quiet, say
-from scenegpi.errors import counted
+from scenegpi.errors import DataError, counted
 from scenegpi.metrics.protocol import Task
 
 
 @quiet()
 def compare(
     a: Annotated[Path, Argument(help="A run of `predict`, any data set, or a model.")],
-    b: Annotated[Path, Argument(help="Another, of the same images.")],
+    b: Annotated[Path, Argument(help="Another run, data set or model, of the same images.")],
     data: Annotated[File, Option(help="Ground truth, for paired figures.")] = None,
     split: Split = None,
     photos: Photos = None,
-    task: Annotated[Task, Option(help="How to score.")] = "sgdet",
-    out: Annotated[File, Option(help="Write a page side by side (.html).")] = None,
+    task: Annotated[Task, Option(help="What the systems were given: boxes and labels, boxes, or nothing.")] = "sgdet",
+    out: Annotated[File, Option(help="Also write a page that shows both side by side (.html).")] = None,
     limit: Annotated[int, Option(help="Number of images on the page.", min=0, max=200)] = 12,
 ) -> None:
     """Say what changed between two runs or models; with --data, by how much the second is better, with intervals."""
-    from tempfile import TemporaryDirectory
-
-    from scenegpi.errors import DataError
-    from scenegpi.evaluation.changes import changes, is_model, predictions_path, write_answers
+    from scenegpi.evaluation.changes import changes, is_model, write_answers
 
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise DataError(out, "a page is an .html file")
-    paths = [predictions_path(path) for path in (a, b)]
+    paths = [a, b]
     with TemporaryDirectory() as folder:
         for k, path in enumerate((a, b)):
             if is_model(path):
@@ -42,13 +41,15 @@ def compare(
                 write_answers(path, data, split, photos, paths[k])
         found = changes(paths[0], paths[1], limit)
         names = _names(a, b)
+        first, second = names
+        both = (
+            (counted(found.images, "image"), *found.alone),
+            (counted(found.same, "relation"), found.only_a.total(), found.only_b.total()),
+        )
         lines = [
-            f"{counted(found.images, 'image')} in both; {found.alone[0]:,} only in {names[0]}, "
-            f"{found.alone[1]:,} only in {names[1]}",
-            f"{counted(found.same, 'relation')} in both; {sum(found.only_a.values()):,} only in {names[0]}, "
-            f"{sum(found.only_b.values()):,} only in {names[1]}",
+            f"{shared} in both; {here:,} only in {first}, {there:,} only in {second}" for shared, here, there in both
         ]
-        for name, only in zip(names, (found.only_a, found.only_b), strict=True):
+        for name, only in ((first, found.only_a), (second, found.only_b)):
             words = ", ".join(f"{word} {count:,}" for word, count in only.most_common(8))
             lines.append(f"only in {name}, by predicate: {words or 'none'}")
         if data is not None:
@@ -66,10 +67,8 @@ def figures(
     paths: tuple[Path, Path], names: tuple[str, str], data: Path, split: str | None, photos: Path | None, task: Task
 ) -> list[str]:
     """By how much the second is better than the first, by paired bootstrap."""
-    from scenegpi.errors import DataError, MetricError
     from scenegpi.evaluation import evaluate_file, evaluate_model
     from scenegpi.evaluation.changes import is_model, predictions_path
-    from scenegpi.metrics.intervals import compare as paired
     from scenegpi.metrics.protocol import Protocol
 
     protocol = Protocol(task)
@@ -79,16 +78,13 @@ def figures(
         else evaluate_file(predictions_path(path), protocol, data=data, split=split)
         for path in paths
     ]
-    try:
-        rows = paired(*results)
-    except MetricError as error:
-        raise DataError(data, str(error)) from None
+    rows = paired(*results, data)
     said = f"{names[1]} against {names[0]}, {protocol}, {counted(results[0].images, 'image')}:"
     notes = [note for result in results for note in result.notes if note.startswith("SCORED ON")]
     return [said, *(f"  {row}" for row in rows.values()), *notes]
 
 
 def _names(a: Path, b: Path) -> tuple[str, str]:
-    """What two runs are called: their names, or their paths where these are the same."""
+    """What two runs are called: the names of their folders, or their paths if the names are the same."""
     names = tuple(path.parent.name if path.name == "predictions.jsonl" else path.name for path in (a, b))
     return (names[0], names[1]) if names[0] != names[1] else (str(a), str(b))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from functools import partial
+from os import cpu_count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,16 +12,15 @@ import typer
 from typer import Argument, Option
 
 from scenegpi.commands.options import File, Format, Photos, PrintJson, Split, Text
-from scenegpi.commands.render import render
 from scenegpi.commands.terminal import make_console, quiet, say, say_json
-from scenegpi.errors import counted
+from scenegpi.errors import DataError, counted
+from scenegpi.progress import watched
 
 if TYPE_CHECKING:
     from scenegpi.data import Dataset, Report
     from scenegpi.graph import SceneGraph
 
 app = typer.Typer(help="Inspect, check, convert and show data sets; draw synthetic scenes.", no_args_is_help=True)
-app.command()(render)
 
 MOST_SHOWN = 200
 SOURCE_HELP = "A data set: a file or a folder of any known format, or a store."
@@ -78,8 +79,6 @@ def validate(
     warnings: Annotated[bool, Option(help="Also list warnings, which are harmless.")] = True,
 ) -> None:
     """List every defect with file, image and field. Exit code 1 if there is any, 2 if the data can't be read."""
-    import sys
-
     from scenegpi.data import validate as check
 
     report = check(path, format=format, images=photos, names=names, sizes=sizes)
@@ -116,14 +115,10 @@ def convert(
 ) -> None:
     """Convert a data set from any known format to JSON lines, COCO, Visual Genome or a graph database's files."""
     from scenegpi.data import convert as write
-    from scenegpi.progress import watched
 
     kept = {"drop_empty": drop_empty, "overlap": overlap, "duplicates": duplicates, "strict": strict}
     dataset = _open(path, split, format, photos, names, sizes, validation=validation, **kept)
-
-    def watch(graphs: Iterable[SceneGraph]) -> Iterable[SceneGraph]:
-        return watched(graphs, "converting", len(dataset))
-
+    watch = partial(watched, what="converting", total=len(dataset))
     count = write(dataset, target, to, force, watch, prefix)
     say(f"{target}: {counted(count, 'image')} written")
     _say_left_out(dataset.report)
@@ -145,7 +140,7 @@ def show(
     sizes: Sizes = None,
 ) -> None:
     """Draw one image's graph in the terminal, and with --out as a picture (on its photo, if that is found)."""
-    from scenegpi.data import DataError, sample_path
+    from scenegpi.data import sample_path
     from scenegpi.viz.terminal import render
 
     dataset = _open(path or sample_path(), split, format, photos, names, sizes, validation=validation)
@@ -162,11 +157,38 @@ def show(
 
         photo = dataset.image_path(at)
         draw(graph, out, photo, top)
-        say(f"{out}: drawn{f' on {photo}' if photo else ' without a photo (none was found)'}")
+        say(f"{out}: drawn {f'on {photo}' if photo else 'without its photo, which was not found'}")
+
+
+@app.command()
+def render(
+    out: Annotated[Path, Option(help="Folder to write; it must be empty or not exist yet.")],
+    scenes: Annotated[int, Option(help="Number of scenes.", min=1)] = 1000,
+    seed: Annotated[int, Option(help="Random seed.", min=0)] = 0,
+    lookalike: Annotated[float, Option(help="Share of objects drawn to look like others of their family.")] = 0.85,
+    damage: Annotated[float, Option(help="Strength of blur, noise and lighting changes, from 0 to 1.")] = 0.3,
+    validation: Annotated[float, Option(help="Share of the scenes used as val.")] = 0.1,
+    test: Annotated[float, Option(help="Share of the scenes used as test.")] = 0.2,
+    jobs: Annotated[int, Option(help="Worker processes; 0 for one per core.", min=0)] = 0,
+) -> None:
+    """Draw scenes of people, animals and things: JPEGs with boxes, labels and relations in Visual Genome's layout."""
+    from scenegpi.paper.rendered import SceneOptions, render_folder
+
+    try:
+        options = SceneOptions(lookalike, damage)
+    except ValueError as error:
+        raise DataError(out, str(error)) from None
+    jobs = jobs or cpu_count() or 1
+    watch = partial(watched, what="drawing", total=scenes)
+    graphs = render_folder(out, scenes, seed, options, validation, test, jobs, watch)
+    boxes, relations = sum(map(len, graphs)), sum(len(graph.relations) for graph in graphs)
+    parts = ((len(graphs), "scene"), (boxes, "box"), (relations, "relation"))
+    say(f"{out}: wrote {', '.join(counted(*part) for part in parts)} (seed {seed})")
+    say(f"{out / 'images'}: the images; show one with: scenegpi data show {out} --out scene.png")
 
 
 def _fitting(graph: SceneGraph, top: int) -> SceneGraph:
-    """The graph, or of one with more boxes than anyone could see those of the best relations and the largest."""
+    """The graph; of more than MOST_SHOWN boxes, those of the best relations and the largest."""
     import numpy as np
 
     if len(graph) <= MOST_SHOWN:

@@ -9,6 +9,7 @@ from typer import Option
 
 from scenegpi.commands.terminal import make_console, say
 from scenegpi.errors import counted
+from scenegpi.files import writing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,12 +24,10 @@ PICTURES = ("grace_hopper.png", "grace_hopper-boxes.png")
 FILES = ("scenes.jsonl", "scenes.json", "visual-genome")
 
 
-def demo(out: Annotated[Path, Option(help="Where pictures and files go.")] = Path("out/demo")) -> None:
+def demo(out: Annotated[Path, Option(help="Folder for pictures and files.")] = Path("out/demo")) -> None:
     """Read a photo, alone and with boxes, predict relations from boxes and labels, convert files."""
-
     from scenegpi.bulk.manifest import Manifest
     from scenegpi.data import convert, open_dataset, sample_path, statistics, validate
-    from scenegpi.files import writing
 
     console, dataset = make_console(), open_dataset(sample_path())
     with writing(out):

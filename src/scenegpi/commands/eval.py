@@ -1,4 +1,4 @@
-"""`scenegpi eval`: scores predictions from a file, of any tool. Parses, calls the metrics, prints, writes JSON."""
+"""`scenegpi eval`: scores a model, or a file of predictions from any tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from scenegpi.commands.options import File, Split, Text
 from scenegpi.commands.terminal import make_console, say
-from scenegpi.errors import MetricError, counted
+from scenegpi.errors import DataError, MetricError, counted
 from scenegpi.files import not_an_input, write_json
 from scenegpi.metrics.protocol import Constraint, Empty, Match, Protocol, Several, Task
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from scenegpi.metrics.intervals import Difference
     from scenegpi.metrics.result import Result
 
-EMPTY = "Images without predictions: count 0, are left out, or as is usual for each figure."
-MATCH = "Boxes that overlap, only the same boxes (by index), or as SGBench matches them."
+EMPTY = "Images without predictions: count as 0 (zero), left out (skip), or as usual for each figure (field)."
+INFORMATIVE = "With --model: prefer rare predicates to common ones; 0: not at all."
+MATCH = "Which boxes match: those that overlap, the same boxes (by index), or as in SGBench."
 
 
 def result_table(result: Result) -> Table:
-    """The figures of a result for a terminal: a line for each family, a column for each K, in percent."""
+    """The figures of a result, in percent: one line per family, one column per K."""
     cells = {}
     for name, value in result.figures.items():
         low, high = result.intervals.get(name, (nan, nan))
@@ -71,24 +72,22 @@ def eval_command(
     task: Annotated[Task, Option(help="What the system was given: boxes and labels, boxes, or nothing.")],
     predictions: Annotated[File, Argument(help="JSON lines, or an npz file that holds the ground truth too.")] = None,
     model: Annotated[Text, Option(help="Instead of a file: run this model (a folder or a shipped name).")] = None,
-    data: Annotated[
-        Path | None, Option(help="Ground truth, for JSON lines and --model: a data set of any format.")
-    ] = None,
+    data: Annotated[File, Option(help="Ground truth, for JSON lines and --model: a data set of any format.")] = None,
     photos: Annotated[File, Option(help="With --model: the folder of the photos.")] = None,
     detector: Annotated[Text, Option(help="With --task sgdet: what finds the boxes, as for predict.")] = None,
     limit: Annotated[int, Option(help="With --model: only this many images; 0 for all.", min=0)] = 0,
-    informative: Annotated[
-        float, Option(help="With --model: prefer rare predicates to common ones.", min=0, max=1)
-    ] = 0.0,
+    informative: Annotated[float, Option(help=INFORMATIVE, min=0, max=1)] = 0.0,
     device: Annotated[str, Option(help="With --model: where it runs, cpu, cuda, ...")] = "cpu",
     split: Split = None,
     train: Annotated[File, Option(help="Training data, for zR@K and head, body, tail.")] = None,
     json_file: Annotated[File, Option("--json", help="Write all figures to this file.")] = None,
-    k: Annotated[str, Option(help="The K's of recall@K.")] = "20,50,100",
-    constraint: Annotated[Constraint, Option(help="graph: one predicate per pair; none: all of them (ng).")] = "both",
+    k: Annotated[str, Option(help="Values of K in recall@K, separated by commas.")] = "20,50,100",
+    constraint: Annotated[
+        Constraint, Option(help="graph: one predicate per pair; none: all predicates (ng); or both.")
+    ] = "both",
     empty: Annotated[Empty, Option(help=EMPTY)] = "field",
     several: Annotated[Several, Option(help="A pair with several predicates: refuse it, or keep the best.")] = "refuse",
-    per_pair: Annotated[str, Option(help="Predicates per pair of VRD's predicate detection: 1,70.")] = "",
+    per_pair: Annotated[str, Option(help="For VRD's predicate detection: predicates per pair, such as 1,70.")] = "",
     iou: Annotated[float, Option(help="Least IoU at which two boxes match.")] = 0.5,
     match: Annotated[Match, Option(help=MATCH)] = "overlap",
     allow_missing: Annotated[bool, Option("--allow-missing", help="Allow images without a prediction.")] = False,
@@ -118,20 +117,21 @@ def eval_command(
         result = evaluate_model(model, protocol, finder=detector, **options, **how)
     differences: dict[str, Difference] = {}
     if against is not None:
-        differences = _compared(evaluate_file(against, protocol, allow_missing=allow_missing, **how), result, against)
+        differences = paired(evaluate_file(against, protocol, allow_missing=allow_missing, **how), result, against)
     if json_file is not None:
-        scored = {"predictions" if model is None else "model": str(file), "task": task}
-        where = {"data": None if data is None else str(data), "split": split}  # so that a report finds the images
+        scored: dict[str, Any] = {"predictions" if model is None else "model": str(file), "task": task}
         scored |= {} if detector is None else {"detector": detector}
-        write_json(json_file, {**scored, **where, **_beside(against, differences), **result.to_dict()})
+        scored |= {"data": None if data is None else str(data), "split": split}  # so that a report finds the images
+        if against is not None:
+            scored["against"] = {"predictions": str(against), "differences": _plain(differences)}
+        write_json(json_file, {**scored, **result.to_dict()})
     _print(result, differences, against, published)
     if json_file is not None:
         say(f"Wrote {json_file}")
 
 
-def _beside(against: Path | None, differences: dict[str, Difference]) -> dict[str, Any]:
-    found = {name: asdict(difference) for name, difference in differences.items()}
-    return {} if against is None else {"against": {"predictions": str(against), "differences": found}}
+def _plain(differences: dict[str, Difference]) -> dict[str, Any]:
+    return {name: asdict(difference) for name, difference in differences.items()}
 
 
 def _protocol(*rules: Any, **more: Any) -> Protocol:
@@ -141,8 +141,8 @@ def _protocol(*rules: Any, **more: Any) -> Protocol:
         raise typer.BadParameter(str(error)) from None
 
 
-def _compared(other: Result, result: Result, file: Path) -> dict[str, Difference]:
-    from scenegpi.data import DataError
+def paired(other: Result, result: Result, file: Path) -> dict[str, Difference]:
+    """By how much a result is better than another, by paired bootstrap; DataError where their images differ."""
     from scenegpi.metrics.intervals import compare
 
     try:
@@ -162,10 +162,8 @@ def _print(result: Result, differences: dict[str, Difference], against: Path | N
         console.print(Text(note, style="bold reverse" if note.startswith("SCORED ON") else ""), soft_wrap=True)
     if differences:
         console.print(difference_table(differences, result.protocol.ks))
-        console.print(
-            Text(f"In points, compared with {against} on the same images; * the 95% interval excludes 0."),
-            soft_wrap=True,
-        )
+        legend = f"In points, compared with {against} on the same images; * the 95% interval excludes 0."
+        console.print(Text(legend), soft_wrap=True)
     if published:
         from scenegpi.metrics.published import published as reported
         from scenegpi.metrics.table import figure_table

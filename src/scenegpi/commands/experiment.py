@@ -1,4 +1,4 @@
-"""`scenegpi experiment labelling`: thin; torch and matplotlib are imported when the command runs."""
+"""`scenegpi experiment labelling`: the paper's synthetic experiment, its tables and its curves."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ if TYPE_CHECKING:
     from scenegpi.paper.labelling.experiment import Plan
     from scenegpi.paper.labelling.report import Point
 
-__all__ = ["labelling"]
+QUICK = "Two sample counts, one seed, short training: one to two minutes of CPU time."
 
 
 def labelling(
-    quick: Annotated[
-        bool,
-        Option("--quick", help="Two sample counts, one seed, short training: one to two minutes of CPU time."),
-    ] = False,
+    quick: Annotated[bool, Option("--quick", help=QUICK)] = False,
     out: Annotated[Path, Option(help="Folder for numbers, figure and finished cells.")] = Path("out/labelling"),
-    seeds: Annotated[int | None, Option(help="Number of runs per cell; default: 3, or 1 with --quick.", min=1)] = None,
+    seeds: Annotated[
+        int | None, Option(help="Number of runs per cell; by default 3, or 1 with --quick.", min=1)
+    ] = None,
     threads: Annotated[int, Option(help="CPU threads; more hardly help networks this small.", min=1)] = 1,
-    draw: Annotated[Path | None, Option(help="Only print and draw this results file.")] = None,
+    draw: Annotated[Path | None, Option(help="Train nothing: print and draw this results.json.")] = None,
 ) -> None:
     """Section 5.1 of the paper: accuracy of graph labelling against the number of training samples.
 
@@ -120,20 +119,16 @@ def _show(results: dict[str, Any], out: Path) -> None:
         table = Table(*columns, title=title, title_justify="left")
         for row in summary_rows(cells, nodes, _spread, models):
             table.add_row(*row)
-        longest = [curve(cells, model, nodes, "cpu_seconds") for model in models]
+        slowest = [max(point.high for point in curve(cells, model, nodes, "cpu_seconds")) for model in models]
         table.add_section()
-        table.add_row("CPU s, slowest", *(f"{max((p.high for p in points), default=0):.0f}" for points in longest))
-        gaps = [
-            max((c["order_gap"] for c in cells if (c["model"], c["nodes"]) == (m, nodes)), default=0) for m in models
-        ]
+        table.add_row("CPU s, slowest", *(f"{seconds:.0f}" for seconds in slowest))
+        gaps = [max(point.high for point in curve(cells, model, nodes, "order_gap")) for model in models]
         table.add_row("order gap", *(f"{gap:.1e}" for gap in gaps))
         console.print(table)
     console.print("order gap: largest change of a label's probability when the nodes are listed in another order")
     console.print(f"no network of the form rho(z_k, g) can exceed {results['strict_ceiling']:.2%} here (n = 10)")
     if results.get("plan") == "quick":
-        console.print(
-            "quick: 400 steps each, too few for the LSTM and the strict form to reach their best; run it in full"
-        )
+        console.print("quick: 400 steps each, too few for the LSTM and the strict form to reach their best")
     for path in draw_labelling(results, out):
         say(f"{path}: the curves")
 

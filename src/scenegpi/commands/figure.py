@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,7 +11,7 @@ from typer import Option
 
 from scenegpi.commands.options import Device, File, Photos, Split, Text
 from scenegpi.commands.terminal import say
-from scenegpi.errors import counted
+from scenegpi.errors import DataError, counted
 
 if TYPE_CHECKING:
     from scenegpi.data import Dataset
@@ -23,8 +24,8 @@ Data = Annotated[File, Option(help="A data set of any known format; by default t
 Model = Annotated[str, Option(help="A model: a folder or a shipped name.")]
 Given = Annotated[Task, Option(help="Labels given (predcls), or predicted too (sgcls).")]
 BASELINE = "Another model for the third column; by default MODEL without its context."
-IMAGE = "An id or file name, may be repeated; by default those that context changes most."
-NODE = "Index of the box whose attention is shown; default: the most concentrated."
+IMAGE = "An image's id or file name, may be repeated; by default those that context changes most."
+NODE = "Index of the box whose attention is shown; by default the box with the most concentrated attention."
 
 
 @app.command()
@@ -64,10 +65,10 @@ def qualitative(
             for k in usable.nonzero()[0].tolist():
                 usable[k] = dataset.image_path(k) is not None or dataset[k].label_dist is not None
         dataset = dataset[usable.nonzero()[0][:limit]]
-        chosen, totals = pick(compare(_watched(dataset), network, first, task), rows)
+        if sys.stderr.isatty():
+            say(f"comparing on {counted(len(dataset), 'image')} ...", error=True)
+        chosen, totals = pick(compare(dataset, network, first, task), rows)
     if not chosen:
-        from scenegpi.data import DataError
-
         raise DataError(dataset.path, "no image with 2 to 12 boxes and 1 to 12 annotated pairs to show")
     picked = dataset[chosen]
     shown = list(compare(picked, network, first, task))
@@ -143,14 +144,6 @@ def _open(data: Path | None, split: str | None, photos: Path | None) -> Dataset:
     from scenegpi.data import open_dataset, sample_path
 
     return open_dataset(data or sample_path(), split, images=photos)
-
-
-def _watched(dataset: Dataset) -> Dataset:
-    import sys
-
-    if sys.stderr.isatty():
-        say(f"comparing on {counted(len(dataset), 'image')} ...", error=True)
-    return dataset
 
 
 def _name(model: str) -> str:

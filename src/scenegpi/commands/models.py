@@ -1,4 +1,4 @@
-"""`scenegpi models`: what ships in the package, with its figures; or what is in a folder."""
+"""`scenegpi models`: what ships in the package, with its figures. `scenegpi export`: a model as one ONNX file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from scenegpi.commands.terminal import make_console, say, say_json
-from scenegpi.errors import printable
+from scenegpi.errors import OptionError, printable
+from scenegpi.files import read_figures, read_text
 
 MAX_CARD = 1 << 20
 TASK_NAMES = {"predcls": "PredCls", "sgcls": "SGCls", "sgdet": "SGDet"}
@@ -21,32 +22,53 @@ PURPOSES = {
 
 
 def models(
-    source: Annotated[str | None, Argument(help="A shipped name or a folder; its card is shown.")] = None,
+    source: Annotated[str | None, Argument(help="A shipped model or a folder: show its card.")] = None,
     json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List the models that ship in the package: what each is for, and its figures."""
-    from scenegpi.models.shipped import shipped_models
+    from scenegpi.models.shipped import find_model, shipped_models
 
     if source is not None:
         from rich.markdown import Markdown
 
-        from scenegpi.files import read_text
-        from scenegpi.models.shipped import find_model
-
         folder = find_model(source)
         if json:
-            say_json(_metrics(folder))
+            say_json(read_figures(folder / "metrics.json"))
         else:
             card = read_text(folder / "README.md", MAX_CARD)
             make_console().print(Markdown("\n".join(map(printable, card.splitlines()))))
         return
-    found = {name: _metrics(folder) for name, folder in shipped_models().items()}
+    found = {name: read_figures(folder / "metrics.json") for name, folder in shipped_models().items()}
     if json:
         say_json(found)
     elif not found:
         say("no models ship in this package; `scenegpi train` makes one")
     else:
         _table(found)
+
+
+def export(
+    model: Annotated[str, Argument(help="A shipped model or a folder.")],
+    out: Annotated[Path, Option(help="File to write.")] = Path("model.onnx"),
+    photo: Annotated[bool, Option("--photo", help="The model takes a photo and boxes.")] = False,
+    find: Annotated[bool, Option("--find", help="The model takes a photo and finds the boxes.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write a model as one self-contained ONNX file (extra \\[onnx]).
+
+    By default it reads boxes, image sizes and label distributions and gives distributions of labels and pairs; see
+    docs/onnx.md. [bold]scenegpi predict --model model.onnx[/bold] runs such a file without torch.
+    """
+    if photo and find:
+        raise OptionError("give either --photo or --find")
+    from scenegpi.onnx.export import export_model
+    from scenegpi.onnx.program import OPSET
+    from scenegpi.onnx.session import Form
+
+    form: Form = "photo" if photo else "find" if find else "layout"
+    say(f"exporting {model}: this takes some seconds")
+    export_model(model, out, form, overwrite=force)
+    say(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB, opset {OPSET}")
 
 
 def _table(found: dict[str, dict[str, Any]]) -> None:
@@ -69,9 +91,3 @@ def _table(found: dict[str, dict[str, Any]]) -> None:
 def _task(entry: dict[str, Any]) -> str:
     start = str(entry.get("protocol", "")).lower()
     return next((name for key, name in TASK_NAMES.items() if start.startswith(key)), "")
-
-
-def _metrics(folder: Path) -> dict[str, Any]:
-    from scenegpi.files import read_figures
-
-    return read_figures(folder / "metrics.json")

@@ -33,7 +33,7 @@ MOST_NAMED = 5
 def print_summary(
     console: Console, summary: Summary, setup: Setup, whole: list[Path], left_out: Sequence[Path] = ()
 ) -> None:
-    """Prints the end of a run: a few graphs, what happened to labels and boxes, the files."""
+    """The end of a run: a few graphs, what happened to labels and boxes, the files."""
     for key, _, graph in summary.shown:
         head = f"{key}: {counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
         _line(console, head, "bold")
@@ -68,7 +68,7 @@ def print_problems(problems: Sequence[str], folder: Path) -> None:
 
 
 def print_video(console: Console, summary: VideoSummary, lines: Path) -> None:
-    """Prints the end of a video: its relations, those in most frames first, and the files."""
+    """The end of a video: its relations, those in most frames first, and the files."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     for seen in summary.relations[:TRIPLETS]:
         score, count = (Text(text, style="dim") for text in (f"  {seen.score:.2f}", counted(seen.frames, "frame")))
@@ -85,7 +85,7 @@ def print_video(console: Console, summary: VideoSummary, lines: Path) -> None:
 
 
 def left_out_line(files: Sequence[Path]) -> str:
-    """Files of folders that are not known as photos: their names where they are few, else their kinds."""
+    """Files of folders that are not known as photos: a few names, or how many of each suffix."""
     if len(files) <= MOST_NAMED:
         which = ", ".join(file.name for file in files)
     else:
@@ -115,7 +115,7 @@ def triplets(graph: SceneGraph) -> Table:
 
 
 def label_lines(summary: Summary, setup: Setup) -> list[str]:
-    """What became of labels that the model does not know by that name, and the number of boxes of each."""
+    """Labels that the model has under another name or not at all, with their numbers of boxes."""
     lines: list[str] = []
     for vocabulary, counts in summary.names.items():
         if summary.target is None or vocabulary.objects == (NO_LABEL,):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,10 +10,10 @@ from typer import Argument, Option
 
 from scenegpi.commands.options import Device, File, Photos, Split, Text
 from scenegpi.commands.terminal import say
-from scenegpi.errors import counted
+from scenegpi.errors import DataError, MetricError, counted
+from scenegpi.progress import watched
 
 if TYPE_CHECKING:
-    from scenegpi.viz.report.exhibit import Pair
     from scenegpi.viz.report.source import Source
 
 Task = Literal["predcls", "sgcls"]
@@ -26,13 +26,11 @@ def report(
     split: Split = None,
     photos: Photos = None,
     model: Annotated[Text, Option(help="Use this model instead of RUN's.")] = None,
-    task: Annotated[Task | None, Option(help="By default the task of RUN's figures.")] = None,
+    task: Annotated[Task | None, Option(help="Labels given or predicted too; by default as in RUN's figures.")] = None,
     limit: Annotated[int, Option(help="Number of images in the gallery; 0 for none.", min=0, max=200)] = 12,
     device: Device = "cpu",
 ) -> None:
     """Your photos with their graphs, or a model's figures, curves and gallery: one file that needs no network."""
-    from scenegpi.data import DataError
-    from scenegpi.errors import MetricError
     from scenegpi.evaluation import trained_on_note
     from scenegpi.metrics.protocol import Protocol
     from scenegpi.viz.report.exhibit import choose, exhibit_of
@@ -51,7 +49,7 @@ def report(
         exhibit, name = found
         try:
             protocol = Protocol(exhibit.task, data=name)
-            result, recall = exhibit.score(protocol, _watched)
+            result, recall = exhibit.score(protocol, partial(watched, what="scoring"))
             shown = exhibit.show(choose(recall, limit), recall)
         except MetricError as error:
             raise DataError(data or run, str(error)) from None
@@ -60,8 +58,7 @@ def report(
         warning = trained_on_note(found[0].trained_on, result.images)
         say(warning)
     write_report(out, source, result, shown, warning=warning)
-    size = out.stat().st_size / 1e6
-    say(f"{out}: {counted(len(shown), 'image')}, {size:.1f} MB; open it in a browser")
+    say(f"{out}: {counted(len(shown), 'image')}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
     if found is None:
         say("no images: give a data set with --data for a gallery and figures per predicate")
 
@@ -78,9 +75,3 @@ def _gallery(out: Path, source: Source, photos: Path | None, limit: int) -> None
     missing = sum(each.photo is None for each in shown)
     if missing:
         say(f"{counted(missing, 'photo')} not found; give their folder with --photos")
-
-
-def _watched(pairs: Iterable[Pair]) -> Iterable[Pair]:
-    from scenegpi.progress import watched
-
-    return watched(pairs, "scoring")

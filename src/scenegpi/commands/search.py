@@ -10,7 +10,9 @@ from typer import Argument, Option
 
 from scenegpi.commands.options import File, Format, Photos, PrintJson, Split, Text
 from scenegpi.commands.terminal import make_console, quiet, say, say_json
-from scenegpi.errors import counted
+from scenegpi.errors import DataError, counted, printable
+from scenegpi.files import not_an_input, write_json
+from scenegpi.progress import watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +36,6 @@ def index(
     """Put graphs into a store to search. Images of the same id (or file) are replaced. Adds all images or none."""
     from scenegpi.bulk.run_folder import LINES, RUN
     from scenegpi.data import open_dataset
-    from scenegpi.progress import watched
     from scenegpi.store import Store
 
     path = data / LINES if format is None and (data / LINES).is_file() else data
@@ -52,10 +53,8 @@ def index(
 
 
 def _with_photos(run: Dataset) -> tuple[Iterable[SceneGraph], tuple[Path, ...]]:
-    """The graphs of a run, their files named from one folder that holds all photos, and that folder.
-
-    The pictures in the folder of the run are drawings.
-    """
+    """The graphs of a run, their files named from one folder that holds all photos, and that folder (not the run's,
+    whose pictures are drawings)."""
     from itertools import zip_longest
     from os.path import commonpath
 
@@ -95,18 +94,16 @@ def search(
     json: PrintJson = False,
 ) -> None:
     """Find pictures by their relations: triples joined by "and", ?variables, * for anything, counts, "without"."""
-    from scenegpi.errors import DataError
-    from scenegpi.files import not_an_input, write_json
     from scenegpi.store import Answer, Query, Store
 
-    if duplicates:
-        _say_duplicates(Store(store, [photos] if photos else []), json)
-        return
     if out is not None:
         not_an_input(out, graph)
-    if (query is None) == (graph is None):
+    if not duplicates and (query is None) == (graph is None):
         raise DataError("search", 'give a query, for example "person riding horse", or a graph with --graph')
     place = Store(store, [photos] if photos else [])
+    if duplicates:
+        _say_duplicates(place, json)
+        return
     with place.snapshot():
         if graph is not None:
             from scenegpi.data import open_dataset
@@ -157,7 +154,6 @@ def _print(graphs: dict[int, SceneGraph], answer: Answer, ranked: bool) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from scenegpi.errors import printable
     from scenegpi.viz.text import numbered
 
     for note in answer.notes:

@@ -1,9 +1,11 @@
-"""`scenegpi serve`: the studio and the HTTP interface on this machine."""
+"""`scenegpi serve`: the studio and the HTTP interface. `scenegpi mcp`: pictures for language-model clients."""
 
 from __future__ import annotations
 
 import os
 import socket
+import threading
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +13,8 @@ from typer import Argument, Option
 
 from scenegpi.commands.options import Device, File, Model, Photos, Text
 from scenegpi.commands.terminal import quiet, say
+from scenegpi.errors import DataError, require
+from scenegpi.files import missing, read_object, reason
 
 NAMES = 'Labels and predicates to annotate with: JSON {"objects", "predicates"}.'
 LABEL_STUDIO = "Also act as an ML backend of Label Studio (/setup and /predict)."
@@ -34,12 +38,9 @@ def serve(
     label_studio: Annotated[bool, Option("--label-studio", help=LABEL_STUDIO)] = False,
 ) -> None:
     """Open the studio: try pictures, browse and search, annotate. Local; nothing leaves this machine."""
-    from scenegpi.errors import DataError, require
-
     require("serve", "serve", "fastapi", "uvicorn", "duckdb", "pyarrow")
     import uvicorn
 
-    from scenegpi.files import missing, read_object
     from scenegpi.prediction.finding import FinderSpec, check_finder
     from scenegpi.serve.app import Studio, create_app
     from scenegpi.serve.guard import server_config
@@ -69,14 +70,33 @@ def serve(
     if annotations is not None:
         say(f"annotations: {annotations}")
     if open_page:
-        _open_browser(access.url)
+        threading.Timer(0.8, webbrowser.open, [access.url]).start()
     uvicorn.Server(server_config(app)).run(sockets=[listening])
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    from scenegpi.errors import DataError
-    from scenegpi.files import reason
+@quiet()
+def mcp(
+    path: Annotated[Path, Argument(help="A store, a data set, or a folder of photos.")],
+    photos: Photos = None,
+    model: Model = None,
+) -> None:
+    """Serve pictures to a language-model client (MCP): tools predict, describe, search and open_picture."""
+    require("mcp", "mcp", "mcp", "duckdb", "pyarrow")
+    if not path.exists():
+        raise missing(path)
+    from scenegpi.serve.library import Library
+    from scenegpi.serve.mcp import Tools, create_server
+    from scenegpi.serve.settings import Bounds
 
+    bounds = Bounds()
+    library = Library(path, photos, bounds.seconds)
+    try:
+        create_server(Tools(library, model, bounds)).run("stdio")
+    finally:
+        library.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # With its protocol named, asyncio turns Nagle's algorithm off: answers would wait 40 ms.
@@ -91,16 +111,9 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _writable(folder: Path, what: str, more: str = "") -> Path | None:
-    """A folder that is written to by default; None, and a line that says so, where nothing can be written."""
+    """A folder that is written to by default; None, with a printed line, if it cannot be written."""
     there = next(each for each in (folder, *folder.parents) if each.exists())
     if os.access(there, os.W_OK | os.X_OK):
         return folder
     say(f"{what}: off, {there.resolve()} cannot be written{more}")
     return None
-
-
-def _open_browser(url: str) -> None:
-    import threading
-    import webbrowser
-
-    threading.Timer(0.8, lambda: webbrowser.open(url)).start()

@@ -1,4 +1,4 @@
-"""`scenegpi train`: thin; torch and Lightning are imported when the command runs."""
+"""`scenegpi train`: trains a model, resumes a run, lists the recipes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typer import Option
 
 from scenegpi.commands.options import File, Text
 from scenegpi.commands.terminal import say
+from scenegpi.errors import DataError, OptionError
 
 Number = int | None
 Task = Literal["predcls", "sgcls", "both"]
 SYSTEMS = "The model: a GPI preset, baseline, or a system it is compared with (motifs, imp, ...); see docs."
-OTHER = "Another annotation, complete for its own labels (COCO), that a photo network learns from as well."
-RELATIONS = "Another annotation of relations in words of --data (actions of V-COCO), which is counted as well."
-AGAINST = "A model: say at the end how much better the new one is on the test images of --data."
+OTHER = "Another data set, complete for its own labels (COCO): the photo network learns from it too."
+RELATIONS = "More relations in the labels of --data (such as V-COCO's actions), added to its counts."
+AGAINST = "A model to compare the new one with at the end, on the test images of --data."
 
 
 def train(
     out: Annotated[File, Option(help="Folder of the run: its log, its state, its model.")] = None,
-    recipe: Annotated[Text, Option(help="Make a model as those that ship were made (see --recipes).")] = None,
+    recipe: Annotated[Text, Option(help="Train a model the way a shipped one was trained (see --recipes).")] = None,
     data: Annotated[File, Option(help="A data set of any known format.")] = None,
     preset: Annotated[Text, Option(help=SYSTEMS)] = None,
     config: Annotated[File, Option(help="TOML file with any settings; command-line options override it.")] = None,
@@ -36,7 +37,7 @@ def train(
     limit: Annotated[Number, Option(help="Train on at most this many images.", min=1)] = None,
     validation: Annotated[Number, Option(help="Number of training images to set aside for validation.", min=0)] = None,
     epochs: Annotated[Number, Option(help="Maximum epochs, divided between baseline and context.", min=1)] = None,
-    start: Annotated[Text, Option(help="A run or model whose baseline is taken over instead of trained.")] = None,
+    start: Annotated[Text, Option(help="A run or model: use its baseline instead of training one.")] = None,
     words: Annotated[Text, Option(help="Word vectors, instead of those in the package.")] = None,
     distributions: Annotated[Text, Option(help="npz file of another system's distributions.")] = None,
     seed: Annotated[Number, Option(help="Random seed.", min=0)] = None,
@@ -51,8 +52,6 @@ def train(
     recipes: Annotated[bool, Option("--recipes", help="List the recipes and exit.")] = False,
 ) -> None:
     """Train a model on a data set. Interrupted, even killed, it resumes with --resume and loses at most one epoch."""
-    from scenegpi.errors import DataError
-
     if recipes:
         _list_recipes()
         return
@@ -87,21 +86,21 @@ def _given(**settings: Any) -> dict[str, Any]:
 
 
 def _finished(out: Path, options: dict[str, Any], recipe: Text, config: Path | None, resume: bool) -> Path | None:
-    """Trains, and says what was made: the model, or None in all processes but the first."""
+    """Trains, and prints where the model is; its folder, or None in all processes but the first."""
     from scenegpi.models.shipped import vision_settings
     from scenegpi.training.processes import is_first_process
 
     try:
         model = _resume(out, options, recipe or config) if resume else _train(out, options, recipe, config)
     except KeyboardInterrupt:
-        say(f"stopped; go on with: scenegpi train --resume --out {out}", error=True)
+        say(f"stopped; continue with: scenegpi train --resume --out {out}", error=True)
         raise typer.Exit(130) from None
     if not is_first_process():
         return None
     say(f"{model}: the model, with its figures in README.md\n{out / 'log.csv'}: one row per epoch")
     if (vision := vision_settings(model)) and not vision.get("finder"):
-        say("It names boxes that are given with a photo (predict --boxes) and finds none of its labels by itself;")
-        say("`--recipe vg150-photo` trains a photo network that does.")
+        say("This model names the boxes that you give with a photo (predict --boxes); it finds no boxes itself.")
+        say("`--recipe vg150-photo` trains a photo network that finds them.")
     return model
 
 
@@ -110,15 +109,14 @@ def _compare(
 ) -> None:
     from scenegpi.commands.compare import figures
 
-    place = None if photos is None else Path(photos)
-    for line in figures((against, model), (against.name, name), data, "test", place, task):
+    folder = None if photos is None else Path(photos)
+    for line in figures((against, model), (against.name, name), data, "test", folder, task):
         say(line)
 
 
 def _check_against(against: str, data: Path | None, resume: bool) -> None:
     """Before hours of training: the model is there, and images to compare on, whose names it knows."""
     from scenegpi.data import open_dataset
-    from scenegpi.errors import DataError
     from scenegpi.models.shipped import model_vocabulary
     from scenegpi.prediction.annotated import aligned
 
@@ -130,7 +128,6 @@ def _check_against(against: str, data: Path | None, resume: bool) -> None:
 
 
 def _train(out: Path, options: dict[str, Any], recipe: Text, config: Path | None) -> Path:
-    from scenegpi.errors import DataError, OptionError
     from scenegpi.training.recipes import find_recipe, read_config
     from scenegpi.training.run import train
 
@@ -145,11 +142,10 @@ def _train(out: Path, options: dict[str, Any], recipe: Text, config: Path | None
 
 
 def _resume(out: Path, options: dict[str, Any], file: Any) -> Path:
-    from scenegpi.errors import DataError
     from scenegpi.training.run import resume
 
     if given := sorted({*options, *(["recipe or config"] if file is not None else [])}):
-        raise DataError(out, f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
+        raise DataError(out, f"--resume continues with the run's own settings; leave out {', '.join(given)}")
     return resume(out, progress=True)
 
 

@@ -1,4 +1,4 @@
-"""`scenegpi words train CAPTIONS` and `scenegpi words neighbours FILE WORD...`: parse, call, print."""
+"""`scenegpi words`: learn word vectors, show neighbours."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import typer
 from typer import Argument, Option
 
 from scenegpi.commands.terminal import make_console, say
-from scenegpi.errors import printable
+from scenegpi.errors import DataError, printable
+from scenegpi.progress import progress
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from scenegpi.words.vectors import WordVectors
 
 SHOWN = ("dog", "wearing", "street")
@@ -36,15 +35,12 @@ def train(
     force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Learn GloVe vectors from captions."""
-    from scenegpi.errors import DataError
     from scenegpi.paper.glove.cooccurrence import count_cooccurrences
     from scenegpi.paper.glove.training import GloveOptions, train_glove
-    from scenegpi.progress import progress
     from scenegpi.words.vectors import WordVectors
 
     if out.exists() and not force:
         raise DataError(out, "exists already (use --force to replace it)")
-    console = make_console()
     counts = count_cooccurrences(captions, window, min_count)
     say(f"{captions}: {len(counts.words):,} words, {len(counts.rows):,} pairs of words that occur together")
     options = GloveOptions(dim=dim, epochs=epochs, zeros=zeros, vectors="sum" if sum_vectors else "word", seed=seed)
@@ -59,9 +55,7 @@ def train(
     say(f"loss {losses[0]:.4f} in the first epoch, {losses[-1]:.4f} in the last")
     words = WordVectors(counts.words, vectors, f"GloVe, {dim} dimensions, from {captions.name}")
     words.save(out, half)
-    known = [word for word in SHOWN if word in words]
-    if known:
-        console.print(neighbour_table(words, known))
+    _print_neighbours(words, [word for word in SHOWN if word in words])
     say(f"wrote {out}: {words!r}")
 
 
@@ -72,26 +66,24 @@ def neighbours(
     k: Annotated[int, Option("-k", min=1, help="Number of neighbours.")] = 10,
 ) -> None:
     """Show the nearest neighbours of words, by cosine."""
-
-    from scenegpi.errors import DataError
     from scenegpi.words.public import load_words
 
     vectors = load_words(file)
     known = [word for word in words if vectors.vector(word).any()]
-    console = make_console()
-    if known:
-        console.print(neighbour_table(vectors, known, k))
+    _print_neighbours(vectors, known, k)
     unknown = [word for word in words if word not in known]
     if unknown:
         raise DataError(file, f"not among its {len(vectors):,} words: {', '.join(unknown)}")
 
 
-def neighbour_table(vectors: WordVectors, words: list[str], k: int = 8) -> Table:
+def _print_neighbours(vectors: WordVectors, words: list[str], k: int = 8) -> None:
     """One row per word: its k nearest neighbours and their cosines."""
     from rich.table import Table
 
+    if not words:
+        return
     table = Table("word", f"{k} nearest neighbours (cosine)", title=printable(vectors.source) or None)
     for word in words:
         near = ", ".join(f"{name} {cosine:.2f}" for name, cosine in vectors.neighbours(word, k))
         table.add_row(printable(word), printable(near))
-    return table
+    make_console().print(table)

@@ -15,12 +15,10 @@ import numpy as np
 
 from scenegpi.boxes import box_iou
 from scenegpi.data import open_dataset, write_jsonl
-from scenegpi.data.dataset import Dataset
 from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import shipped_models
-from scenegpi.prediction import Predictor, aligned
-from scenegpi.prediction.annotated import predictions
+from scenegpi.prediction import Predictor, scored_pairs
 from scenegpi.prediction.model import open_model
 
 IOU = 0.5
@@ -46,7 +44,8 @@ class Change:
 
 @dataclass
 class Changes:
-    """Sums over the images: relations in both and in one only, by predicate; images that only one has."""
+    """Sums over the images: relations in both and in one only, by predicate; images that only one has; and `most`, the
+    images that changed most."""
 
     images: int = 0
     alone: tuple[int, int] = (0, 0)
@@ -54,12 +53,11 @@ class Changes:
     only_a: Counter[str] = field(default_factory=Counter)
     only_b: Counter[str] = field(default_factory=Counter)
     most: list[Change] = field(default_factory=list)
-    """The images that changed most."""
 
 
 def changes(a: Path, b: Path, keep: int = 12) -> Changes:
     """Compares two runs of `predict`, or two data sets, image by image; keeps the images that changed most."""
-    first, second = (_graphs(path) for path in (a, b))
+    first, second = (open_dataset(predictions_path(path)) for path in (a, b))
     places = {key: i for i, key in enumerate(_keys(second))}
     found = Changes()
     shared = 0
@@ -93,7 +91,7 @@ def compared(key: str, a: SceneGraph, b: SceneGraph) -> Change:
             same += 1
         else:
             only_a.append((names[0][s], word, names[0][o]))
-    only_b = [(names[1][s], word, names[1][o]) for (s, o, word), count in left.items() for _ in range(count)]
+    only_b = [(names[1][s], word, names[1][o]) for s, o, word in left.elements()]
     return Change(key, a, b, same, tuple(only_a), tuple(only_b))
 
 
@@ -122,21 +120,16 @@ def predictions_path(path: Path) -> Path:
 
 
 def is_model(path: Path) -> bool:
-    """Whether this is a model: its folder, or the name of one that ships."""
+    """Whether this is a model: a folder, or the name of a shipped one."""
     folder = path if path.exists() else shipped_models().get(str(path), path)
     return (folder / "config.json").is_file() and (folder / "vocabulary.json").is_file()
 
 
 def write_answers(model: Path, data: Path, split: str | None, photos: Path | None, target: Path) -> None:
-    """What a model says of a data set's images, given their boxes and labels, as JSON lines."""
+    """Writes a model's predictions for a data set, given its boxes and labels, as JSON lines."""
     predictor = Predictor(open_model(model).labels_only())
-    dataset = open_dataset(data, split, images=photos)
-    graphs = aligned(dataset, predictor.model.vocabulary)
-    write_jsonl(target, (found for found, _ in predictions(predictor, graphs, dataset.photo_path)))
-
-
-def _graphs(path: Path) -> Dataset:
-    return open_dataset(predictions_path(path))
+    pairs = scored_pairs(predictor, open_dataset(data, split, images=photos))
+    write_jsonl(target, (found for found, _ in pairs))
 
 
 def _keys(graphs: Iterable[SceneGraph]) -> Iterator[str]:

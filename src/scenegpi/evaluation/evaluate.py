@@ -20,6 +20,7 @@ from scenegpi.metrics.result import Result
 from scenegpi.metrics.state import Plan, RecallState
 from scenegpi.metrics.zero_shot import ZeroShot, predicate_groups
 from scenegpi.prediction import Item, PredictOptions, Predictor, aligned, scored_pairs
+from scenegpi.prediction.annotated import answers
 from scenegpi.prediction.model import Model, open_model
 from scenegpi.progress import watched
 from scenegpi.vision.detect import Detector
@@ -41,14 +42,14 @@ def evaluate_file(
     bootstrap: int = 1000,
     seed: int = 0,
 ) -> Result:
-    """Score a file of predictions; DataError, one line that names file, image and field, if that can't be done.
+    """Score a file of predictions; DataError that names file, image and field if that can't be done.
 
     Args:
         predictions: an npz file that holds the ground truth too (`scenegpi.data.evaluation_npz`), or JSON lines.
         protocol: how to score.
         data: the ground truth, anything that `open_dataset` opens. Images are matched by id, or by file name.
         split: of `data`.
-        train: the training data, whose "train" split (or all of it) tells what is zero-shot, and head, body and tail.
+        train: the training data: its "train" split (or all of it) defines zero-shot, and head, body and tail.
         allow_missing: images of `data` that have no prediction count as images without predictions.
         bootstrap, seed: of the intervals.
     """
@@ -62,24 +63,16 @@ def evaluate_file(
         file = EvaluationNpz(predictions, protocol.task)
         if file.zero_shot is not None:
             options["zero_shot"] = ZeroShot.unseen(file.zero_shot)
-        state = RecallState(Plan(protocol, file.vocabulary, **options))
         pairs: Pairs = ((file.prediction(i), file.target(i)) for i in range(len(file)))
-        total = len(file)
-    else:
-        if data is None:
-            raise DataError(predictions, "the ground truth is missing: give it with --data (or use an npz file)")
-        truth = open_dataset(data, split)
-        found = open_dataset(predictions, vocabulary=truth.vocabulary, strict=True, trust=True)
-        if train is not None:
-            options |= _training(train, truth.vocabulary)
-        state = RecallState(Plan(protocol, truth.vocabulary, **options))
-        pairs = matched(found, truth, allow_missing)
-        total = len(truth)
-    try:
-        state.stream(watched(pairs, "scoring", total))
-    except MetricError as error:
-        raise DataError(predictions, str(error)) from None
-    return state.result()
+        return _scored(Plan(protocol, file.vocabulary, **options), pairs, len(file), predictions)
+    if data is None:
+        raise DataError(predictions, "the ground truth is missing: give it with --data (or use an npz file)")
+    truth = open_dataset(data, split)
+    found = open_dataset(predictions, vocabulary=truth.vocabulary, strict=True, trust=True)
+    if train is not None:
+        options |= _training(train, truth.vocabulary)
+    pairs = matched(found, truth, allow_missing)
+    return _scored(Plan(protocol, truth.vocabulary, **options), pairs, len(truth), predictions)
 
 
 def evaluate_model(
@@ -105,8 +98,7 @@ def evaluate_model(
         informative: as in `PredictOptions`.
         finder: what finds the boxes in SGDet; by default the model's own, or that of the shipped photo model.
 
-    The other arguments are as for a file. Where the model was trained on some of the images, the result's first note
-    says so.
+    The other arguments are as for a file. If the model was trained on some of the images, the first note says so.
     """
     if data is None:
         raise DataError(str(model), "a model needs images: give a data set with --data")
@@ -118,7 +110,7 @@ def evaluate_model(
     truth = truth[:limit] if limit else truth
     vocabulary = predictor.model.vocabulary
     groups = _training(train, vocabulary) if train is not None else {}
-    state = RecallState(Plan(protocol, vocabulary, bootstrap=bootstrap, seed=seed, **groups))
+    plan = Plan(protocol, vocabulary, bootstrap=bootstrap, seed=seed, **groups)
     pairs = found_pairs(predictor, truth) if protocol.task == "sgdet" else scored_pairs(predictor, truth)
     fingerprint, known = predictor.model.trained_on, 0
 
@@ -128,11 +120,7 @@ def evaluate_model(
             known += fingerprint is not None and fingerprint.seen(target)
             yield found, target
 
-    try:
-        state.stream(watched(counted(), "scoring", len(truth)))
-    except (MetricError, GraphError) as error:
-        raise DataError(data, str(error)) from None
-    result = state.result()
+    result = _scored(plan, counted(), len(truth), data)
     if informative:
         result.notes.append(f"Predicates weighted by their training frequency to the power -{informative:g}.")
     if known:
@@ -140,9 +128,18 @@ def evaluate_model(
     return result
 
 
+def _scored(plan: Plan, pairs: Pairs, total: int, where: str | Path) -> Result:
+    """The figures of (prediction, truth) pairs; DataError that starts with `where` if they cannot be scored."""
+    state = RecallState(plan)
+    try:
+        state.stream(watched(pairs, "scoring", total))
+    except (MetricError, GraphError) as error:
+        raise DataError(where, str(error)) from None
+    return state.result()
+
+
 def every_candidate(finder: Detector) -> Detector:
-    """Our finder, alone or with another, without the floors of its reports: recall at K counts K relations, sure or
-    not."""
+    """Our finder, alone or combined with another, reporting unlikely boxes too: recall at K counts K relations."""
     from scenegpi.vision.combine import Combined
     from scenegpi.vision.find import Finder
 
@@ -167,10 +164,7 @@ def found_pairs(predictor: Predictor, dataset: Dataset) -> Pairs:
                 raise DataError(dataset.path, f"image {name}: no photo; sgdet needs the photos (--photos FOLDER)")
             yield Item(photo, data=truth)
 
-    for found in predictor.stream(items()):
-        graph, truth = found.graph, found.item.data
-        if graph is None:
-            raise GraphError(found.problem)
+    for graph, truth in answers(predictor, items()):
         if truth.width and truth.height and graph.width and graph.height:
             scale = [truth.width / graph.width, truth.height / graph.height] * 2
             graph = graph.replace(boxes=graph.boxes * scale, width=truth.width, height=truth.height)
@@ -178,7 +172,7 @@ def found_pairs(predictor: Predictor, dataset: Dataset) -> Pairs:
 
 
 def trained_on_note(known: int, images: int) -> str:
-    """What is said where a model is scored on images that it was trained on."""
+    """The warning for a model that is scored on images that it was trained on."""
     return (
         f"SCORED ON ITS OWN TRAINING IMAGES: {known:,} of {images:,}. "
         "These figures do not show how well the model does on new images."

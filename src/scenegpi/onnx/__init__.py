@@ -1,4 +1,4 @@
-"""Models and layers as ONNX files, and such files run without torch (extra `[onnx]`).
+"""Exports models and layers as ONNX files, and runs such files without torch (extra `[onnx]`).
 
 export_model("vg150-layout", "model.onnx")
 graph = Predictor("model.onnx")(boxes=xyxy, labels=names)      # onnxruntime only

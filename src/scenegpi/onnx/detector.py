@@ -2,8 +2,8 @@
 
     found = OnnxDetector("rtdetr.onnx").detect(open_photo("street.jpg"))
 
-What it gives for a grey picture tells which kind it is; docs/detectors.md has the table. "Cells" are those of the
-strides 8, 16, 32 (or 64 as well) over the input. The file is not trusted: what it gives is checked.
+Its outputs for a grey picture tell which kind it is (the table is in docs/detectors.md). "Cells" are those of strides
+8, 16, 32 (and maybe 64) over the input. The file is not trusted: its outputs are checked.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Outputs = Mapping[str, Array]
 STRIDES = ((8, 16, 32), (8, 16, 32, 64))
 NAMED = ("boxes", "labels", "scores")
 RAW_OFFSET = 16
-"""In cells: offsets from a grid are nearer to it than this, centres in pixels are mostly farther from 0."""
+"""Offsets from a cell are mostly smaller than this, centres in pixels mostly larger."""
 SIDE, MOST_SIDE = 640, 2048
-"""Of the input, where the file leaves it open; and at most."""
+"""Side of the input if the file leaves it open; and the largest that is accepted."""
 MOST_VALUES = 1 << 25
 OVERLAP = 0.6
-"""That two boxes of one label may have, where the file does not suppress any itself."""
+"""IoU above which the worse of two boxes with one label is dropped, for files without suppression of their own."""
 GREY = 114
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 
@@ -44,8 +44,8 @@ class Layout(NamedTuple):
     """How a picture is laid into the input, and how the outputs are read.
 
     `read` gives boxes (K, 4) x1, y1, x2, y2 in pixels of the input, labels (K,) and scores (K,); `classes` is the
-    number of labels where the outputs tell; `fit` is "stretched", or scaled evenly and "centred" or in the "corner",
-    the rest grey; of two boxes of one label that overlap by more than `iou` the worse is dropped.
+    number of labels, if the outputs tell it; `fit` is "stretched", or scaled evenly and "centred" or in the "corner",
+    the rest grey; of two boxes with one label that overlap by more than `iou` the worse is dropped.
     """
 
     read: Callable[[Outputs], tuple[Array, Array, Array]]
@@ -59,7 +59,7 @@ class OnnxDetector:
 
     Args:
         file: a path, or the bytes of such a file.
-        names: its labels by number; by default as its metadata says, or COCO's 80.
+        names: its labels by number; by default those of its metadata, or COCO's 80.
         floor: least score that is reported.
     """
 
@@ -86,7 +86,7 @@ class OnnxDetector:
         good = scores >= self.floor
         wrong = labels[good & ~((labels >= 0) & (labels < len(self.names)))]
         if len(wrong):
-            raise DataError(self._where, f"label {wrong[0]:g}, and names of {len(self.names)}; give all with --names")
+            raise DataError(self._where, f"label {wrong[0]:g}, and names of {len(self.names)}; name all with --names")
         boxes = (boxes[good].astype(np.float64) - np.tile(shift, 2)) / np.tile(scale, 2)
         return finished(boxes, labels[good], np.clip(scores[good], 0, 1), self.names, size, self.layout.iou)
 
@@ -114,11 +114,11 @@ class OnnxDetector:
         found = dict(zip(names, self._session.run(names, given), strict=True))
         for name, value in found.items():
             if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu" or value.size > MOST_VALUES:
-                raise DataError(self._where, f"output {name!r:.60}: no array of numbers, or a very large one")
+                raise DataError(self._where, f"output {name!r:.60}: no array of numbers, or too large")
         return found
 
     def _input_names(self) -> tuple[str, str | None]:
-        """Of the picture's input, and of the input of sizes, or None."""
+        """The names of the input for the picture, and of the input for its size, or None."""
         inputs, types = self._session.inputs, self._session.types
         pictures = [n for n, shape in inputs.items() if len(shape) == 4 and shape[1] == 3 and types[n] in TYPES]
         others = [name for name in inputs if name not in pictures]
@@ -138,7 +138,7 @@ class OnnxDetector:
         return width, height
 
     def _names(self, given: Sequence[str] | Mapping[int, str] | None) -> Sequence[str]:
-        """The labels by number: given, of the file, or COCO's where their number may be right."""
+        """The labels by number: given, from the file, or COCO's if the file has 80 or does not tell."""
         count, text = self.layout.classes, self._session.metadata.get("names", "")
         if given is not None:
             table = given if isinstance(given, Mapping) else dict(enumerate(given))
@@ -167,7 +167,7 @@ class OnnxDetector:
 
 
 def recognized(found: Outputs, width: int, height: int) -> Layout | None:
-    """The layout of what a file gave for a grey picture of this size; None for any other."""
+    """The layout of a file with these outputs for a grey picture of this size; None if it is unknown."""
     if set(NAMED) <= set(found):  # RT-DETR, D-FINE, DEIM
         boxes, labels, scores = (found[name] for name in NAMED)
         if boxes.ndim == 3 and boxes.shape[::2] == (1, 4) and labels.shape == scores.shape == boxes.shape[:2]:

@@ -29,7 +29,7 @@ _N, _E = sum(_SIZES), sum(k * (k - 1) for k in _SIZES)
 def export_model(
     model: SceneModel | str | Path, path: str | Path, form: Form = "layout", overwrite: bool = False
 ) -> Path:
-    """Writes a model (a loaded one, a folder, or a name that ships) as one file; `form` is what it reads.
+    """Writes a model (loaded, a folder, or a shipped name) as one file; `form` is what it reads.
 
     "layout": boxes and labels; "photo": a photo and boxes; "find": a photo; see docs/onnx.md.
     """
@@ -49,7 +49,7 @@ def export_layer(owner: GPILayer | Recurrent, path: str | Path, overwrite: bool 
 
 
 def model_bytes(model: SceneModel, form: Form = "layout") -> bytes:
-    """The file of a model, in its labels alone."""
+    """The file of a model, without everyday names."""
     model = model.labels_only()
     if model.device.type != "cpu":
         raise DataError("export", "the model must be on the CPU")

@@ -20,7 +20,7 @@ PARTS = ("config.json", "vocabulary.json", "model.safetensors")
 
 
 def exported_file(source: str | Path, form: Form = "layout") -> Path:
-    """The file of a model; exporting it takes some seconds, once."""
+    """The file of a model; the first call exports it, which takes some seconds."""
     path = kept_file(source, form)
     if not _is_whole(path):
         from scenegpi.onnx.export import export_model
@@ -40,7 +40,7 @@ def forms(source: str | Path) -> tuple[Form, ...]:
 
 
 def missing_forms(source: str | Path) -> list[Form]:
-    """The files of a model that are still to be exported; none of a model that is an ONNX file."""
+    """The files of a model that are still to be exported; an ONNX file needs nothing more."""
     if Path(source).suffix == ".onnx":
         return []
     return [form for form in forms(source) if not _is_whole(kept_file(source, form))]

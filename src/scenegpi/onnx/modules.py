@@ -1,7 +1,7 @@
 """What is exported: functions of a model or a layer whose inputs and outputs are plain tensors.
 
 They number boxes and pairs themselves. Tensors with `wire` keep their names in the file: there `scenegpi.onnx.session`
-takes it apart, for a `Predictor` names boxes, finds them and relates them each by itself.
+cuts it into parts, because a `Predictor` finds, names and relates boxes in separate steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 
 _ROWS = 5
-"""Boxes that what follows a finder is traced with."""
+"""Number of boxes that the steps after a finder are traced with."""
 _FIELDS = ("related", "offset", "predicates", "labels")
 
 

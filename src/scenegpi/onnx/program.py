@@ -1,8 +1,8 @@
 """A function of torch modules -> one self-contained ONNX program.
 
-All sizes that are named are free: a program serves 0, 1 or any number of boxes, pairs and images. A function is traced
-on an example, which takes seconds; what depends on the example's sizes in Python would be wrong for others, so the
-tests run every program on several.
+All named sizes are free: a program serves 0, 1 or any number of boxes, pairs and images. A function is traced on an
+example, which takes seconds; Python code that depends on the example's sizes would be wrong for others, so the tests
+run every program on several.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def onnx_program(
 def wire(value: Tensor, name: str, rows: int = -1) -> Tensor:
     """The same values; in the program they have this name, by which a part of it can be taken out.
 
-    With `rows` it is traced with so many: of no box, or of one, torch would write down what holds for that number.
+    With `rows`, the rest is traced with this many rows: torch would treat 0 rows, or 1, as special cases.
     """
     return value.clone() if rows < 0 else torch.rand(rows, *value.shape[1:]).to(value.dtype)
 
@@ -110,7 +110,7 @@ def _wire(g: Any, value: Any, name: Any, *_: Any) -> Any:
 
 
 def _suppress(g: Any, boxes: Any, score: Any, overlap: Any, most: Any) -> Any:
-    """Its boxes have no pixel of their own at the right and lower end, ours do."""
+    """In ONNX a box ends before its right and lower sides, ours includes them."""
     zero = _constant(g, [0])
     whole = g.op("Add", g.op("Cast", boxes, to_i=1), _constant(g, [0.0, 0.0, 1.0, 1.0]))
     limits = (_constant(g, [_number(most, "i")]), _constant(g, [_number(overlap, "f")]), _constant(g, [0.0]))

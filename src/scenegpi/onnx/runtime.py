@@ -22,7 +22,7 @@ from scenegpi.vision.photos import Photo, as_square, pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
 FEW_PAIRS = 1 << 11
-"""Of one call: what is computed of them stays in a CPU's cache, which is faster than more at a time."""
+"""Pairs per call: their values stay in a CPU's cache, which is faster than more at a time."""
 
 
 class OnnxModel:
@@ -99,7 +99,7 @@ class OnnxModel:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation"."""
         if scenes.pair_dist is None and "pair_dist" in self._session.inputs:
-            raise GraphError("pair_dist: this model needs those of another system, and the graphs have none")
+            raise GraphError("pair_dist: this model needs another system's distributions, which the graphs lack")
         nodes, edges = zip(*(self._run(piece, task == "predcls") for piece in scenes.pieces(FEW_PAIRS)), strict=True)
         return np.concatenate(nodes), np.concatenate(edges)
 

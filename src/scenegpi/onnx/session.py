@@ -1,4 +1,4 @@
-"""An ONNX file, opened by onnxruntime and checked: one of ours, or any."""
+"""An ONNX file, opened by onnxruntime and checked: an exported one, or anyone's."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from scenegpi.files import read_bytes
 
 Form = Literal["layout", "photo", "find"]
 FORMS: dict[Form, str] = {"layout": "layout 1", "photo": "photo 3", "find": "find 4"}
-"""What a file reads: boxes and labels; a photo and boxes; a photo. A number is raised whenever inputs, outputs, what
-they mean, or metadata change."""
+"""What a file reads: boxes and labels; a photo and boxes; a photo. A number is raised whenever inputs, outputs, their
+meaning, or metadata change."""
 PARTS = {
     "layout": (("boxes", "sizes", "label_dist", "counts", "labels_given"), ("labels", "relations", "pairs")),
     "vision": (("square", "size", "seen"), ("named",)),
     "finder": (("square", "size"), ("boxes", "sure", "label_dist")),
 }
-"""Inputs and outputs of what can be taken out of a file that reads photos. Its own Resize differs from Pillow's by a
-few of 255 levels; parts read a square that is resized by Pillow, so that their answers are those of torch."""
+"""Inputs and outputs of the parts that can be taken out of a file that reads photos. Its own Resize differs from
+Pillow's by a few of 255 levels; parts read a square that Pillow resized, so that their answers are those of torch."""
 MAX_FILE = 1 << 30
 SILENT = 4
-"""The level of onnxruntime's own log: lower ones print names from the file as they are."""
+"""The level of onnxruntime's own log: lower levels print names from the file unescaped."""
 SECONDS = 5.0
-"""That a run which is stopped may take to end."""
+"""How long to wait for a run that was stopped."""
 
 
 class Session:
@@ -34,8 +34,8 @@ class Session:
 
     Args:
         file: a path, or the bytes of such a file.
-        forms: what it may be; none for any file of anyone's.
-        part: the part of it (of PARTS) that is opened.
+        forms: the forms that are accepted; without any, every ONNX file is.
+        part: open only this part (of PARTS).
     """
 
     form: Form | None = None
@@ -60,9 +60,9 @@ class Session:
         self.outputs = {each.name: each.shape for each in self._session.get_outputs()}
 
     def run(self, names: list[str], given: dict[str, Any]) -> list[Any]:
-        """The outputs of these names; inputs that the file does not have are left out.
+        """The outputs with these names; inputs that the file does not have are left out.
 
-        In a thread of its own: a file may go on for ever, and a signal must be able to stop it.
+        Runs in a thread of its own: a file may run for ever, and a signal must be able to stop it.
         """
         import onnxruntime
 
@@ -108,8 +108,8 @@ def _part(data: bytes, part: str, where: str) -> bytes:
     try:
         found = onnx.utils.Extractor(onnx.load_from_string(data)).extract_model(*map(list, PARTS[part]))
         return bytes(found.SerializeToString())
-    except Exception as error:  # of protobuf, of onnx, of a file that only says that it is ours
-        raise DataError(where, f"its parts cannot be told apart ({str(error)!r:.200})") from None
+    except Exception as error:  # of protobuf, of onnx, of a file that only claims to be ours
+        raise DataError(where, f"its parts cannot be extracted ({str(error)!r:.200})") from None
 
 
 def _first_line(error: Exception) -> str:

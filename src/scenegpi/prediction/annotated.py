@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from scenegpi.data.dataset import Dataset
 from scenegpi.errors import DataError, GraphError, MetricError
@@ -38,7 +39,11 @@ def predictions(
     `photo` gives the path of a graph's photo, for a model that uses photos.
     """
     wanted = photo if predictor.model.vision is not None and predictor.options.labels != "believed" else None
-    items = (Item(None if wanted is None else wanted(graph), graph, data=graph) for graph in graphs)
+    return answers(predictor, (Item(None if wanted is None else wanted(graph), graph, data=graph) for graph in graphs))
+
+
+def answers(predictor: Predictor, items: Iterable[Item]) -> Iterator[tuple[SceneGraph, Any]]:
+    """(prediction, data) for each item, in order; GraphError where it can't predict."""
     for found in predictor.stream(items):
         if found.graph is None:
             raise GraphError(found.problem)

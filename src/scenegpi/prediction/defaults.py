@@ -1,4 +1,4 @@
-"""Which of the shipped models suits an input, where the user names none; and `predict`, which takes it."""
+"""Which shipped model suits an input if the user names no model; and `predict`, which uses it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def default_model(photos: bool, labels: Vocabulary | None = None, scored: bool =
 
     Args:
         photos: whether there are photos.
-        labels: the names of given boxes; None where a detector finds them.
-        scored: the labels come with scores, so the photo is used, too.
+        labels: the names of given boxes; None if a detector finds them.
+        scored: the labels come with scores, so the photo is used as well.
     """
     shipped = shipped_models()
     if labels is None or labels.objects == (NO_LABEL,):

@@ -13,13 +13,13 @@ A detector that is sure of its label with probability q says
 .. math:: D(c) = q \text{ for its label}, \qquad (1 - q) / (C - 1) \text{ for any other},
 
 and with what the pixels say, V, the label is distributed as :math:`P(c) \propto (V(c)\, D(c))^{0.7}`. The power is
-below 1 because the two read the same pixels and err together; it maximizes the likelihood of the
-labels of photos that neither was trained on (chosen and measured on the same 350 photos).
+below 1 because the two read the same pixels and err together; it maximizes the likelihood of the labels of photos that
+neither was trained on (chosen and measured on the same 350 photos).
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,36 +34,32 @@ POWER = 0.7
 MIN_PROBABILITY = 1e-6
 
 
-class Evidence(NamedTuple):
-    """How the labels of one image come about: the task for the model, and whether it needs the pixels."""
-
-    task: Task
-    reads_photo: bool
-
-
 def evidence(
     graph: SceneGraph, source: Vocabulary, labels: Literal["auto", "believed", "found"], *, photo: bool, vision: bool
-) -> Evidence:
-    """The table above, for a graph whose labels came in the words of `source`; GraphError where labels cannot be had.
+) -> tuple[Task, bool]:
+    """The table above: the task for the model, and whether the photo is read; GraphError where labels cannot be had.
 
     Args:
+        graph: the boxes, in the model's labels.
+        source: the vocabulary that the labels were given in.
+        labels: as in `PredictOptions`.
         photo: there is a photo.
         vision: the model uses photos.
     """
     unlabelled = source.objects == (NO_LABEL,) and len(graph) > 0
     if unlabelled and graph.label_dist is None and not (photo and vision):
         why = "there is no photo" if vision else "this model uses boxes and labels only"
-        raise GraphError(f"labels: the boxes have none, and {why}")
+        raise GraphError(f"labels: the boxes have no labels, and {why}")
     if labels == "believed" and not unlabelled:
-        return Evidence("predcls", False)
+        return "predcls", False
     if graph.label_dist is not None:
-        return Evidence("sgcls", False)
+        return "sgcls", False
     if unlabelled or labels == "found":
         if vision and not photo and graph.scores is None and len(graph):
             raise GraphError("labels: there is no photo to predict them from")
-        return Evidence("sgcls", photo and vision)
+        return "sgcls", photo and vision
     scored = graph.scores is not None and photo and vision
-    return Evidence("sgcls" if scored else "predcls", scored)
+    return "sgcls" if scored else "predcls", scored
 
 
 def add_pixels(vision: Vision, photo: Any, graph: SceneGraph, labelled: bool) -> SceneGraph:

@@ -1,4 +1,4 @@
-"""Who finds boxes in a photo that comes without any: the photo network of a model, or a detector of someone else's.
+"""What finds boxes in a photo that comes without boxes: the photo network of a model, or another detector.
 
 finder                  the model's own, or that of the shipped photo model; the default, with SECOND where its package
                         is installed
@@ -17,6 +17,7 @@ from typing import Any
 
 from scenegpi.data.class_names import read_names_file
 from scenegpi.data.coco_names import COCO_PLACES
+from scenegpi.data.limits import check_names
 from scenegpi.errors import DataError
 from scenegpi.files import check_file
 from scenegpi.graph import SceneGraph
@@ -28,7 +29,7 @@ from scenegpi.vocabulary import Vocabulary
 OWN = "finder"
 UNION = f"{OWN}+"
 SECOND = "yolov4-tiny"
-"""By default combined with the finder of the shipped photo model: it sees better where things end."""
+"""By default combined with the finder of the shipped photo model: its boxes are tighter."""
 HUB = "hf:"
 FINDERS = {OWN: "Visual Genome's labels and everyday names; its weights are in this package", **DETECTORS} | {
     "FILE.onnx": "a detector in an ONNX file: RT-DETR, D-FINE, DEIM, YOLOX, YOLO",
@@ -39,11 +40,11 @@ FINDERS = {OWN: "Visual Genome's labels and everyday names; its weights are in t
 
 @dataclass(frozen=True)
 class FinderSpec:
-    """A detector by its name, and what it has to be told.
+    """A detector by its name, and its settings.
 
     Args:
         name: see FINDERS.
-        names: labels of a FILE.onnx by number, where it does not tell them.
+        names: labels of a FILE.onnx by number, if they are not in the file.
         find: what an open-vocabulary detector looks for; by default the labels of the model.
     """
 
@@ -53,18 +54,24 @@ class FinderSpec:
 
     @classmethod
     def of(cls, name: str | None, names: str | None = None, find: str | None = None) -> FinderSpec | None:
-        """As the command line has them: `names` a file, or "coco"; `find` words with commas between them."""
+        """From the command line's words: `names` a file, or "coco"; `find` words separated by commas."""
+        words = tuple(dict.fromkeys(word for part in (find or "").split(",") if (word := " ".join(part.split()))))
+        if find is not None and not words:
+            raise DataError("--find", "expected names separated by commas: dog, leash, ball")
         table: Mapping[int, str] = {}
         if names is not None:
             known = names == "coco" and not Path(names).exists()
             table = COCO_PLACES if known else read_names_file(Path(names))
-        words = tuple(dict.fromkeys(word for part in (find or "").split(",") if (word := " ".join(part.split()))))
-        if find is not None and not words:
-            raise DataError("--find", "expected names with commas between them: dog, leash, ball")
+            check_names(names, max(table, default=0), "names")
         if name is None and (names is not None or find is not None):
             raise DataError("--find" if find else "--names", "needs a detector that takes it: --detector NAME")
         labels = tuple(table.get(k, f"class {k}") for k in range(max(table, default=-1) + 1))
         return None if name is None else cls(name, labels or None, words or None)
+
+    @classmethod
+    def named(cls, finder: FinderSpec | str | None) -> FinderSpec:
+        """A finder by its name; None for our own."""
+        return finder if isinstance(finder, FinderSpec) else cls(finder or OWN)
 
     @property
     def other(self) -> str | None:
@@ -84,11 +91,11 @@ class FinderSpec:
 
 
 def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cpu") -> Detector:
-    """A finder by its name; by default the model's own, or that of the shipped photo model, with SECOND if it is there.
+    """A finder by its name; by default the model's own, or that of the shipped photo model, with SECOND if installed.
 
-    A finder of other labels than the shipped one's, and one that is run without torch, stays alone by default.
+    SECOND is not added by default to a finder with other labels than the shipped one's, nor without torch.
     """
-    spec = finder if isinstance(finder, FinderSpec) else FinderSpec(finder or OWN)
+    spec = FinderSpec.named(finder)
     detector = None if spec.other is None else _other(spec, model, device)
     if detector is not None and not spec.name.startswith(UNION):
         return detector
@@ -101,12 +108,12 @@ def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cp
 
 
 def default_finder(backend: Backend | None = None) -> str:
-    """What finds boxes where nothing else is asked for; two together need torch."""
+    """What finds boxes by default; two together need torch."""
     return UNION + SECOND if backend != "onnx" and is_installed(SECOND) else OWN
 
 
 def _speaks_everyday(finder: Detector) -> bool:
-    """Whether it names things as the shipped photo model does, whose evidence the combination was fitted to."""
+    """Whether it has the labels of the shipped photo model, whose evidence the combination was fitted to."""
     from scenegpi.vision.find import Finder
 
     if not isinstance(finder, Finder):
@@ -147,7 +154,7 @@ def _with(finder: Detector, other: Detector, name: str) -> Detector:
 
 def check_finder(finder: FinderSpec | str | None) -> None:
     """DataError if there is no such finder, or its file or package is missing; nothing is loaded."""
-    spec = finder if isinstance(finder, FinderSpec) else FinderSpec(finder or OWN)
+    spec = FinderSpec.named(finder)
     if (spec.other is None or spec.name.startswith(UNION)) and PHOTO not in shipped_models():
         raise DataError("predict", "no model that finds boxes ships in this package; give boxes with --boxes FILE")
     if spec.names is not None and spec.file is None:
@@ -168,19 +175,12 @@ def check_finder(finder: FinderSpec | str | None) -> None:
 
 
 def found_graph(found: Detections, vocabulary: Vocabulary) -> SceneGraph:
-    """The boxes as a graph; in the model's vocabulary, with label distributions, where they are over its labels.
+    """The boxes as a graph; in the model's vocabulary, with label distributions, if they are over its labels.
 
-    Scores of such boxes say how sure it is that there is something at all; None where the detector does not tell.
+    Scores of such boxes are the chance that there is something at all; None if the detector does not tell it.
     """
-    dist = found.label_dist
-    if dist is None or tuple(found.names) != vocabulary.objects:
+    if found.label_dist is None or tuple(found.names) != vocabulary.objects:
         return found.graph()
-    return SceneGraph(
-        found.boxes,
-        found.labels,
-        vocabulary,
-        scores=found.sure,
-        label_dist=dist,
-        width=found.size[0],
-        height=found.size[1],
-    )
+    width, height = found.size
+    more: dict[str, Any] = {"scores": found.sure, "label_dist": found.label_dist, "width": width, "height": height}
+    return SceneGraph(found.boxes, found.labels, vocabulary, **more)

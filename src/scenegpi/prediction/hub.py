@@ -1,4 +1,4 @@
-"""At home in Hugging Face's libraries (extra `[hf]`).
+"""Predictors in Hugging Face's libraries (extra `[hf]`).
 
     from scenegpi.prediction.hub import HubPredictor
 
@@ -56,7 +56,7 @@ class HubPredictor(Predictor, ModelHubMixin):
         """Writes the model's folder; one that holds anything but a model is refused."""
         folder = Path(save_directory)
         if folder.is_dir() and any(folder.iterdir()) and not all((folder / name).is_file() for name in OWN):
-            raise DataError(folder, "exists already and is not the folder of a model")
+            raise DataError(folder, "exists already and is not a model folder")
         if self.folder is not None and folder.resolve() == self.folder.resolve():
             raise DataError(folder, "is where the model was read from")
         saved: str | None = super().save_pretrained(folder, **options)
@@ -82,9 +82,9 @@ class HubPredictor(Predictor, ModelHubMixin):
         if not Path(name).is_dir():
             try:
                 name = snapshot_download(str(name), allow_patterns=list(FILES), **how)
-            except Exception as error:  # of the hub's client: all kinds
+            except Exception as error:  # the hub's client raises many kinds
                 said = " ".join(str(error).split())
-                raise DataError(name, f"is not a folder, and the hub does not give it ({said:.200})") from None
+                raise DataError(name, f"is not a folder, and cannot be fetched from the hub ({said:.200})") from None
         found: HubPredictor = super().from_pretrained(name, **options)
         return found
 

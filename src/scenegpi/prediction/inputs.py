@@ -26,12 +26,11 @@ class Item:
     """One image to predict.
 
     Args:
-        photo: a file, a Pillow image, an (H, W, 3) array of bytes, or what `Predictor.encode` made of one; None where
-            there is none.
+        photo: a file, a Pillow image, an (H, W, 3) array of bytes, or what `Predictor.encode` made of one; or None.
         graph: its boxes, with or without labels, scores and distributions, in any vocabulary. Relations are ignored.
         key: what it is called in messages.
         options: for this image; by default the predictor's.
-        data: anything of the caller's, such as the ground truth; nobody looks at it.
+        data: anything of the caller's, such as the ground truth; it is not read.
     """
 
     photo: Any = None
@@ -67,7 +66,7 @@ class ItemPhoto:
     def __init__(self, given: Any) -> None:
         self.given = given
         if not isinstance(given, str | Path):
-            _ = self.encoded  # what is no photo is told at once
+            _ = self.encoded  # an error is raised at once if this is not a photo
 
     @cached_property
     def encoded(self) -> EncodedPhoto:
@@ -83,7 +82,7 @@ class ItemPhoto:
 
 
 def sized(graph: SceneGraph, photo: ItemPhoto | None) -> SceneGraph:
-    """With the size of the photo where the graph has none, its name, and where it is."""
+    """The graph with the photo's name, its path, and its size unless the graph has a size."""
     if photo is None:
         return graph
     changes: dict[str, Any] = {}
@@ -97,11 +96,13 @@ def sized(graph: SceneGraph, photo: ItemPhoto | None) -> SceneGraph:
 
 
 def held_bytes(photo: Any) -> int:
-    """Memory of a photo that was given as pixels or as bytes; of a path, none."""
+    """Memory of a photo that was given as pixels or as bytes; 0 for a path."""
+    if isinstance(photo, bytes):
+        return len(photo)
     if isinstance(photo, EncodedPhoto):
         photo = photo.pixels
-    if isinstance(photo, np.ndarray | bytes):
-        return len(photo) if isinstance(photo, bytes) else photo.nbytes
+    if isinstance(photo, np.ndarray):
+        return photo.nbytes
     return 3 * photo.width * photo.height if hasattr(photo, "width") else 0
 
 
@@ -121,7 +122,7 @@ def boxes_graph(
     Args:
         boxes: (N, 4) x1, y1, x2, y2, or a detector's result (see `scenegpi.data.detector_results`).
         vocabulary: the model's.
-        labels: N names in any words, or numbers: of `names` where that is given, else of the model's vocabulary.
+        labels: N names in any words, or numbers in `names` (by default in the model's vocabulary).
         scores: (N,) how sure the labels are.
         label_dist: (N, C) over the model's labels, instead of labels.
         names: class names by number.

@@ -21,21 +21,14 @@ UNMATCHED = "no label of the model matches"
 
 
 class ModelWords:
-    """Brings graphs to one vocabulary.
-
-    Args:
-        vocabulary: the model's.
-    """
+    """Brings graphs to the vocabulary of a model."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._maps: dict[tuple[Vocabulary, float], LabelMap] = {}
 
     def label_map(self, source: Vocabulary, similarity: float) -> LabelMap:
-        """From the names of a vocabulary to the model's labels.
-
-        `similarity` is the least cosine for a match by word vectors; above 1 nothing is guessed.
-        """
+        """From the names of a vocabulary to the model's labels; `similarity` as in `PredictOptions`."""
         key = (source, similarity)
         if key not in self._maps:
             if len(self._maps) >= MAX_MAPS:  # a stream of images with a vocabulary each
@@ -44,10 +37,7 @@ class ModelWords:
         return self._maps[key]
 
     def __call__(self, graph: SceneGraph, similarity: float) -> tuple[SceneGraph, NDArray[np.int64]]:
-        """The boxes of a graph in the model's vocabulary, without relations, and which they are: (M,) rows.
-
-        Boxes that have no match are left out.
-        """
+        """The boxes of a graph that have a match, in the model's vocabulary, without relations; and their rows (M,)."""
         every = np.arange(len(graph))
         if graph.vocabulary is self.vocabulary or graph.vocabulary == self.vocabulary:
             return graph, every

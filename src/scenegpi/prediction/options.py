@@ -18,9 +18,9 @@ class PredictOptions:
 
     Args:
         labels: what given labels mean. "auto": labels without scores are believed; labels with scores are combined
-            with what the photo shows, where there is one and the model uses photos, and are believed otherwise.
-            "believed": given labels stay (PredCls). "found": given labels are ignored; labels come from label
-            distributions, the photo, or the scores of the labels (SGCls).
+            with what the photo shows, or believed if there is no photo or the model does not use it. "believed": given
+            labels stay (PredCls). "found": given labels are ignored; labels come from label distributions, the photo,
+            or the scores of the labels (SGCls).
         nms: suppress boxes of one label that overlap a better one by more than this; 1 keeps all.
         max_boxes: keep at most this many boxes per image, the best ones.
         min_score: boxes that score less are left out.
@@ -28,7 +28,7 @@ class PredictOptions:
             likelier than "no relation".
         min_relation: and only those with at least this score, P(subject) P(object) P(predicate); by default
             `GIVEN_RELATION`, and `FOUND_RELATION` between boxes that were found, whose scores hold the chance that
-            there is something at all. Where no relation reaches it, the graph has none.
+            there is something at all. A graph may have no such relation.
         similarity: least cosine for a match by word vectors (see LabelMap); above 1 nothing is guessed.
         informative: from 0 to 1, how much rare predicates are preferred to common ones (see `models.relation_counts`).
         tidy: of the two directions of a pair keep the better one ("man has head", not "head of man" as well), leave out

@@ -1,4 +1,4 @@
-"""Predictor: a model and maybe a finder of boxes; images and options in, scene graphs out.
+"""Predictor: a model and a finder of boxes; images and options in, scene graphs out.
 
 The walk of one image: boxes (given, or found in the photo) -> the model's labels -> score floor, NMS, at most N boxes
 -> labels by pixels and given labels (`evidence`) -> a flat batch -> the model -> a graph (`decode`).
@@ -22,7 +22,7 @@ from scenegpi.errors import DataError, GraphError, counted
 from scenegpi.features.arrays import IMAGES, PAIRS, SceneArrays
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction.decode import decode
-from scenegpi.prediction.evidence import Evidence, add_pixels, evidence
+from scenegpi.prediction.evidence import add_pixels, evidence
 from scenegpi.prediction.finding import FinderSpec, check_finder, found_graph, load_finder
 from scenegpi.prediction.inputs import Item, ItemPhoto, boxes_graph, held_bytes, sized
 from scenegpi.prediction.model import Backend, Model, Task, open_model
@@ -41,14 +41,16 @@ log = logging.getLogger("scenegpi")
 class Prediction:
     """What became of an item: a `graph`, or a `problem` in one line.
 
-    `photo_read` says whether the network read the photo, `why_unread` why it did not; `vocabulary` and `names` (a count
-    of each) are the given labels of the boxes, before they were mapped; `kept` (N,) are the rows of the given or found
-    boxes that the graph has, in its order; `left_out` counts the others, by reason.
+    `task` is what the model was asked; `photo_read` says whether the network read the photo, `why_unread` why it did
+    not; `vocabulary` and `names` (a count of each) are the given labels of the boxes, before they were mapped; `kept`
+    (N,) are the rows of the given or found boxes that the graph has, in its order; `left_out` counts the others, by
+    reason.
     """
 
     item: Item
     graph: SceneGraph | None = None
     problem: str = ""
+    task: Task | None = None
     photo_read: bool = False
     why_unread: str = ""
     vocabulary: Vocabulary | None = None
@@ -62,10 +64,10 @@ class Predictor:
 
     Args:
         model: a name that ships, a folder, an ONNX file, or a loaded model.
-        finder: finds boxes in photos that come without any: a detector, or the name of one (`prediction.finding`;
-            DataError that says what to install where it is missing). By default the model's own, or that of the
-            shipped photo model. It is loaded when it is first needed.
-        options: where a call or an item brings none of its own.
+        finder: finds boxes in photos that come without boxes: a detector, or the name of one (`prediction.finding`;
+            DataError that says what to install if it is missing). By default the model's own, or that of the shipped
+            photo model. It is loaded when it is first needed.
+        options: unless a call or an item brings its own.
         device: where the model runs, as torch names it.
         backend: "torch", or "onnx" to run on the CPU without torch (extra `[onnx]`, docs/onnx.md); by default as the
             model is stored.
@@ -136,22 +138,14 @@ class Predictor:
             raise GraphError("image: give a photo, boxes, or both")
         graph = None
         if boxes is not None:
-            graph = boxes_graph(
-                boxes,
-                self.model.vocabulary,
-                labels=labels,
-                scores=scores,
-                label_dist=label_dist,
-                names=names,
-                width=width,
-                height=height,
-            )
+            told: dict[str, Any] = {"labels": labels, "scores": scores, "label_dist": label_dist, "names": names}
+            graph = boxes_graph(boxes, self.model.vocabulary, **told, width=width, height=height)
         chosen = replace(options or self.options, **changed)
         prediction = next(self.stream([Item(image, graph, options=chosen)]))
         if prediction.graph is None:
             raise GraphError(prediction.problem)
         if boxes is not None and prediction.names and not len(prediction.graph):
-            raise GraphError(f"boxes: none left: {'; '.join(prediction.left_out)}")
+            raise GraphError(f"boxes: all left out: {'; '.join(prediction.left_out)}")
         for reason, count in prediction.left_out.items():
             log.warning("%d of %s left out: %s", count, counted(prediction.names.total(), "box"), reason)
         return prediction.graph
@@ -170,27 +164,27 @@ class Predictor:
         for value in items:
             prediction = Prediction(Item.of(value))
             held = held_bytes(prediction.item.photo)
-            graph, found = self._prepared(prediction)
+            graph = self._prepared(prediction)
             size = 0 if graph is None else len(graph) * (len(graph) - 1)
             mine = self._options(prediction.item)
-            other = found is not None and task is not None and (found.task != task or mine != options)
+            other = graph is not None and task is not None and (prediction.task != task or mine != options)
             if waiting and (other or pairs + size > PAIRS or pixels + held > PIXELS or len(waiting) >= IMAGES):
                 yield from self._answers(waiting, ready, task, options)
                 waiting, ready, task, pairs, pixels = [], [], None, 0, 0
             waiting.append(prediction)
             pixels += held
-            if graph is not None and found is not None:
+            if graph is not None:
                 ready.append(graph)
-                task, options, pairs = found.task, mine, pairs + size
+                task, options, pairs = prediction.task, mine, pairs + size
         yield from self._answers(waiting, ready, task, options)
 
     def prepare(self, item: Any) -> tuple[SceneGraph, Task]:
         """The graph of one image as the model reads it, and by which task; GraphError where something is wrong."""
         prediction = Prediction(Item.of(item))
-        graph, found = self._prepared(prediction)
-        if graph is None or found is None:
+        graph = self._prepared(prediction)
+        if graph is None or prediction.task is None:
             raise GraphError(prediction.problem)
-        return graph, found.task
+        return graph, prediction.task
 
     def _options(self, item: Item) -> PredictOptions:
         return item.options or self.options
@@ -209,7 +203,7 @@ class Predictor:
                     prediction.problem = f"{prediction.item.name}: the model's answer is not finite"
         yield from waiting
 
-    def _prepared(self, prediction: Prediction) -> tuple[SceneGraph | None, Evidence | None]:
+    def _prepared(self, prediction: Prediction) -> SceneGraph | None:
         """Boxes in the model's words, with label distributions where labels are found; or a problem."""
         if prediction.item.graph is None and prediction.item.photo is not None:
             self.finder  # noqa: B018  a detector that cannot be loaded is no problem of this photo: DataError
@@ -218,37 +212,33 @@ class Predictor:
         except (DataError, GraphError) as error:
             name = prediction.item.name
             prediction.problem = str(error) if str(error).startswith(name) else f"{name}: {error}"
-            return None, None
+            return None
 
-    def _graph(self, prediction: Prediction) -> tuple[SceneGraph, Evidence]:
+    def _graph(self, prediction: Prediction) -> SceneGraph:
         item, vision = prediction.item, self.model.vision
         photo = None if item.photo is None else ItemPhoto(item.photo)
         graph, seen = item.graph, False
         if graph is None:
             if photo is None:
-                raise GraphError("neither boxes nor a photo")
+                raise GraphError("no boxes and no photo")
             graph = self._found(photo.encoded)
             seen = graph.label_dist is not None
         source = prediction.vocabulary = graph.vocabulary
         prediction.names.update(graph.names)
         graph = self._chosen(graph, prediction)
         means = self._options(item).labels
-        found = evidence(graph, source, means, photo=photo is not None, vision=vision is not None)
-        if found.reads_photo and photo is not None and vision is not None and len(graph):
+        prediction.task, reads_photo = evidence(
+            graph, source, means, photo=photo is not None, vision=vision is not None
+        )
+        prediction.photo_read = seen
+        if reads_photo and photo is not None and vision is not None and len(graph):
             encoded = photo.encoded  # before its size is asked for, which would open it once more
             graph = add_pixels(vision, encoded, sized(graph, photo), labelled=source.objects != (NO_LABEL,))
             prediction.photo_read = True
-        elif seen:
-            prediction.photo_read = True
-        elif photo is not None:
-            prediction.why_unread = (
-                "this model uses boxes and labels only"
-                if vision is None
-                else "label distributions are given"
-                if graph.label_dist is not None
-                else "labels without scores are taken as given"
-            )
-        return sized(graph, photo), found
+        elif photo is not None and not seen:
+            given = "label distributions are" if graph.label_dist is not None else "labels without scores are taken as"
+            prediction.why_unread = "this model uses boxes and labels only" if vision is None else f"{given} given"
+        return sized(graph, photo)
 
     def _found(self, photo: EncodedPhoto) -> SceneGraph:
         """The finder's boxes, in pixels of the file: a very large one is read at a smaller size."""

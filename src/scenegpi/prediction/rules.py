@@ -1,8 +1,8 @@
 r"""Which relations of an image are shown: small rules, each of which says which candidates stay.
 
 A candidate is one predicate for an ordered pair of boxes; it scores P(subject) P(object) P(predicate). `chosen` takes
-the candidates above the floor, best first, and applies the rules in their order. Where no candidate is left the graph
-has no relation: nothing is sure enough.
+the candidates above the floor, best first, and applies the rules in their order. If no candidate is left, the graph has
+no relation: nothing is likely enough.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from scenegpi.vocabulary import Vocabulary
 
 ONE_THING = 0.3
 CONSIDERED = 512
-"""Relations of an image, the best ones, among which repeats are looked for."""
+"""Repeats are looked for among this many relations of an image, the best ones."""
 NEARLY = 0.7
-"""A rarer predicate is shown instead of the most probable one from this share of its probability on."""
+"""A rarer predicate is shown if its probability is at least this share of the best one's."""
 OWNED, HELD, RESTING = "owned", "held", "resting"
 _BOUND = {
     (1, OWNED): ("has", "wearing", "wears"),
@@ -79,7 +79,7 @@ def chosen(every: Candidates, options: PredictOptions, counts: RelationCounts | 
 
 
 def rules(options: PredictOptions, counts: RelationCounts | None, found: bool) -> list[Rule]:
-    """In their order."""
+    """Those that apply, in their order."""
     listed: list[Rule] = []
     if options.tidy:
         listed += [] if counts is None else [lambda some: plausible(some, counts)]
@@ -98,18 +98,18 @@ def floor(options: PredictOptions, found: bool) -> float:
 
 
 def likely(some: Candidates) -> NDArray[np.bool_]:
-    """Those whose predicate is likelier than no relation."""
+    """Candidates whose predicate is likelier than "no relation"."""
     return np.asarray(some.chances > some.none)
 
 
 def plausible(some: Candidates, counts: RelationCounts) -> NDArray[np.bool_]:
-    """Those whose labels had their roles in training: an umbrella never wore anything."""
+    """Candidates whose labels had these roles in training: an umbrella never wore anything."""
     ends = some.labels[some.pairs]
     return ~counts.absurd(ends[:, 0], ends[:, 1], some.predicates)
 
 
 def one_direction(some: Candidates) -> NDArray[np.bool_]:
-    """Without those from i to j after a better one from j to i: what they say is mostly the same."""
+    """All but candidates from i to j after a better one from j to i, which mostly says the same."""
     seen: set[tuple[int, int]] = set()
     out = np.ones(len(some.pairs), dtype=bool)
     for k, (i, j) in enumerate(some.pairs.tolist()):
@@ -119,10 +119,10 @@ def one_direction(some: Candidates) -> NDArray[np.bool_]:
 
 
 def told_once(some: Candidates) -> NDArray[np.bool_]:
-    """Without those that say again what a better one says, of boxes that show one thing twice.
+    """All but candidates that repeat a better one, with another box of the same thing.
 
-    Two boxes are taken for one thing if they have a label and more than `ONE_THING` of the smaller one in common, and
-    if they are related to the same box by the same predicate: of a person's two shirts that overlap, one is meant.
+    Two boxes are taken for one thing if they have the same label, share more than `ONE_THING` of the smaller box, and
+    are related to the same box by the same predicate: two overlapping shirts of a person are one shirt.
     """
     subject, other = some.pairs[:CONSIDERED].T
     predicate, boxes = some.predicates[:CONSIDERED], some.boxes
@@ -161,11 +161,11 @@ def bound_once(some: Candidates) -> NDArray[np.bool_]:
 
 
 def most_specific(edges: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.int32]:
-    """(E,) of each pair the rarest predicate that is nearly as probable as the best: "riding" rather than "on".
+    """(E,) the rarest predicate of each pair that is nearly as probable as the best: "riding" rather than "on".
 
     Args:
         edges: (E, 1 + P), column 0 "no relation".
-        shares: (P,) of the predicates in training.
+        shares: (P,) how common each predicate was in training.
     """
     some = edges[:, 1:]
     near = some >= NEARLY * some.max(axis=1, keepdims=True)

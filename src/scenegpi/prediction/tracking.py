@@ -4,8 +4,8 @@ Pairs of a known thing and a new box with
 
 .. math:: \text{IoU}(\text{last box}, \text{box}) \ge \tau
 
-are taken greedily, those of one label first, then by IoU; what is left gets a new number. A thing that was not seen for
-some frames is forgotten, and its number is not used again.
+are taken greedily, same label first, then by IoU; other boxes get new numbers. A thing that was not seen for some
+frames is forgotten, and its number is not used again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Thing:
 
 
 class Tracker:
-    """Numbers the boxes of frames that are given one after the other.
+    """Numbers the boxes of successive frames.
 
     Args:
         iou: least overlap with the last box of a thing.
