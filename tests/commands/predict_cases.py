@@ -56,7 +56,7 @@ def lines(path: Path, *graphs: SceneGraph) -> Path:
 
 
 def coco_results(path: Path, *image_ids: int | str) -> Path:
-    """A person, a horse, and a knife that VG150 has no like for, by COCO's own numbers."""
+    """A person, a horse, and a knife, which matches no label of VG150, by COCO's own numbers."""
     rows = [
         {"image_id": image_id, "category_id": number, "bbox": [x1, y1, x2 - x1, y2 - y1], "score": score}
         for image_id in image_ids

@@ -15,6 +15,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from traceback import clear_frames
@@ -64,8 +65,7 @@ def run_ray(inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, st
         return summary
     _connect(ray, jobs, engine.address)
     try:
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
+        ray.data.DataContext.get_current().enable_progress_bars = False
         blocks = max(min(len(wanted), 64 * jobs), len(wanted) // SHARDS_PER_BLOCK)
         rows = ray.data.from_items([{"shard": k} for k in wanted], override_num_blocks=blocks)
         found = rows.map_batches(
@@ -170,13 +170,11 @@ class ShardActor:
 
         self.shards: Shards = ray.get(shards) if isinstance(shards, ray.ObjectRef) else shards
         os.chdir(self.shards.here)  # paths of inputs may be relative
-        self._worker: Worker | None = None
 
-    @property
+    @cached_property
     def worker(self) -> Worker:
-        """Made with the first shard, where an error can be handed on."""
-        self._worker = self._worker or Worker(replace(self.shards.setup, threads=1))
-        return self._worker
+        """Made with the first shard, whose answer can carry an error."""
+        return Worker(replace(self.shards.setup, threads=1))
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         (k,) = map(int, batch["shard"])

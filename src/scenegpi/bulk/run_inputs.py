@@ -265,9 +265,7 @@ def _shared(path: tuple[str, ...], other: tuple[str, ...]) -> int:
 def _names(graph: SceneGraph) -> Iterator[str]:
     """What the last part of a photo's path may be, for the boxes of an image."""
     if graph.file:
-        yield PurePosixPath(graph.file).name
-        if (stem := PurePosixPath(graph.file).stem) != PurePosixPath(graph.file).name:
-            yield stem
+        yield from (PurePosixPath(graph.file).name, PurePosixPath(graph.file).stem)
     if graph.image_id is not None:
         yield str(graph.image_id)
 

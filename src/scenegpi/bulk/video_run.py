@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,12 +31,8 @@ from scenegpi.prediction.tracking import Tracker
 from scenegpi.vocabulary import spoken
 
 AddFrame = Callable[[Any, SceneGraph, Sequence[int], float], None]
-
-
-class Film(Protocol):
-    """Draws frames: a sheet, a clip or both, each a path or None, at some frames per second."""
-
-    def __call__(self, sheet: Path | None, clip: Path | None, rate: float) -> AbstractContextManager[AddFrame]: ...
+Film = Callable[[Path | None, Path | None, float], AbstractContextManager[AddFrame]]
+"""Draws frames: a sheet, a clip or both, each a path or None, at some frames per second."""
 
 
 class Seen(NamedTuple):
@@ -102,8 +98,7 @@ class _Video:
         self.sources: set[str] = set()
 
     def frames(self) -> Iterator[Frame]:
-        ours = written_by_us(self.path) if self.path.is_dir() else set()
-        return islice(frames(self.path, self.every, ours), self.limit or None)
+        return islice(frames(self.path, self.every, written_by_us(self.path)), self.limit or None)
 
     def predict(self, setup: Setup, summary: VideoSummary, step: Callable[[], None]) -> Votes:
         """Adds a line per frame."""

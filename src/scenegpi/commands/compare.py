@@ -78,7 +78,7 @@ def figures(
         else evaluate_file(predictions_path(path), protocol, data=data, split=split)
         for path in paths
     ]
-    rows = paired(*results, data)
+    rows = paired(results[0], results[1], data)
     said = f"{names[1]} against {names[0]}, {protocol}, {counted(results[0].images, 'image')}:"
     notes = [note for result in results for note in result.notes if note.startswith("SCORED ON")]
     return [said, *(f"  {row}" for row in rows.values()), *notes]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scenegpi.metrics.intervals import Difference
     from scenegpi.metrics.result import Result
 
+CONSTRAINT = "graph: one predicate per pair; none: all predicates (ng); or both."
 EMPTY = "Images without predictions: count as 0 (zero), left out (skip), or as usual for each figure (field)."
 INFORMATIVE = "With --model: prefer rare predicates to common ones; 0: not at all."
 MATCH = "Which boxes match: those that overlap, the same boxes (by index), or as in SGBench."
@@ -82,9 +83,7 @@ def eval_command(
     train: Annotated[File, Option(help="Training data, for zR@K and head, body, tail.")] = None,
     json_file: Annotated[File, Option("--json", help="Write all figures to this file.")] = None,
     k: Annotated[str, Option(help="Values of K in recall@K, separated by commas.")] = "20,50,100",
-    constraint: Annotated[
-        Constraint, Option(help="graph: one predicate per pair; none: all predicates (ng); or both.")
-    ] = "both",
+    constraint: Annotated[Constraint, Option(help=CONSTRAINT)] = "both",
     empty: Annotated[Empty, Option(help=EMPTY)] = "field",
     several: Annotated[Several, Option(help="A pair with several predicates: refuse it, or keep the best.")] = "refuse",
     per_pair: Annotated[str, Option(help="For VRD's predicate detection: predicates per pair, such as 1,70.")] = "",
@@ -123,15 +122,12 @@ def eval_command(
         scored |= {} if detector is None else {"detector": detector}
         scored |= {"data": None if data is None else str(data), "split": split}  # so that a report finds the images
         if against is not None:
-            scored["against"] = {"predictions": str(against), "differences": _plain(differences)}
+            found = {name: asdict(difference) for name, difference in differences.items()}
+            scored["against"] = {"predictions": str(against), "differences": found}
         write_json(json_file, {**scored, **result.to_dict()})
     _print(result, differences, against, published)
     if json_file is not None:
         say(f"Wrote {json_file}")
-
-
-def _plain(differences: dict[str, Difference]) -> dict[str, Any]:
-    return {name: asdict(difference) for name, difference in differences.items()}
 
 
 def _protocol(*rules: Any, **more: Any) -> Protocol:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import zip_longest
+from os.path import commonpath, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,16 +57,12 @@ def index(
 def _with_photos(run: Dataset) -> tuple[Iterable[SceneGraph], tuple[Path, ...]]:
     """The graphs of a run, their files named from one folder that holds all photos, and that folder (not the run's,
     whose pictures are drawings)."""
-    from itertools import zip_longest
-    from os.path import commonpath
-
     from scenegpi.data.jsonl import JsonLines
 
     rows = run.source
     assert isinstance(rows, JsonLines)
     given = (rows.field(i, "photo") for i in run.rows.tolist())
-    paths = [Path(text) if isinstance(text, str) else None for text in given]
-    found = [path if path is not None and _is_file(path) else None for path in paths]
+    found = [Path(text) if isinstance(text, str) and isfile(text) else None for text in given]
     root = Path(commonpath([path.parent for path in found if path is not None] or [run.path.parent]))
     lost = found.count(None)
     if lost:
@@ -74,13 +72,6 @@ def _with_photos(run: Dataset) -> tuple[Iterable[SceneGraph], tuple[Path, ...]]:
         for graph, path in zip_longest(run, found)
     )
     return named, (root,) if lost < len(found) else ()
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def search(

@@ -21,6 +21,7 @@ from scenegpi.vision.detect import Detections
 from scenegpi.vision.photos import Photo, as_square, pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
+File = str | Path | bytes
 FEW_PAIRS = 1 << 11
 """Pairs per call: their values stay in a CPU's cache, which is faster than more at a time."""
 
@@ -39,9 +40,7 @@ class OnnxModel:
     backend: Literal["onnx"] = "onnx"
     trained_on: None = None
 
-    def __init__(
-        self, file: str | Path | bytes, form: Form | None = None, photo_file: Callable[[], Path] | None = None
-    ) -> None:
+    def __init__(self, file: File, form: Form | None = None, photo_file: Callable[[], File] | None = None) -> None:
         whole = Session(file, *FORMS)
         self._where, about = whole.where, whole.metadata
         self._session = whole if whole.form == "layout" else Session(file, part="layout")
