@@ -59,7 +59,7 @@ def test_a_name_of_the_hub_comes_from_its_clients_cache(tmp_path, monkeypatch):
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path):
     (tmp_path / "config.json").write_text("mine")
-    with pytest.raises(DataError, match="not the folder of a model"):
+    with pytest.raises(DataError, match="not a model folder"):
         hub.HubPredictor("vg150-layout").save_pretrained(tmp_path)
     assert (tmp_path / "config.json").read_text() == "mine"
 
