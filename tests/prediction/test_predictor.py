@@ -228,7 +228,7 @@ def test_a_problem_is_of_its_image_alone(model, tmp_path):
     assert [each.item.name for each in found] == [item.name for item in items]
     assert [each.graph is not None for each in found] == [True, False, False, False, False, True]
     problems = [each.problem for each in found if each.problem]
-    parts = ("nothing: neither", "uses boxes and labels only", "broken.jpg", "nowhere.jpg")
+    parts = ("nothing: no boxes and no photo", "uses boxes and labels only", "broken.jpg", "nowhere.jpg")
     for problem, part in zip(problems, parts, strict=True):
         assert part in problem
         assert "\n" not in problem
@@ -304,7 +304,7 @@ def test_what_can_not_be_understood_is_refused_in_one_line(model):
     for arguments, message in (
         ({"labels": [0, 1]}, "labels"),
         ({"labels": [0, 1, 99]}, "labels"),
-        ({}, "the boxes have none"),
+        ({}, "the boxes have no labels"),
         ({"label_dist": np.ones(3)}, "label_dist"),
         ({"labels": ["dog"] * 3, "label_dist": np.ones((3, 5))}, "either labels or label_dist"),
         ({"labels": ["dog"] * 3, "scores": [0.1]}, "scores"),

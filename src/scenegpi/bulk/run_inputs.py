@@ -18,6 +18,7 @@ from scenegpi.errors import RowError
 from scenegpi.files import missing, reason
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction import Item, Prediction
+from scenegpi.prediction.inputs import resized
 
 PHOTOS = (*SUFFIXES, ".gif", ".tif", ".tiff", ".ppm", ".pgm")
 UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\ud800-\udfff/\\:*?"<>|]+')
@@ -282,11 +283,9 @@ def _wanted(path: Path) -> Iterator[str]:
 def _on_photo(graph: SceneGraph, photo: Path) -> SceneGraph:
     """Boxes in fractions, scaled to pixels of the photo; a photo that can't be read is reported later."""
     try:
-        width, height = photo_size(photo)
+        return resized(graph, *photo_size(photo))
     except DataError:
         return graph
-    scale = [width / (graph.width or width), height / (graph.height or height)] * 2
-    return graph.replace(boxes=graph.boxes * scale, width=width, height=height)
 
 
 def _shown(graph: SceneGraph | None, place: int) -> str:

@@ -20,6 +20,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import shipped_models
 from scenegpi.prediction import Predictor, scored_pairs
 from scenegpi.prediction.model import open_model
+from scenegpi.prediction.tracking import best_pairs
 
 IOU = 0.5
 Triple = tuple[str, str, str]
@@ -101,16 +102,7 @@ def same_objects(a: SceneGraph, b: SceneGraph) -> dict[int, int]:
         return {}
     iou = box_iou(a.boxes, b.boxes)
     iou[np.array(a.names)[:, None] != np.array(b.names)[None, :]] = 0
-    found: dict[int, int] = {}
-    taken: set[int] = set()
-    for flat in np.argsort(-iou, axis=None, kind="stable").tolist():
-        i, j = divmod(flat, len(b))
-        if iou[i, j] < IOU:
-            break
-        if i not in found and j not in taken:
-            found[i] = j
-            taken.add(j)
-    return found
+    return dict(best_pairs(iou, IOU))
 
 
 def predictions_path(path: Path) -> Path:

@@ -21,6 +21,7 @@ from scenegpi.metrics.state import Plan, RecallState
 from scenegpi.metrics.zero_shot import ZeroShot, predicate_groups
 from scenegpi.prediction import Item, PredictOptions, Predictor, aligned, scored_pairs
 from scenegpi.prediction.annotated import answers
+from scenegpi.prediction.inputs import resized
 from scenegpi.prediction.model import Model, open_model
 from scenegpi.progress import watched
 from scenegpi.vision.detect import Detector
@@ -165,10 +166,7 @@ def found_pairs(predictor: Predictor, dataset: Dataset) -> Pairs:
             yield Item(photo, data=truth)
 
     for graph, truth in answers(predictor, items()):
-        if truth.width and truth.height and graph.width and graph.height:
-            scale = [truth.width / graph.width, truth.height / graph.height] * 2
-            graph = graph.replace(boxes=graph.boxes * scale, width=truth.width, height=truth.height)
-        yield graph, truth
+        yield resized(graph, truth.width, truth.height) if truth.width and truth.height else graph, truth
 
 
 def trained_on_note(known: int, images: int) -> str:

@@ -95,6 +95,12 @@ def sized(graph: SceneGraph, photo: ItemPhoto | None) -> SceneGraph:
     return graph if photo.path is None else graph.with_fields(photo=str(photo.path.absolute()))
 
 
+def resized(graph: SceneGraph, width: int, height: int) -> SceneGraph:
+    """The boxes on the same image at another size."""
+    scale = [width / (graph.width or width), height / (graph.height or height)] * 2
+    return graph.replace(boxes=graph.boxes * scale, width=width, height=height)
+
+
 def held_bytes(photo: Any) -> int:
     """Memory of a photo that was given as pixels or as bytes; 0 for a path."""
     if isinstance(photo, bytes):

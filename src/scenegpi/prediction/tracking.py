@@ -10,6 +10,7 @@ frames is forgotten, and its number is not used again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,7 @@ class _Thing:
 
 
 class Tracker:
-    """Numbers the boxes of successive frames.
+    """Numbers the boxes of successive frames; `things` is the number of things so far.
 
     Args:
         iou: least overlap with the last box of a thing.
@@ -37,33 +38,38 @@ class Tracker:
 
     def __init__(self, iou: float = 0.3, patience: int = 5) -> None:
         self.iou, self.patience = iou, patience
-        self._things: list[_Thing] = []
-        self._next = 0
-
-    @property
-    def things(self) -> int:
-        """How many there were so far."""
-        return self._next
+        self.things = 0
+        self._known: list[_Thing] = []
 
     def __call__(self, graph: SceneGraph) -> NDArray[np.int64]:
         """(N,) the number of each box of the next frame."""
         numbers = np.full(len(graph), -1, dtype=np.int64)
-        known = self._things
+        known = self._known
         overlap = box_iou(np.array([thing.box for thing in known]).reshape(-1, 4), graph.boxes)
         same = np.array([thing.label for thing in known]).reshape(-1, 1) == graph.labels[None, :]
         rank = np.where(overlap >= self.iou, overlap + same, -1.0)
         for thing in known:
             thing.unseen += 1
-        for flat in np.argsort(-rank, axis=None, kind="stable"):
-            k, i = divmod(int(flat), max(len(graph), 1))
-            if rank[k, i] < 0:
-                break
-            if numbers[i] < 0 and known[k].unseen:
-                numbers[i] = known[k].number
-                known[k].box, known[k].label, known[k].unseen = graph.boxes[i], int(graph.labels[i]), 0
+        for k, i in best_pairs(rank, 0.0):
+            numbers[i] = known[k].number
+            known[k].box, known[k].label, known[k].unseen = graph.boxes[i], int(graph.labels[i]), 0
         for i in np.flatnonzero(numbers < 0).tolist():
-            numbers[i] = self._next
-            known.append(_Thing(self._next, graph.boxes[i], int(graph.labels[i])))
-            self._next += 1
-        self._things = [thing for thing in known if thing.unseen <= self.patience]
+            numbers[i] = self.things
+            known.append(_Thing(self.things, graph.boxes[i], int(graph.labels[i])))
+            self.things += 1
+        self._known = [thing for thing in known if thing.unseen <= self.patience]
         return numbers
+
+
+def best_pairs(rank: NDArray[np.float64], least: float) -> Iterator[tuple[int, int]]:
+    """Rows and columns of a matrix (K, N), best first, each at most once, down to this value."""
+    rows: set[int] = set()
+    columns: set[int] = set()
+    for flat in np.argsort(-rank, axis=None, kind="stable").tolist():
+        k, i = divmod(flat, rank.shape[1])
+        if rank[k, i] < least:
+            return
+        if k not in rows and i not in columns:
+            rows.add(k)
+            columns.add(i)
+            yield k, i
