@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from scenegpi.commands.options import PrintJson
 from scenegpi.commands.terminal import make_console, say, say_json
 from scenegpi.errors import OptionError, printable
 from scenegpi.files import read_figures, read_text
@@ -23,7 +24,7 @@ PURPOSES = {
 
 def models(
     source: Annotated[str | None, Argument(help="A shipped model or a folder: show its card.")] = None,
-    json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
+    json: PrintJson = False,
 ) -> None:
     """List the models that ship in the package: what each is for, and its figures."""
     from scenegpi.models.shipped import find_model, shipped_models
