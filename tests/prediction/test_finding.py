@@ -79,6 +79,9 @@ def test_names_are_for_files_that_have_none(tmp_path):
     assert len(FinderSpec.of("a.onnx", "coco").names) == 80
     with pytest.raises(DataError, match="--names: yolov4-tiny has names of its own"):
         check_finder(FinderSpec("yolov4-tiny", ("cat",)))
+    (tmp_path / "far.json").write_text('{"999999999": "cat"}')  # a list up to that number would fill the memory
+    with pytest.raises(DataError, match=r"far\.json: names: more than"):
+        FinderSpec.of("a.onnx", str(tmp_path / "far.json"))
 
 
 def test_another_file_is_another_run(detector):
