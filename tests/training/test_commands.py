@@ -117,7 +117,7 @@ def test_options_that_make_no_sense(tmp_path):
 def test_a_model_that_finds_no_boxes_says_so(tmp_path, monkeypatch, model, said):
     monkeypatch.setattr(train_command, "_train", lambda *_: find_model(model))
     text = call(train, "--out", tmp_path / "run").output
-    assert ("finds none of its labels by itself" in text) == said
+    assert ("finds no boxes itself" in text) == said
 
 
 def test_recipes_are_listed_with_what_they_make():
