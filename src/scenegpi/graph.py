@@ -351,25 +351,25 @@ class SceneGraph:
 
     def to_df(self, table: Literal["relations", "objects"] = "relations") -> pandas.DataFrame:
         """A pandas DataFrame of the relations, best first, or of the objects."""
-        from scenegpi.data.export.tables import to_df
+        from scenegpi.data.export.libraries import to_df
 
         return to_df(self, table)
 
     def to_arrow(self, table: Literal["relations", "objects"] = "relations") -> pyarrow.Table:
         """An Arrow table of the relations, best first, or of the objects."""
-        from scenegpi.data.export.tables import to_arrow
+        from scenegpi.data.export.libraries import to_arrow
 
         return to_arrow(self, table)
 
     def to_hetero_data(self) -> HeteroData:
         """PyG's HeteroData: objects with boxes and labels, an edge type for each predicate."""
-        from scenegpi.data.export.tables import to_hetero_data
+        from scenegpi.data.export.libraries import to_hetero_data
 
         return to_hetero_data(self)
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """Nodes are box indices (label, box, score), edges the relations (predicate, score)."""
-        from scenegpi.data.export.graph_files import to_networkx
+        from scenegpi.data.export.libraries import to_networkx
 
         return to_networkx(self)
 

@@ -18,7 +18,7 @@ import strategies
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data import DataError
 from scenegpi.data.export import EXPORTS, to_dot, to_graphml, to_node_link, to_ntriples, write_export
-from scenegpi.data.export.ntriples import encoded
+from scenegpi.data.export.graph_files import encoded
 from scenegpi.errors import printable
 from scenegpi.graph_json import factors
 
@@ -159,7 +159,7 @@ def test_files_are_written_by_their_suffix(tmp_path, kind):
 
 
 def test_an_unknown_suffix_is_said(tmp_path):
-    with pytest.raises(DataError, match="which format"):
+    with pytest.raises(DataError, match="tells no format"):
         write_export(hostile(), tmp_path / "x.txt")
     assert list(tmp_path.iterdir()) == []
 

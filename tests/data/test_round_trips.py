@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.data import DataError, convert, open_dataset, statistics, write_jsonl
-from scenegpi.data.write import write_coco, write_visual_genome
+from scenegpi.data.export.data_sets import write_coco, write_visual_genome
 from strategies import VOCABULARY, graphs, small
 
 
@@ -93,8 +93,11 @@ def test_visual_genome_stays_in_whole_numbers_where_it_can(tmp_path):
 @pytest.mark.parametrize(
     ("graphs_", "message"),
     [
-        ([SceneGraph([], [], VOCABULARY, image_id=1)], "image 1: the Visual Genome layout needs width and height"),
-        ([SceneGraph([], [], VOCABULARY, width=1, height=1)], "needs an image id"),
+        (
+            [SceneGraph([], [], VOCABULARY, image_id=1)],
+            "image 1: the Visual Genome layout needs an image id, width and height",
+        ),
+        ([SceneGraph([], [], VOCABULARY, width=1, height=1)], "image None: the Visual Genome layout needs an image id"),
         ([SceneGraph([], [], Vocabulary(["x"]), image_id=1, width=1, height=1)], "its vocabulary differs"),
     ],
 )

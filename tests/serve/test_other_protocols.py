@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from scenegpi.data import write_jsonl
-from scenegpi.data.label_studio import labelling_config
+from scenegpi.data.export.data_sets import labelling_config
 from scenegpi.serve.label_studio import LabelStudio, interface
 from scenegpi.store import Store
 from serve.serve_cases import call, running

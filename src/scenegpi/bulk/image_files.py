@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scenegpi.data import Dataset, open_dataset
 from scenegpi.data.export import EXPORTS, to_ntriples, write_export
-from scenegpi.data.write import write_coco
+from scenegpi.data.export.data_sets import write_coco
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.checks import is_identifier
-from scenegpi.data.columns import NO_SPLIT, SPLITS
-from scenegpi.data.graphs import Graphs
+from scenegpi.data.graphs import NO_SPLIT, SPLITS, Graphs
 from scenegpi.data.json_stream import JsonStream, RowStore
 from scenegpi.data.limits import check_crowd, check_images, file_vocabulary
 from scenegpi.data.named import corners, whole

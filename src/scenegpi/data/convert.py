@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from scenegpi.data.dataset import Dataset
+from scenegpi.data.export.data_sets import write_coco, write_label_studio, write_sgbench, write_visual_genome
 from scenegpi.data.export.rag import write_graphrag, write_lightrag
 from scenegpi.data.jsonl import write_jsonl
-from scenegpi.data.label_studio import write_label_studio
-from scenegpi.data.sgbench import write_sgbench
 from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 
@@ -80,17 +79,14 @@ def _has(graph: SceneGraph, field: str) -> bool:
 
 
 def _write(dataset: Dataset, graphs: Iterable[SceneGraph], target: Path, to: str, overwrite: bool, prefix: str) -> int:
-    splits = dataset.split_codes().tolist()
-    if to == "jsonl":
-        return write_jsonl(target, graphs, splits, overwrite)
-    if to == "sgbench":
-        return write_sgbench(target, graphs, dataset.vocabulary, overwrite)
-    if to == "label-studio":
-        return write_label_studio(target, graphs, splits, dataset.vocabulary, overwrite, prefix)
-    if to in ("coco", "visual-genome"):
-        from scenegpi.data.write import write_coco, write_visual_genome
-
-        layout = write_coco if to == "coco" else write_visual_genome
-        return layout(target, graphs, splits, dataset.vocabulary, overwrite)
-    write = write_lightrag if to == "lightrag" else write_graphrag
-    return write(target, graphs, overwrite)
+    splits, words = dataset.split_codes().tolist(), dataset.vocabulary
+    writers: dict[str, Callable[[], int]] = {
+        "jsonl": lambda: write_jsonl(target, graphs, splits, overwrite),
+        "visual-genome": lambda: write_visual_genome(target, graphs, splits, words, overwrite),
+        "coco": lambda: write_coco(target, graphs, splits, words, overwrite),
+        "label-studio": lambda: write_label_studio(target, graphs, splits, words, overwrite, prefix),
+        "sgbench": lambda: write_sgbench(target, graphs, words, overwrite),
+        "lightrag": lambda: write_lightrag(target, graphs, overwrite),
+        "graphrag": lambda: write_graphrag(target, graphs, overwrite),
+    }
+    return writers[to]()

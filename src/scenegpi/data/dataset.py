@@ -10,8 +10,7 @@ from typing import Any, Literal, Protocol, SupportsIndex, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.columns import SPLITS
-from scenegpi.data.graphs import Graphs
+from scenegpi.data.graphs import SPLITS, Graphs
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.parquet import ParquetRows
 from scenegpi.errors import DataError, GraphError, Report

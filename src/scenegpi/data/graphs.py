@@ -1,22 +1,33 @@
-"""Graphs in memory, added one after the other: what every reader of row-wise files gives."""
+"""Graphs in memory: `Graphs`, added one after the other, and `Columns`, a whole data set as a few flat arrays."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.columns import NO_SPLIT
+from scenegpi.checks import Attributes, frozen
 from scenegpi.data.limits import check_crowd
 from scenegpi.errors import GraphError, Report
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
+SPLITS = {"train": 0, "val": 1, "test": 2}
+SPLIT_NAMES = {code: name for name, code in SPLITS.items()}
+NO_SPLIT = -1
+Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""(N,) boxes and (N,) relations of each image."""
+
 
 class Graphs:
-    """Graphs of one vocabulary with their splits; `report` takes the defects of those that are left out."""
+    """Graphs of one vocabulary with their splits, as readers of row-wise files give them.
+
+    `report` takes the defects of images that are left out.
+    """
 
     def __init__(self, vocabulary: Vocabulary, report: Report) -> None:
         self.vocabulary = vocabulary
@@ -33,13 +44,12 @@ class Graphs:
         """Image i's graph."""
         return self.graphs[i]
 
-    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def counts(self) -> Counts:
         """(N,) boxes and (N,) relations of each image."""
-        table = np.array([(len(graph), len(graph.relations)) for graph in self.graphs], dtype=np.int64).reshape(-1, 2)
-        return table[:, 0], table[:, 1]
+        return count_graphs(self.graphs)
 
     def split_codes(self) -> NDArray[np.int8]:
-        """(N,) 0 train, 1 val, 2 test, -1 not said."""
+        """(N,) 0 train, 1 val, 2 test, -1 unknown."""
         return np.array(self.splits, dtype=np.int8)
 
     def add(self, split: int = NO_SPLIT, **fields: Any) -> None:
@@ -71,9 +81,80 @@ class Graphs:
         self.splits.append(split)
 
 
+def count_graphs(graphs: Iterable[SceneGraph]) -> Counts:
+    """(N,) boxes and (N,) relations of each graph."""
+    table = np.array([(len(graph), len(graph.relations)) for graph in graphs], dtype=np.int64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
 def warn_flat(report: Report, image: object, boxes: NDArray[np.float64], field: str) -> None:
     """A warning for each box without area; `field` names one, with {} for its row."""
     flat = (boxes[:, 2:] == boxes[:, :2]).any(axis=1)
     if flat.any():
         rows = np.flatnonzero(flat).tolist()
         report.warn_each(rows, lambda row: (image, field.format(row), f"{boxes[row].tolist()} has no area"))
+
+
+@dataclass(eq=False)
+class Columns:
+    """N images with B boxes and R relations; no Python object per box.
+
+    Image i owns rows ptr[i]:ptr[i + 1] of an array; a `SceneGraph` is made on demand from views of these.
+
+    Args:
+        image_ids, files, splits: of each image.
+        sizes: (N, 2) width, height.
+        boxes, labels, relations: (B, 4), (B,), (R, 3), checked, of SceneGraph's dtypes.
+        box_ptr, relation_ptr: (N + 1,) where each image's rows start.
+        attributes: (B, K) places in `attribute_names`, from 1; 0 is none.
+    """
+
+    vocabulary: Vocabulary
+    image_ids: Sequence[int | str | None]
+    files: Sequence[str | None]
+    sizes: NDArray[np.int32]
+    splits: NDArray[np.int8]
+    boxes: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    relations: NDArray[np.int32]
+    box_ptr: NDArray[np.int64]
+    relation_ptr: NDArray[np.int64]
+    attributes: NDArray[np.int32] | None = None
+    attribute_names: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for values in (self.boxes, self.labels, self.relations):
+            frozen(values)
+
+    def __len__(self) -> int:
+        return len(self.image_ids)
+
+    def graph(self, i: int) -> SceneGraph:
+        """Image i's graph: views, no copies."""
+        rows = slice(*self.box_ptr[i : i + 2].tolist())
+        width, height = self.sizes[i].tolist()
+        return SceneGraph.trusted(
+            boxes=self.boxes[rows],
+            labels=self.labels[rows],
+            vocabulary=self.vocabulary,
+            relations=self.relations[slice(*self.relation_ptr[i : i + 2].tolist())],
+            image_id=self.image_ids[i],
+            file=self.files[i],
+            width=width,
+            height=height,
+            attributes=self._attributes(rows),
+        )
+
+    def _attributes(self, rows: slice) -> Attributes | None:
+        if self.attributes is None or not self.attributes[rows].any():
+            return None
+        numbers = (sorted({*row} - {0}) for row in self.attributes[rows].tolist())
+        return tuple(tuple((self.attribute_names[k - 1], 1.0) for k in row) for row in numbers)
+
+    def counts(self) -> Counts:
+        """(N,) boxes and (N,) relations of each image."""
+        return np.diff(self.box_ptr), np.diff(self.relation_ptr)
+
+    def split_codes(self) -> NDArray[np.int8]:
+        """(N,) 0 train, 1 val, 2 test, -1 unknown."""
+        return self.splits

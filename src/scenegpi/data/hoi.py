@@ -51,7 +51,7 @@ def read_hoi(path: Path, report: Report) -> Graphs:
     """One file."""
     kind = kind_of(path)
     if kind is None:
-        raise DataError(path, "whose verbs? The file's name must hold hico or vcoco")
+        raise DataError(path, "the file's name must contain hico or vcoco, which tells whose verbs it uses")
     vocabulary = Vocabulary(tuple(COCO_IDS.values()), VERBS[kind], kind)
     split = split_of(path)
     fields = partial(_fields, verbs=VERBS[kind], first=1 if kind == "hico" else 0)
@@ -77,9 +77,7 @@ def _fields(image: Image, verbs: tuple[str, ...], first: int) -> dict[str, Any]:
     for i, each in enumerate(entries(image.row.get("hoi_annotation", []), "hoi_annotation")):
         field = f"hoi_annotation[{i}]"
         subject = number(each.get("subject_id"), len(objects), f"{field}.subject_id")
-        verb = number(each.get("category_id"), len(verbs) + first, f"{field}.category_id") - first
-        if verb < 0:
-            raise GraphError(f"{field}.category_id: verbs count from {first}")
+        verb = number(each.get("category_id"), len(verbs), f"{field}.category_id", first)
         if each.get("object_id") == -1:
             attributes[subject].append(verbs[verb])
         else:

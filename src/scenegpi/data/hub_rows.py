@@ -13,38 +13,43 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from scenegpi.data.limits import check_crowd
 from scenegpi.data.named import corners
 from scenegpi.errors import GraphError
 
 OBJECTS, LINKS = "objects", ("relations", "relationships")
-ABOUT = {"id": ("image_id", "id"), "file": ("file_name", "file"), "width": ("width",), "height": ("height",)}
+ABOUT = {"image_id": ("image_id", "id"), "file": ("file_name", "file"), "width": ("width",), "height": ("height",)}
 COLUMNS = (OBJECTS, *LINKS, *(name for names in ABOUT.values() for name in names))
 LABELS = ("label", "name", "names", "category", "category_id")
 PREDICATES = ("predicate", "predicate_id", "name", "label", "relation")
 Names = dict[str, dict[int, str]]
 
 
-def hub_data(row: dict[str, Any], names: Names) -> dict[str, Any]:
-    """Columns of one image -> its JSON form."""
-    objects, place = [], {}
-    for i, each in enumerate(_rows(row.get(OBJECTS), OBJECTS)):
+def hub_fields(row: dict[str, Any], names: Names) -> dict[str, Any]:
+    """Columns of one image -> fields of its graph (see SceneGraph), labels and predicates by name."""
+    objects = _rows(row.get(OBJECTS), OBJECTS)
+    links = _rows(first_of(row, LINKS), "relations")
+    check_crowd(len(objects), len(links))
+    boxes, labels, place = [], [], {}
+    for i, each in enumerate(objects):
         bbox = each["bbox"] if "bbox" in each else [each.get(side) for side in "xywh"]
-        found: dict[str, Any] = {"box": corners(bbox, f"objects[{i}].bbox")}
-        found["label"] = _name(each, LABELS, names.get("objects", {}), f"objects[{i}]")
-        if each.get("attributes"):
-            found["attributes"] = each["attributes"]
-        objects.append(found)
-        place[next((each[key] for key in ("id", "object_id") if each.get(key) is not None), i)] = i
+        boxes.append(corners(bbox, f"objects[{i}].bbox"))
+        labels.append(_name(each, LABELS, names.get("objects", {}), f"objects[{i}]"))
+        key = first_of(each, ("id", "object_id"))
+        place[i if key is None else key] = i
     if len(place) != len(objects):
         raise GraphError("objects: an id is duplicated")
-    relations = []
-    links = next((row[key] for key in LINKS if row.get(key) is not None), None)
-    for i, each in enumerate(_rows(links, "relations")):
-        ends = {end: _end(each, end, place, f"relations[{i}]") for end in ("subject", "object")}
-        relations.append(ends | {"predicate": _name(each, PREDICATES, names.get("predicates", {}), f"relations[{i}]")})
-    about = {key: next((row[n] for n in found if row.get(n) is not None), None) for key, found in ABOUT.items()}
-    image = {key: value for key, value in about.items() if value is not None}
-    return {"image": image, "objects": objects, "relations": relations}
+    relations = [
+        (
+            _end(each, "subject", place, f"relations[{i}]"),
+            _end(each, "object", place, f"relations[{i}]"),
+            _name(each, PREDICATES, names.get("predicates", {}), f"relations[{i}]"),
+        )
+        for i, each in enumerate(links)
+    ]
+    attributes = [each.get("attributes") or () for each in objects]
+    about = {key: first_of(row, found) for key, found in ABOUT.items()}
+    return {"boxes": boxes, "labels": labels, "attributes": attributes, "relations": relations, **about}
 
 
 def hub_names(metadata: dict[bytes, bytes] | None) -> Names:
@@ -68,6 +73,11 @@ def hub_names(metadata: dict[bytes, bytes] | None) -> Names:
             named = named or dict(enumerate(classes or ()))
         found[kind] = named
     return found
+
+
+def first_of(row: dict[str, Any], keys: tuple[str, ...]) -> Any:
+    """The value of the first of these keys that the row has; None without any."""
+    return next((row[key] for key in keys if row.get(key) is not None), None)
 
 
 def _feature(value: Any) -> dict[str, Any]:
@@ -95,7 +105,7 @@ def _rows(value: Any, field: str) -> list[dict[str, Any]]:
 
 
 def _name(row: dict[str, Any], keys: tuple[str, ...], names: dict[int, str], field: str) -> str:
-    value = next((row[key] for key in keys if row.get(key) is not None), None)
+    value = first_of(row, keys)
     value = value[0] if isinstance(value, list) and value else value
     name = names.get(value) if isinstance(value, int) else value
     if not isinstance(name, str) or not name:

@@ -17,8 +17,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.columns import NO_SPLIT, SPLITS
-from scenegpi.data.graphs import warn_flat
+from scenegpi.data.graphs import NO_SPLIT, SPLIT_NAMES, SPLITS, Counts, warn_flat
 from scenegpi.data.limits import check_images, check_line
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import open_file, parse_json, reason, whole_file
@@ -29,7 +28,6 @@ from scenegpi.vocabulary import Vocabulary
 MAX_LINE = 2**26
 DEFINITION = re.compile(rb'"vocabulary"\s*:\s*\{')
 Survey = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]  # boxes, relations, split of each line
-SPLIT_NAMES = {code: name for name, code in SPLITS.items()}
 
 
 class JsonLines:
@@ -81,7 +79,7 @@ class JsonLines:
         """What line i holds under a key that is not the graph's own, or None."""
         return self._parse(i).get(key)
 
-    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def counts(self) -> Counts:
         """(N,) boxes and (N,) relations of each image."""
         boxes, relations, _ = self._survey()
         return boxes, relations

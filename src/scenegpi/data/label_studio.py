@@ -1,114 +1,23 @@
-"""Label Studio's JSON, both ways: one task per image, boxes as rectangle labels, relations between them.
+"""Label Studio's JSON: one task per image, boxes as rectangle labels, relations between them.
 
 Its boxes are x, y, width, height in percent of the image; a relation goes from one region to another, with labels;
-attributes are the text of a region. Graphs with scores are written as predictions (pre-annotations), others as
-annotations. `labelling_config` is the project's interface for a vocabulary.
+attributes are the text of a region. `export.data_sets` writes it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
-from scenegpi.data.columns import NO_SPLIT, SPLITS
-from scenegpi.data.graphs import Graphs
-from scenegpi.data.jsonl import write_rows
+from scenegpi.data.graphs import NO_SPLIT, SPLITS, Graphs
 from scenegpi.data.named import Image, entries, is_real, key_of, list_rows, named_graphs, text
-from scenegpi.errors import DataError, GraphError, Report
-from scenegpi.files import whole_file
-from scenegpi.graph import SceneGraph
-from scenegpi.vocabulary import Vocabulary
+from scenegpi.errors import GraphError, Report
 
 DIGITS = 6  # of a pixel: percents are fractions that don't come back to the last bit
-NAMES = ("label", "image", "attributes")
-"""Of the tags in `labelling_config`."""
-
-
-def labelling_config(vocabulary: Vocabulary) -> str:
-    """The XML of a labelling interface: boxes with these labels, relations with these predicates, text per region."""
-    lines = ["<View>", "  <Relations>"]
-    lines += [f"    <Relation value={_quoted(name)}/>" for name in vocabulary.predicates]
-    lines += ["  </Relations>", '  <Image name="image" value="$image" zoom="true"/>']
-    lines += ['  <RectangleLabels name="label" toName="image">']
-    lines += [f"    <Label value={_quoted(name)}/>" for name in vocabulary.objects]
-    lines += ["  </RectangleLabels>", '  <TextArea name="attributes" toName="image" perRegion="true"/>', "</View>", ""]
-    return "\n".join(lines)
-
-
-def _quoted(name: str) -> str:
-    return '"' + re.sub(r"[\n\r\t]", lambda found: f"&#{ord(found[0])};", escape(name)) + '"'
-
-
-def results(graph: SceneGraph, names: tuple[str, str, str] = NAMES) -> list[dict[str, Any]]:
-    """Regions and relations of an image; DataError where its size is not known.
-
-    `names` are those of the tags for labels, image and attributes in the project's interface.
-    """
-    if not len(graph):
-        return []
-    if not graph.width or not graph.height:
-        name = graph.file or str(graph.image_id)
-        raise DataError(name, "Label Studio's boxes are in percent, which needs the image's width and height")
-    size = {"original_width": graph.width, "original_height": graph.height, "image_rotation": 0}
-    found: list[dict[str, Any]] = []
-    for i, ((x1, y1, x2, y2), label) in enumerate(zip(graph.boxes.tolist(), graph.names, strict=True)):
-        value: dict[str, Any] = {"x": 100 * x1 / graph.width, "y": 100 * y1 / graph.height, "rotation": 0}
-        value |= {"width": 100 * (x2 - x1) / graph.width, "height": 100 * (y2 - y1) / graph.height}
-        region = {"id": f"box{i}", "to_name": names[1], **size}
-        found.append(
-            region | {"from_name": names[0], "type": "rectanglelabels", "value": value | {"rectanglelabels": [label]}}
-        )
-        if graph.scores is not None:
-            found[-1]["score"] = graph.scores.item(i)
-        if graph.attributes is not None and graph.attributes[i]:
-            said = {"text": [name for name, _ in graph.attributes[i]]}
-            found.append(region | {"from_name": names[2], "type": "textarea", "value": value | said})
-    for s, o, p in graph.relations.tolist():
-        ends = {"from_id": f"box{s}", "to_id": f"box{o}", "direction": "right"}
-        found.append({"type": "relation", **ends, "labels": [graph.vocabulary.predicates[p]]})
-    return found
-
-
-def label_studio_task(graph: SceneGraph, number: int = 0, prefix: str = "", split: str | None = None) -> dict[str, Any]:
-    """One image; `prefix` comes before the name of its picture."""
-    name = graph.file or str(graph.image_id if graph.image_id is not None else f"image {number}")
-    about = {"id": graph.image_id, "file": graph.file, "width": graph.width, "height": graph.height, "split": split}
-    data = {
-        "image": prefix + (quote(name) if prefix else name),
-        "scenegpi": {key: value for key, value in about.items() if value is not None},
-    }
-    if graph.scores is None:
-        return {"data": data, "annotations": [{"result": results(graph)}]}
-    score = float(graph.scores.mean()) if len(graph) else 0.0
-    return {"data": data, "predictions": [{"model_version": "scenegpi", "score": score, "result": results(graph)}]}
-
-
-def write_label_studio(
-    target: Path,
-    graphs: Iterable[SceneGraph],
-    splits: Iterable[int],
-    vocabulary: Vocabulary,
-    overwrite: bool = False,
-    prefix: str = "",
-) -> int:
-    """A JSON file of tasks, and beside it the interface as XML; returns the number of images."""
-    names = {code: name for name, code in SPLITS.items()}
-    with whole_file(target.with_suffix(".xml"), overwrite) as config, whole_file(target, overwrite) as part:
-        config.write_text(labelling_config(vocabulary), encoding="utf-8")
-        tasks = (
-            label_studio_task(graph, number, prefix, names.get(split))
-            for number, (graph, split) in enumerate(zip(graphs, splits, strict=False))
-        )
-        with part.open("w", encoding="utf-8") as handle:
-            handle.write("[")
-            count = write_rows(handle, tasks)
-            handle.write("\n]\n")
-    return count
 
 
 def read_label_studio(path: Path, report: Report) -> Graphs:

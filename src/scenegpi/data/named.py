@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.columns import NO_SPLIT, SPLITS
-from scenegpi.data.graphs import Graphs
+from scenegpi.data.graphs import NO_SPLIT, SPLITS, Graphs
 from scenegpi.data.json_stream import JsonStream
 from scenegpi.data.limits import check_crowd, check_images, check_names, file_vocabulary
 from scenegpi.errors import GraphError, Report
@@ -49,10 +48,6 @@ def named_graphs(
     for image in images():
         try:
             found = fields(image)
-            found["labels"] = [_place(word, vocabulary.object_index, "label") for word in found["labels"]]
-            found["relations"] = [
-                (s, o, _place(word, vocabulary.predicate_index, "predicate")) for s, o, word in found["relations"]
-            ]
         except GraphError as error:
             report.skip(image.key, error)
             continue
@@ -75,18 +70,16 @@ def _vocabulary(path: Path, images: Callable[[], Iterator[Image]], fields: Field
     return file_vocabulary(path, sorted(objects), sorted(predicates), name)
 
 
-def _place(word: str, index: Any, field: str) -> int:
-    if word not in index:
-        raise GraphError(f"{field}: {word!r:.60} is not in the vocabulary")
-    return int(index[word])
-
-
-def list_rows(path: Path) -> Iterator[Any]:
-    """The entries of a file that is one JSON list, one for each image."""
+def list_rows(path: Path, section: str | None = None) -> Iterator[Any]:
+    """The entries of a file that is one JSON list, or of one list in a file that is an object; one for each image."""
     with JsonStream(path) as stream:
-        for i, (_, row) in enumerate(stream.rows()):
-            check_images(path, i, stream.size)
-            yield row
+        for key in (None,) if section is None else stream.entries():
+            if key != section:
+                stream.skip()
+                continue
+            for i, (_, row) in enumerate(stream.rows()):
+                check_images(path, i, stream.size)
+                yield row
         stream.end()
 
 
@@ -96,19 +89,6 @@ def keyed_rows(path: Path) -> Iterator[tuple[str, Any]]:
         for i, key in enumerate(stream.entries(unique=True)):
             check_images(path, i, stream.size)
             yield key, stream.value()
-        stream.end()
-
-
-def section_rows(path: Path, section: str) -> Iterator[Any]:
-    """The entries of a list in a file that is one JSON object; its other fields are passed over."""
-    with JsonStream(path) as stream:
-        for key in stream.entries():
-            if key != section:
-                stream.skip()
-                continue
-            for i, (_, row) in enumerate(stream.rows()):
-                check_images(path, i, stream.size)
-                yield row
         stream.end()
 
 
@@ -125,7 +105,7 @@ def about(key: int | str | None, file: Any, row: dict[str, Any]) -> dict[str, An
 
 def numbered(
     boxes: Any, labels: Any, links: Any, words: Vocabulary, names: tuple[str, str, str], first: int = 0
-) -> Any:
+) -> dict[str, Any]:
     """Fields of a graph from corners, numbers of labels, and rows of subject, object and number of a predicate.
 
     `names` are those of the three in the file; labels and predicates count from `first`.
@@ -136,16 +116,13 @@ def numbered(
     check_crowd(len(boxes), len(links))
     if len(labels) != len(boxes) or not all(isinstance(row, list) and len(row) == 3 for row in links):
         raise GraphError(f"{names[2]}: expected rows of three; {names[1]}: one for each box")
-
-    def named(value: Any, known: tuple[str, ...], field: str) -> str:
-        return known[number(value - first if isinstance(value, int) else value, len(known), field)]
-
-    n = len(boxes)
+    n, objects, predicates = len(boxes), len(words.objects), len(words.predicates)
+    box, label, link = (f"{name}[{{}}]".format for name in names)
     return {
-        "boxes": [corners(each, f"{names[0]}[{i}]", False) for i, each in enumerate(boxes)],
-        "labels": [named(each, words.objects, f"{names[1]}[{i}]") for i, each in enumerate(labels)],
+        "boxes": [corners(each, box(i), xywh=False) for i, each in enumerate(boxes)],
+        "labels": [number(each, objects, label(i), first) for i, each in enumerate(labels)],
         "relations": [
-            (*(number(end, n, f"{names[2]}[{i}]") for end in (s, o)), named(p, words.predicates, f"{names[2]}[{i}]"))
+            (number(s, n, link(i)), number(o, n, link(i)), number(p, predicates, link(i), first))
             for i, (s, o, p) in enumerate(links)
         ],
     }
@@ -166,9 +143,9 @@ def entries(value: Any, field: str) -> list[dict[str, Any]]:
     return value
 
 
-def box(row: dict[str, Any], field: str, sides: str = "xywh") -> list[float]:
-    """x1, y1, x2, y2 of an object with x, y and w, h."""
-    return corners([row.get(side) for side in sides], field)
+def box(row: dict[str, Any], field: str) -> list[float]:
+    """x1, y1, x2, y2 of an object with x, y, w and h."""
+    return corners([row.get(side) for side in "xywh"], field)
 
 
 def corners(values: Any, field: str, xywh: bool = True) -> list[float]:
@@ -210,11 +187,11 @@ def words(value: Any, field: str) -> list[str]:
     return [word(each, field) for each in value if each != ""]
 
 
-def number(value: Any, stop: int, field: str) -> int:
-    """A whole number of 0..stop-1."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < stop:
-        raise GraphError(f"{field}: expected a number of 0..{stop - 1}, found {value!r:.60}")
-    return value
+def number(value: Any, count: int, field: str, first: int = 0) -> int:
+    """A whole number of first..first + count - 1 -> 0..count - 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or not first <= value < first + count:
+        raise GraphError(f"{field}: expected a number of {first}..{first + count - 1}, found {value!r:.60}")
+    return value - first
 
 
 def end(place: dict[Any, int], value: Any, field: str) -> int:

@@ -21,9 +21,8 @@ from scenegpi.data.jsonl import JsonLines
 from scenegpi.data.label_studio import read_label_studio
 from scenegpi.data.open_images import read_open_images
 from scenegpi.data.parquet import ParquetRows
-from scenegpi.data.psg import read_psg
+from scenegpi.data.psg import read_psg, read_sgbench
 from scenegpi.data.sgb_predictions import read_sgb_predictions
-from scenegpi.data.sgbench import read_sgbench
 from scenegpi.data.visual_genome_raw import read_visual_genome_raw
 from scenegpi.data.vrd import read_vrd
 from scenegpi.data.yolo import label_folders, read_yolo

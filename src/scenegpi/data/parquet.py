@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.data.detector_results import NO_LABEL
+from scenegpi.data.graphs import Counts, count_graphs
 from scenegpi.data.hub_rows import COLUMNS as HUB
-from scenegpi.data.hub_rows import OBJECTS, Names, hub_data, hub_names
-from scenegpi.data.limits import check_images, check_line, check_names, file_vocabulary
-from scenegpi.data.named import split_of
+from scenegpi.data.hub_rows import OBJECTS, Names, hub_fields, hub_names
+from scenegpi.data.limits import check_crowd, check_images, check_line, check_names, file_vocabulary
+from scenegpi.data.named import corners, split_of
 from scenegpi.errors import DataError, GraphError, Report, RowError, require
 from scenegpi.files import open_file, parse_json
 from scenegpi.graph import SceneGraph
@@ -31,7 +32,8 @@ from scenegpi.graph_json import from_dict
 from scenegpi.vocabulary import Vocabulary
 
 SUFFIX = ".parquet"
-COLUMNS = ("boxes", "labels", "scores", "id", "file", "width", "height")
+ABOUT = {"image_id": "id", "file": "file", "width": "width", "height": "height"}
+COLUMNS = ("boxes", "labels", "scores", *ABOUT.values())
 GRAPH = "graph"
 ROWS, VALUES = 1024, 1 << 20
 """The most rows, and the most values in them, that are read at a time."""
@@ -88,11 +90,11 @@ class ParquetRows:
         k = self.groups[group][0]
         try:
             if GRAPH in self.columns:
-                data, known = _parsed(row[GRAPH]), self.defined.get(k, self.vocabulary)
-            else:
-                data, known = _data(row) if self.hub is None else hub_data(row, self.hub), self.vocabulary
-            check_line(data)
-            return from_dict(data, known)
+                data = _parsed(row[GRAPH])
+                check_line(data)
+                return from_dict(data, self.defined.get(k, self.vocabulary))
+            fields = _fields(row) if self.hub is None else hub_fields(row, self.hub)
+            return SceneGraph(vocabulary=self.vocabulary, **fields)
         except GraphError as error:
             first = next(j for j, (other, _, _) in enumerate(self.groups) if other == k)
             raise RowError(self.files[k], f"row {i - int(self.starts[first])}: {error}") from None
@@ -103,10 +105,9 @@ class ParquetRows:
         value = value.get("bytes") if isinstance(value, dict) else value
         return value if isinstance(value, bytes) else None
 
-    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def counts(self) -> Counts:
         """(N,) boxes and (N,) relations of each image."""
-        table = np.array([(len(g), len(g.relations)) for g in map(self.graph, range(len(self)))], dtype=np.int64)
-        return table.reshape(-1, 2)[:, 0], table.reshape(-1, 2)[:, 1]
+        return count_graphs(map(self.graph, range(len(self))))
 
     def split_codes(self) -> NDArray[np.int8]:
         """(N,) as the files' names tell (train-00000-of-00002.parquet), else -1."""
@@ -178,11 +179,11 @@ class ParquetRows:
             found[kind] |= dict.fromkeys(names.values())
         for i in range(len(self)) if not all(found.values()) else ():
             try:
-                data = hub_data(self._row(i), self.hub)
+                fields = hub_fields(self._row(i), self.hub)
             except GraphError:
-                continue  # it is said when the row is read
-            found["objects"] |= dict.fromkeys(sorted(row["label"] for row in data["objects"]))
-            found["predicates"] |= dict.fromkeys(sorted(row["predicate"] for row in data["relations"]))
+                continue  # reported when the row is read
+            found["objects"] |= dict.fromkeys(sorted(fields["labels"]))
+            found["predicates"] |= dict.fromkeys(sorted(name for _, _, name in fields["relations"]))
             for kind, seen in found.items():
                 check_names(self.path, len(seen), kind)
         return file_vocabulary(self.path, found["objects"], tuple(found["predicates"]))
@@ -258,21 +259,21 @@ def _parsed(text: Any) -> dict[str, Any]:
     return data
 
 
-def _data(row: dict[str, Any]) -> dict[str, Any]:
-    """Columns of one image -> its JSON form."""
-    boxes = row["boxes"] if row["boxes"] is not None else []
+def _fields(row: dict[str, Any]) -> dict[str, Any]:
+    """Columns of one image -> fields of its graph (see SceneGraph)."""
+    boxes = [] if row["boxes"] is None else row["boxes"]
     if not isinstance(boxes, list):
         raise GraphError(f"boxes: expected a list, found {boxes!r:.60}")
-    objects = [{"box": box} for box in boxes]
-    for key, name, default in (("label", "labels", NO_LABEL), ("score", "scores", None)):
-        values = row.get(name)
-        if values is None and name in row and name == "labels" and boxes:
-            raise GraphError("labels: missing, though there are boxes")
-        if values is None:
-            values = [default] * len(boxes)
-        if not isinstance(values, list) or len(values) != len(boxes):
+    check_crowd(len(boxes))
+    labels, scores = row.get("labels", [NO_LABEL] * len(boxes)), row.get("scores")
+    if labels is None and boxes:
+        raise GraphError("labels: missing, though there are boxes")
+    for name, values in (("labels", labels), ("scores", scores)):
+        if values is not None and (not isinstance(values, list) or len(values) != len(boxes)):
             raise GraphError(f"{name}: expected one for each of {len(boxes)} boxes")
-        for one, value in zip(objects, values, strict=True):
-            one[key] = value
-    image = {key: row[key] for key in ("id", "file", "width", "height") if row.get(key) is not None}
-    return {"image": image, "objects": objects}
+    return {
+        "boxes": [corners(box, f"boxes[{i}]", xywh=False) for i, box in enumerate(boxes)],
+        "labels": labels or (),
+        "scores": scores if any(score is not None for score in scores or ()) else None,
+        **{key: row.get(column) for key, column in ABOUT.items()},
+    }

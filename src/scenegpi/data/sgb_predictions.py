@@ -53,7 +53,7 @@ def _fields(
         raise GraphError("rel_labels: expected one for each of rel_pairs")
     links = [[*(pair if isinstance(pair, list) else [pair]), p] for pair, p in zip(pairs, predicates, strict=True)]
     names = ("bbox", "bbox_labels", "rel_pairs")
-    found: dict[str, Any] = numbered(row.get("bbox"), row.get("bbox_labels"), links, vocabulary, names, first=1)
+    found = numbered(row.get("bbox"), row.get("bbox_labels"), links, vocabulary, names, first=1)
     file = Path(files[at].replace("\\", "/")).name
     found |= {"image_id": Path(file).stem, "file": file}
     found |= {"scores": row.get("bbox_scores"), "relation_scores": row.get("rel_scores")}

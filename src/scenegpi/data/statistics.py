@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.columns import NO_SPLIT, SPLITS
 from scenegpi.data.dataset import Dataset
+from scenegpi.data.graphs import NO_SPLIT, SPLITS
 from scenegpi.errors import DataError
 from scenegpi.vocabulary import Vocabulary
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.data.columns import Columns
+from scenegpi.data.graphs import Columns
 from scenegpi.data.hdf5 import read_hdf5
 from scenegpi.data.limits import file_vocabulary
 from scenegpi.data.named import list_rows

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.checks import MAX_COORDINATE, is_identifier
-from scenegpi.data.columns import NO_SPLIT, Columns
+from scenegpi.data.graphs import NO_SPLIT, Columns
 from scenegpi.data.limits import MAX_BOXES, MAX_RELATIONS
 from scenegpi.errors import Report
 from scenegpi.vocabulary import Vocabulary, well_formed

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.data.class_names import NAME_FILES, Names, read_names_file, vocabulary_of
-from scenegpi.data.columns import NO_SPLIT, SPLITS
-from scenegpi.data.graphs import Graphs
+from scenegpi.data.graphs import NO_SPLIT, SPLITS, Graphs
 from scenegpi.data.images import ImageFolders, Sizes
 from scenegpi.data.limits import check_crowd
 from scenegpi.errors import DataError, GraphError, Report

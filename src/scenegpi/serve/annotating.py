@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Response
 
-from scenegpi.data.columns import SPLITS
 from scenegpi.data.convert import convert
+from scenegpi.data.graphs import SPLITS
 from scenegpi.data.jsonl import write_jsonl
 from scenegpi.data.open import open_dataset
 from scenegpi.graph import SceneGraph

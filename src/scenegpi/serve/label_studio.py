@@ -15,8 +15,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from scenegpi import __version__
+from scenegpi.data.export.data_sets import NAMES, results
 from scenegpi.data.images import ImageFolders
-from scenegpi.data.label_studio import NAMES, results
 from scenegpi.serve.predicting import Predicting
 
 MOST_TASKS, MOST_CONFIG = 64, 1_000_000

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scenegpi.data.columns import SPLITS
 from scenegpi.data.dataset import Dataset
 from scenegpi.data.distributions import attach_distributions
+from scenegpi.data.graphs import SPLITS
 from scenegpi.data.open import open_dataset
 from scenegpi.errors import DataError, OptionError
 from scenegpi.graph import SceneGraph

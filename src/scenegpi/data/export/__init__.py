@@ -1,4 +1,4 @@
-"""Graphs in the formats of other tools: GraphML, DOT, networkx JSON, RDF. One way: no data set is read from them.
+"""Graphs in the formats of other tools: files of one graph, libraries, whole data sets, knowledge for RAG.
 
     write_export(graph, "scene.graphml")
     text = EXPORTS["dot"].text(graph)
@@ -10,30 +10,27 @@ out (\\\\x1b), so that a file is always well formed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from scenegpi.data.export.graph_files import to_dot, to_graphml, to_node_link
-from scenegpi.data.export.ntriples import to_ntriples
+from scenegpi.data.export.graph_files import to_dot, to_graphml, to_node_link, to_ntriples
 from scenegpi.errors import DataError
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 
 
-@dataclass(frozen=True)
-class Export:
+class Export(NamedTuple):
     """How a format is written: `text` gives the whole file of a graph, `suffix` is how its name ends."""
 
     text: Callable[[SceneGraph], str]
     suffix: str
-    about: str
 
 
 EXPORTS = {
-    "graphml": Export(to_graphml, ".graphml", "GraphML (networkx, Gephi, yEd, Cytoscape)"),
-    "dot": Export(to_dot, ".dot", "DOT (Graphviz)"),
-    "networkx": Export(to_node_link, ".networkx.json", "networkx node-link JSON"),
-    "rdf": Export(to_ntriples, ".nt", "RDF as N-Triples"),
+    "graphml": Export(to_graphml, ".graphml"),  # networkx, Gephi, yEd, Cytoscape
+    "dot": Export(to_dot, ".dot"),  # Graphviz
+    "networkx": Export(to_node_link, ".networkx.json"),
+    "rdf": Export(to_ntriples, ".nt"),
 }
 
 
@@ -43,7 +40,7 @@ def write_export(graph: SceneGraph, target: str | Path, kind: str | None = None)
     kind = kind or next((name for name, each in EXPORTS.items() if target.name.lower().endswith(each.suffix)), None)
     if kind not in EXPORTS:
         ends = ", ".join(f"{name} ({each.suffix})" for name, each in EXPORTS.items())
-        raise DataError(target, f"which format? Expected one of {ends}")
+        raise DataError(target, f"the name tells no format, expected one of {ends}")
     with whole_file(target) as part:
         part.write_text(EXPORTS[kind].text(graph), encoding="utf-8")
     return target

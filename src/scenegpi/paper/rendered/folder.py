@@ -11,8 +11,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
-from scenegpi.data.columns import SPLITS
-from scenegpi.data.write import write_visual_genome
+from scenegpi.data.export.data_sets import write_visual_genome
+from scenegpi.data.graphs import SPLITS
 from scenegpi.errors import DataError
 from scenegpi.files import whole_folder
 from scenegpi.graph import SceneGraph

@@ -1,4 +1,4 @@
-"""A graph as tables: pandas, Arrow, and PyG's HeteroData. Each library is imported when it is asked for."""
+"""A graph as other libraries hold it: networkx, pandas, Arrow, PyG. Each is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -10,11 +10,30 @@ from scenegpi.errors import GraphError, require
 from scenegpi.graph import SceneGraph
 
 if TYPE_CHECKING:
+    import networkx
     import pandas
     import pyarrow
     from torch_geometric.data import HeteroData
 
 Table = Literal["relations", "objects"]
+
+
+def to_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
+    """Nodes are box indices (label, box, score), edges the relations (predicate, score, predicate_score).
+
+    The score of a relation is P(subject) P(object) P(predicate); `predicate_score` is its last factor.
+    """
+    import networkx
+
+    out = networkx.MultiDiGraph(image_id=graph.image_id, file=graph.file, width=graph.width, height=graph.height)
+    scores = np.ones(len(graph)) if graph.scores is None else graph.scores
+    for i, name in enumerate(graph.names):
+        out.add_node(i, label=name, box=tuple(graph.boxes[i].tolist()), score=float(scores[i]))
+    weights = np.ones(len(graph.relations)) if graph.relation_scores is None else graph.relation_scores
+    rows = zip(graph.relations.tolist(), graph.triplet_scores().tolist(), weights.tolist(), strict=True)
+    for (s, o, p), score, weight in rows:
+        out.add_edge(s, o, predicate=graph.vocabulary.predicates[p], score=score, predicate_score=weight)
+    return out
 
 
 def columns(graph: SceneGraph, table: Table = "relations") -> dict[str, list[Any]]:
