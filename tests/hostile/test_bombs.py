@@ -215,7 +215,7 @@ def test_a_file_of_nothing_but_errors_is_given_up(tmp_path, monkeypatch):
     assert validate(path).errors == 5
     vg_files.dump(path, [bad] * 6)
     assert refusal(validate, path).endswith(
-        "more than 5 errors, the first: image 1: [0].bbox: expected [x, y, w, h], found None"
+        "more than 5 errors, the first: image 1: [0].bbox: expected four numbers, found None"
     )
 
 

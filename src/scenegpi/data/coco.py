@@ -4,19 +4,25 @@
    are ids of annotations, predicate_id an id of `rel_categories`); or such a file in each of train/, valid/, test/.
 2. A folder with train.json, val.json, test.json and rel.json: {"train": {image id: [[subject, object, predicate],
    ...]}, ..., "rel_categories": [names]}; subject and object count the image's annotations, predicate the names.
+3. Results, as detectors write them: a list of {"image_id", "category_id", "bbox", "score"}. They hold no class names:
+   give them (`names`), or class 7 is called "class 7".
 A COCO file without relations is read as boxes. The long lists are kept as text, grouped by image.
 """
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from scenegpi.checks import is_identifier
+from scenegpi.data.class_names import Names, vocabulary_of
 from scenegpi.data.graphs import NO_SPLIT, SPLITS, Graphs
 from scenegpi.data.json_stream import JsonStream, RowStore
 from scenegpi.data.limits import check_crowd, check_images, file_vocabulary
-from scenegpi.data.named import corners, whole
+from scenegpi.data.named import corners, real, whole
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import read_object
 
@@ -70,6 +76,40 @@ def _read(files: list[tuple[Path, int, str]], report: Report, rel_json: dict[str
             raise DataError(path, "categories or rel_categories: differ from those of the other splits")
         file.add_to(builder, split, prefix)
     assert builder is not None
+    return builder
+
+
+def read_coco_results(path: Path, report: Report, names: Names | None = None) -> Graphs:
+    """A list of detections, grouped by image."""
+    images: dict[int | str, tuple[array[int], array[float]]] = {}  # category; x1, y1, x2, y2, score of each row
+    bad: set[int | str] = set()
+    with JsonStream(path) as stream:
+        for i, (_, row) in enumerate(stream.rows()):
+            image_id = row.get("image_id") if isinstance(row, dict) else None
+            if not is_identifier(image_id):
+                report.error(None, f"[{i}].image_id", "expected a number or a string")
+                continue
+            categories, numbers = images.setdefault(image_id, (array("q"), array("d")))
+            check_images(path, len(images), stream.size)
+            try:
+                category = row.get("category_id")
+                if not isinstance(category, int) or not is_identifier(category):
+                    raise GraphError(f"[{i}].category_id: expected a whole number, found {category!r:.60}")
+                numbers.extend((*corners(row.get("bbox"), f"[{i}].bbox"), real(row.get("score", 1.0), f"[{i}].score")))
+                categories.append(category)
+            except GraphError as error:
+                report.error(image_id, *str(error).split(": ", 1))
+                bad.add(image_id)
+        stream.end()
+    report.skipped += len(bad)
+    vocabulary, label_of = vocabulary_of(path, sorted({key for found, _ in images.values() for key in found}), names)
+    builder = Graphs(vocabulary, report)
+    for image_id, (categories, numbers) in images.items():
+        if image_id not in bad:
+            values = np.array(numbers).reshape(-1, 5)
+            file = image_id if isinstance(image_id, str) and Path(image_id).suffix else None
+            labels = [label_of[key] for key in categories]
+            builder.add(image_id=image_id, file=file, boxes=values[:, :4], labels=labels, scores=values[:, 4])
     return builder
 
 

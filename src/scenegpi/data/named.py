@@ -161,6 +161,13 @@ def is_real(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
+def real(value: Any, field: str) -> float:
+    """A JSON number that fits a float; GraphError on anything else."""
+    if not is_real(value):
+        raise GraphError(f"{field}: expected a number, found {value!r:.60}")
+    return float(value)
+
+
 def whole(value: Any) -> Any:
     """100.0 is 100; anything else stays as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

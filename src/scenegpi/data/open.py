@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from scenegpi.data.class_names import Names, read_names_file
-from scenegpi.data.coco import ANNOTATIONS, read_coco, read_coco_folder, read_coco_splits, split_files
+from scenegpi.data.coco import (
+    ANNOTATIONS,
+    read_coco,
+    read_coco_folder,
+    read_coco_results,
+    read_coco_splits,
+    split_files,
+)
 from scenegpi.data.dataset import Dataset, Duplicates, Source
-from scenegpi.data.detections import read_coco_results
 from scenegpi.data.gqa import read_gqa
 from scenegpi.data.graphs import Graphs
 from scenegpi.data.hand_boxes import is_by_hand, read_hand_boxes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
@@ -84,39 +85,26 @@ def _label_files(folder: Path) -> Iterator[Path]:
 
 
 def _rows(path: Path, report: Report) -> NDArray[np.float64] | None:
-    """(N, 6) class, xc, yc, w, h, confidence (NaN where there is none); None where a line is invalid."""
+    """(N, 6) class, xc, yc, w, h, confidence (NaN where not given); None where a line is invalid."""
     try:
-        texts = read_text(path, MAX_BYTES, empty=True).splitlines()
-        check_crowd(sum(map(bool, map(str.strip, texts))))
+        lines = read_text(path, MAX_BYTES, empty=True).splitlines()
+        check_crowd(sum(1 for line in lines if line.strip()))
     except (DataError, GraphError) as error:
         where, said = ("file", error.message) if isinstance(error, DataError) else str(error).split(": ", 1)
         report.error(path.stem, where, said, str(path))
         return None
-    split = ((number, line.split(None, 6)) for number, line in enumerate(texts, 1))  # more than six parts are wrong
-    lines = [(number, parts) for number, parts in split if parts]
-    rows = _table([parts for _, parts in lines])
-    if rows is not None:
-        return rows
-    for number, parts in lines:
-        if _table([parts]) is None:
-            said = f"expected 'class xc yc w h [confidence]', found {' '.join(parts)!r:.60}"
-            report.error(path.stem, f"line {number}", said, str(path))
-    return None
+    rows = {number: _numbers(line) for number, line in enumerate(lines, 1) if line.strip()}
+    for number in (number for number, row in rows.items() if row is None):
+        said = f"expected: class xc yc w h [confidence], found {lines[number - 1].strip()!r:.60}"
+        report.error(path.stem, f"line {number}", said, str(path))
+    return None if None in rows.values() else np.array([*rows.values()], dtype=np.float64).reshape(-1, 6)
 
 
-def _table(lines: list[list[str]]) -> NDArray[np.float64] | None:
-    """(N, 6) numbers, or None if a line has too many or too few, or one that is out of place."""
-    lengths = np.array([len(parts) for parts in lines], dtype=np.int64)
-    if not np.isin(lengths, (5, 6)).all():
-        return None
-    rows = np.full((len(lines), 6), np.nan)
+def _numbers(line: str) -> list[float] | None:
+    """Class, xc, yc, w, h and confidence (NaN where not given) of a line, or None if it is invalid."""
     try:
-        numbers = np.array([float(part) for parts in lines for part in parts])
+        row = [float(part) for part in line.split(None, 6)]  # a seventh part is too many, and so are more
     except ValueError:
         return None
-    given = np.arange(6) < lengths[:, None]
-    rows[given] = numbers
-    classes = rows[:, 0]
-    if np.isnan(numbers).any() or not ((classes >= 0) & (classes < 2**31) & (np.floor(classes) == classes)).all():
-        return None
-    return rows
+    fine = len(row) in (5, 6) and not any(map(isnan, row)) and row[0].is_integer() and 0 <= row[0] < 2**31
+    return [*row, nan][:6] if fine else None
