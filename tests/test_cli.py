@@ -99,7 +99,7 @@ def test_validate_exit_codes(tmp_path, scenegpi):
     labels[3] = 77
     bad = vg_files.write(tmp_path / "bad", {"labels": labels})
     text = scenegpi("data", "validate", bad, code=1)
-    assert f"error: {bad}/VG-SGG.h5: image 13: labels[3]: 77 is no label" in text
+    assert f"error: {bad}/VG-SGG.h5: image 13: labels[3]: 77 is not a label" in text
     assert "1 error, 1 warning, 1 image can't be used" in text
     (bad / "VG-SGG.h5").write_bytes(b"x")
     text = scenegpi("data", "validate", bad, code=2)

@@ -59,6 +59,16 @@ def offsets(array: NDArray[Any], name: str, images: int | None, rows: int | None
     return array.astype(np.int64)
 
 
+def check_local(rows: NDArray[Any], pointer: NDArray[np.int64], box_ptr: NDArray[np.int64], name: str) -> None:
+    """GraphError unless the (R, k) `rows` are indices of boxes of the image that owns the row."""
+    boxes = np.repeat(np.diff(box_ptr), np.diff(pointer))[:, None]
+    bad = ((rows < 0) | (rows >= boxes)).any(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        image = int(np.searchsorted(pointer, row, side="right")) - 1
+        raise GraphError(f"{name}[{row}]: image {image} has {int(boxes[row, 0])} boxes, found {rows[row].tolist()}")
+
+
 def _check_members(path: Path, handle: BinaryIO) -> None:
     """Counts the entries of the archive's directory before Python makes an object of each."""
     members, tail = 0, b""

@@ -59,7 +59,7 @@ def test_nothing_there(tmp_path):
 
 def test_unknown_kind(tmp_path):
     (tmp_path / "x.xml").write_text("<a/>")
-    assert "not a known kind of file" in complain(tmp_path / "x.xml")
+    assert "unknown kind of file" in complain(tmp_path / "x.xml")
     assert "the folder holds no known data set" in complain(tmp_path)
 
 
@@ -241,5 +241,5 @@ def test_targets_that_cannot_be(tmp_path):
         convert(data, tmp_path, "jsonl")
     with pytest.raises(DataError, match="cannot be written"):
         convert(data, tmp_path / "file" / "x.jsonl")
-    with pytest.raises(DataError, match="which format"):
+    with pytest.raises(DataError, match="tells no format"):
         convert(data, tmp_path / "x.png")

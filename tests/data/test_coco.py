@@ -46,7 +46,7 @@ def test_coco_without_relations(tmp_path):
         (
             "annotations",
             {"id": 1, "image_id": 5, "category_id": 9, "bbox": [1, 1, 1, 1]},
-            "category_id: 9 is no category",
+            "category_id: 9 is not a known category",
         ),
         ("annotations", {"id": 1, "image_id": 5, "category_id": 3, "bbox": [1, 1, -1, 1]}, "x2 < x1"),
         ("annotations", {"id": 1, "image_id": 5, "category_id": 3, "bbox": [1, 1, 1]}, "bbox: expected four numbers"),
@@ -59,17 +59,17 @@ def test_coco_without_relations(tmp_path):
         (
             "rel_annotations",
             {"subject_id": 900, "object_id": 1, "predicate_id": 4, "image_id": 5},
-            "1 is no annotation of this",
+            "1 is not a known annotation of this",
         ),
         (
             "rel_annotations",
             {"subject_id": 900, "object_id": 700, "predicate_id": 1, "image_id": 5},
-            "1 is no rel_category",
+            "1 is not a known rel_category",
         ),
         (
             "rel_annotations",
             {"subject_id": 900, "object_id": 700, "predicate_id": 4, "image_id": 6},
-            "is no annotation of this image",
+            "is not a known annotation of this image",
         ),
         (
             "rel_annotations",
@@ -108,8 +108,8 @@ def test_coco_numbers_may_be_whole_floats(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"id": 900}, "annotations[1].id: 900 is no id, or is duplicated"),
-        ({"id": [1]}, "annotations[1].id: [1] is no id"),
+        ({"id": 900}, "annotations[1].id: 900 is not an id, or is duplicated"),
+        ({"id": [1]}, "annotations[1].id: [1] is not an id"),
         ({"score": 0.5}, "annotations[0].score: missing, though others of the image have it"),
         ({"bbox": [0, 0, 10**400, 1]}, "annotations[1].bbox"),
     ],

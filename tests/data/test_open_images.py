@@ -25,7 +25,7 @@ def test_open_images(tmp_path):
     assert open_dataset(dump(tmp_path / "latest.csv", HEADER + rows)).split_codes().tolist() == [-1]
     nominal = open_dataset(path)
     assert (nominal[0].width, nominal.report.warnings) == (1024, 1)
-    assert "canvas of 1024 x 1024" in str(nominal.report.defects[0])
+    assert "assumed to be 1024 x 1024" in str(nominal.report.defects[0])
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,31 @@ def test_files_that_cannot_be_used(tmp_path):
         open_dataset(folder)
 
 
+@pytest.mark.parametrize(
+    "info",
+    [
+        "[" * 100_000,
+        '{"info": 3}',
+        '{"info": {"description": "{\\"categories\\": [{\\"id\\": [1], \\"name\\": \\"a\\"}]}", "features": 3}}',
+        '{"info": {"features": {"objects": [{"label": {"names": [["a"], {}]}}]}}}',
+    ],
+)
+def test_metadata_of_the_hub_that_cannot_be_used_are_ignored(tmp_path, info):
+    objects = [[{"id": 1, "bbox": [0.0, 0.0, 5.0, 5.0], "label": "dog"}]]
+    file = tmp_path / "hub.parquet"
+    pq.write_table(pa.table({"objects": objects}).replace_schema_metadata({"huggingface": info}), file)
+    assert open_dataset(file)[0].names == ["dog"]
+
+
+def test_an_object_of_the_hub_without_a_usable_id_costs_one_image(tmp_path):
+    objects = [[{"id": [1], "bbox": [0.0, 0.0, 5.0, 5.0], "label": "dog"}], []]
+    pq.write_table(pa.table({"objects": objects}), tmp_path / "hub.parquet")
+    data = open_dataset(tmp_path / "hub.parquet")
+    assert len(data[1]) == 0
+    with pytest.raises(RowError, match=r"row 0: objects\[0\]\.id: expected a number or a string"):
+        data[0]
+
+
 def test_repeated_values_do_not_fill_the_memory(tmp_path, monkeypatch):
     """A file of a few kilobytes that holds many equal numbers in one row."""
     monkeypatch.setattr("scenegpi.data.parquet.FREE_VALUES", 1 << 16)

@@ -60,7 +60,7 @@ def test_only_boxes_512(tmp_path):
 def test_without_split_there_is_none(tmp_path):
     data = open_dataset(vg_files.write(tmp_path, {"split": None}))
     assert data.split_codes().tolist() == [-1, -1, -1]
-    with pytest.raises(DataError, match="split 'train': there are no such images"):
+    with pytest.raises(DataError, match="split 'train': no images"):
         data.split("train")
 
 
@@ -103,10 +103,10 @@ def changed(name, index, value, dtype=None):
 @pytest.mark.parametrize(
     ("changes", "image", "field", "message"),
     [
-        (changed("labels", 0, 4), "11", "labels[0]", "4 is no label"),
-        (changed("labels", 0, 0), "11", "labels[0]", "0 is no label"),
-        (changed("labels", 0, np.nan, float), "11", "labels[0]", "is no label"),
-        (changed("predicates", 2, 3), "13", "predicates[2]", "3 is no predicate"),
+        (changed("labels", 0, 4), "11", "labels[0]", "4 is not a label"),
+        (changed("labels", 0, 0), "11", "labels[0]", "0 is not a label"),
+        (changed("labels", 0, np.nan, float), "11", "labels[0]", "is not a label"),
+        (changed("predicates", 2, 3), "13", "predicates[2]", "3 is not a predicate"),
         (changed("relationships", 0, [0, 2]), "11", "relationships[0]", "[0, 2] leads to a box of another image"),
         (changed("relationships", 2, [4, -1]), "13", "relationships[2]", "leads to a box of another image"),
         (changed("boxes_1024", (3, 2), -5), "13", "boxes[3]", "has a negative width or height"),
@@ -150,13 +150,13 @@ def test_rows_without_any_image(tmp_path):
     changes = dict.fromkeys(
         ("img_to_first_box", "img_to_last_box", "img_to_first_rel", "img_to_last_rel", "split"), none
     )
-    with pytest.raises(DataError, match=r"image_data\.json: there is no image in it"):
+    with pytest.raises(DataError, match=r"image_data\.json: holds no image"):
         open_dataset(vg_files.write(tmp_path, changes, images=[]))
 
 
 def test_odd_splits_are_told(tmp_path):
     report = validate(vg_files.write(tmp_path, {"split": np.array([0, 7, 2])}))
-    assert "image 12: split: 1 images are in none of 0, 1, 2" in str(report.defects[-1])
+    assert "image 12: split: 1 images are not in split 0, 1 or 2" in str(report.defects[-1])
 
 
 @pytest.mark.parametrize(

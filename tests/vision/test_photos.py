@@ -149,7 +149,7 @@ def encoded(kind="JPEG"):
     [
         (b"", "empty"),
         (b"GIF89a", "cannot be read as an image"),
-        (b"hello, no picture here", "none of JPEG, PNG"),
+        (b"hello, no picture here", "not one of JPEG, PNG"),
         (encoded()[:500], "cannot be read as an image"),
         (encoded("PNG")[:100], "cannot be read as an image"),
     ],

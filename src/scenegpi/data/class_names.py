@@ -16,7 +16,7 @@ Names = Mapping[int, str]
 NAME_FILES = ("classes.txt", "obj.names", "names.txt", "data.yaml", "data.yml")
 MAX_BYTES = 2**24
 YAML_BYTES = 2**18
-"""The parser takes seconds for so much, and no list of class names comes near it."""
+"""The parser takes seconds for this much; no list of class names comes near it."""
 MAX_DIGITS = 9
 
 
@@ -61,7 +61,7 @@ def _numbered(path: str | Path, names: Any) -> Names:
         if not str(key).isdecimal() or len(str(key)) > MAX_DIGITS:
             raise DataError(path, f"names: expected numbers before the names, found {key!r:.40}")
         if not isinstance(name, str) or not name:
-            raise DataError(path, f"names[{key}]: expected a name")  # not what it is: aliases may make it huge
+            raise DataError(path, f"names[{key}]: expected a name")  # its value is not shown: aliases may make it huge
         found[int(key)] = name
     return found
 

@@ -43,7 +43,7 @@ def read_coco_splits(folder: Path, report: Report) -> Graphs:
     """train/, valid/ (or val/) and test/, each with photos and `_annotations.coco.json` (SGG-Benchmark, Roboflow)."""
     files = split_files(folder)
     if not files:
-        raise DataError(folder, f"there is no train/{ANNOTATIONS}")
+        raise DataError(folder, f"train/{ANNOTATIONS} is missing")
     return _read([(path, SPLITS["val" if name == "valid" else name], f"{name}/") for name, path in files], report)
 
 
@@ -54,16 +54,16 @@ def split_files(folder: Path) -> list[tuple[str, Path]]:
 
 
 def read_coco_folder(folder: Path, report: Report) -> Graphs:
-    """train.json, val.json, test.json (those that are there) with rel.json."""
+    """Those of train.json, val.json and test.json that exist, with rel.json."""
     relations = {"rel_categories": None} | read_object(folder / "rel.json", unique=True)
     files = [(folder / f"{name}.json", code, "") for name, code in SPLITS.items() if (folder / f"{name}.json").exists()]
     if not files:
-        raise DataError(folder, "none of train.json, val.json, test.json is there")
+        raise DataError(folder, "expected at least one of train.json, val.json, test.json")
     return _read(files, report, relations)
 
 
 def _read(files: list[tuple[Path, int, str]], report: Report, rel_json: dict[str, Any] | None = None) -> Graphs:
-    """Files with their splits and what comes before their photos' names, as one data set."""
+    """Files with their splits and the prefixes of their photos' names, as one data set."""
     builder: Graphs | None = None
     for path, split, prefix in files:
         report.file = str(path)
@@ -179,7 +179,7 @@ class _CocoFile:
                 finally:
                     self._forget(image_id)
                 if image.get("split") not in (None, *SPLITS):
-                    said = f"{image['split']!r:.40} is none of {', '.join(SPLITS)}"
+                    said = f"{image['split']!r:.40} is not one of {', '.join(SPLITS)}"
                     self.report.warning(image_id, f"images[{number}].split", said)
                 file = image.get("file_name")
                 fields |= {"file": prefix + file if file else file, "image_id": image_id}
@@ -191,7 +191,7 @@ class _CocoFile:
             self.report.error(key, f"rel.json {self.path.stem}", f"the image is not in {self.path.name}")
 
     def _forget(self, image_id: int | str) -> None:
-        """What is left at the end belongs to no image."""
+        """Rows that are left at the end belong to no image."""
         for name in LISTS[1:]:
             self.lists[name].drop(image_id)
         if self.table is not None:
@@ -216,12 +216,12 @@ class _CocoFile:
         return fields | self._relations(rows, relations.take(image_id))
 
     def _relations(self, rows: list[Row], links: list[Row]) -> dict[str, Any]:
-        """What `rel_annotations` say of an image."""
+        """Relations of an image, from `rel_annotations`."""
         place: dict[Any, int] = {}
         for i, (number, row) in enumerate(rows):
             key = row.get("id")
             if key is not None and (isinstance(key, bool) or not isinstance(key, int | float | str) or key in place):
-                raise GraphError(f"annotations[{number}].id: {key!r:.40} is no id, or is duplicated")
+                raise GraphError(f"annotations[{number}].id: {key!r:.40} is not an id, or is duplicated")
             if key is not None:
                 place[key] = i
         tables = {"subject_id": place, "object_id": place, "predicate_id": self.predicate_of}
@@ -233,7 +233,7 @@ class _CocoFile:
         return {"relations": triples, "relation_scores": _optional(links, key, "rel_annotations")}
 
     def _triples(self, found: Any, boxes: int) -> list[tuple[int, int, int]]:
-        """What rel.json says of an image."""
+        """Relations of an image, from rel.json."""
         if not isinstance(found, list):
             raise GraphError(f"rel.json {self.path.stem}: expected a list")
         check_crowd(0, len(found))
@@ -254,7 +254,7 @@ def _look_up(table: dict[Any, int], row: dict[str, Any], field: str, where: str)
     if isinstance(value, int | float | str) and not isinstance(value, bool) and value in table:
         return table[value]
     what = {"category_id": "category", "predicate_id": "rel_category"}.get(field, "annotation of this image")
-    raise GraphError(f"{where}.{field}: {value!r:.60} is no {what}")
+    raise GraphError(f"{where}.{field}: {value!r:.60} is not a known {what}")
 
 
 def _optional(rows: list[Row], key: str, field: str) -> list[Any] | None:
@@ -285,7 +285,7 @@ def _categories(path: Path, data: dict[str, Any], field: str) -> tuple[list[str]
 
 
 def _attributes(row: dict[str, Any]) -> Any:
-    """Names with scores, or names; what else other tools call attributes (CVAT's "occluded") is passed over."""
+    """Names with scores, or names; other tools' attributes (CVAT's "occluded") are ignored."""
     if "attribute_scores" in row:
         return row["attribute_scores"]
     names = row.get("attributes")

@@ -31,7 +31,7 @@ CANNOT_HOLD = {
     "lightrag": ("boxes", "label_dist", "pair_dist", "relations of an object to itself"),
     "graphrag": ("boxes", "label_dist", "pair_dist", "relations of an object to itself"),
 }
-"""Fields of the record that a target has no place for; `convert` names those that were there."""
+"""Fields of the record that a target cannot hold; `convert` names those that are lost."""
 log = logging.getLogger("scenegpi")
 Watch = Callable[[Iterable[SceneGraph]], Iterable[SceneGraph]]
 
@@ -52,7 +52,7 @@ def convert(
     target = Path(target)
     to = to or {".jsonl": "jsonl", ".json": "coco", "": "visual-genome"}.get(target.suffix.lower())
     if to not in WRITERS:
-        raise DataError(target, f"which format? Expected one of {', '.join(WRITERS)}")
+        raise DataError(target, f"its name tells no format, expected one of {', '.join(WRITERS)}")
     if not len(dataset):
         raise DataError(dataset.path, "there is no image to write")
     lost: Counter[str] = Counter()

@@ -38,9 +38,9 @@ class Dataset(Sequence[SceneGraph]):
 
     Args:
         source: where the graphs come from.
-        path, format: what was opened, and as what.
+        path, format: the file or folder, and one of `open.FORMATS`.
         report: the defects found on opening.
-        images: where photos lie.
+        images: the folders of the photos.
         rows: which of the source's images, in which order; None means all.
     """
 
@@ -94,13 +94,13 @@ class Dataset(Sequence[SceneGraph]):
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(N,) boxes and (N,) relations of each image."""
         boxes, relations = self.source.counts()
-        if self.sampling:  # one relation a pair, whichever it is
+        if self.sampling:  # one relation per pair, whichever is drawn
             drawn = [len({(s, o) for s, o, _ in self._whole(i).relations.tolist()}) for i in range(len(self))]
             return boxes[self.rows], np.array(drawn, dtype=np.int64)
         return boxes[self.rows], relations[self.rows]
 
     def split_codes(self) -> NDArray[np.int8]:
-        """(N,) 0 train, 1 val, 2 test, -1 not said."""
+        """(N,) 0 train, 1 val, 2 test, -1 unknown."""
         codes = self.source.split_codes() if self._codes is None else self._codes
         return codes[self.rows]
 
@@ -116,7 +116,7 @@ class Dataset(Sequence[SceneGraph]):
         chosen = np.flatnonzero(data.split_codes() == SPLITS[name])
         if not len(chosen):
             hint = " (say how many training images to set aside: validation=N)" if name == "val" else ""
-            raise DataError(self.path, f"split {name!r}: there are no such images{hint}")
+            raise DataError(self.path, f"split {name!r}: no images{hint}")
         return data._with(rows=data.rows[chosen])
 
     def with_validation(self, validation: int, seed: int | None = None) -> Dataset:
@@ -162,11 +162,11 @@ class Dataset(Sequence[SceneGraph]):
         return other
 
     def image_path(self, i: int) -> Path | None:
-        """The photo of image i, or None where there is none."""
+        """The photo of image i, or None if it is not found."""
         return self.photo_path(self._whole(i))
 
     def photo_path(self, graph: SceneGraph) -> Path | None:
-        """The photo of a graph of this data set, or None where there is none."""
+        """The photo of a graph of this data set, or None if it is not found."""
         return self.images.find(graph.file) or self.images.find(None if graph.image_id is None else str(graph.image_id))
 
     def photo_bytes(self, i: int) -> bytes | None:
@@ -179,7 +179,7 @@ class Dataset(Sequence[SceneGraph]):
         return not isinstance(self.source, ParquetRows) or self.source.boxed
 
     def find(self, image_id: int | str) -> int:
-        """The position of the image with this id (or file name); DataError if there is none."""
+        """The position of the image with this id (or file name); DataError if no image has it."""
         near = None
         for i in range(len(self)):
             graph = self._whole(i)
@@ -200,10 +200,8 @@ class Dataset(Sequence[SceneGraph]):
         found = Graphs(self.vocabulary, self.report)
         for i, split in enumerate(self.source.split_codes().tolist()):
             graph = self.source.graph(i)
-            kept = keep(graph)
-            scores = graph.relation_scores[kept] if graph.relation_scores is not None and kept.any() else None
             try:
-                found.append(graph.with_fields(relations=graph.relations[kept], relation_scores=scores), split)
+                found.append(_with_relations(graph, keep(graph)), split)
             except GraphError as error:
                 raise DataError(self.path, str(error)) from None
         return self._with(source=found)
@@ -218,9 +216,14 @@ class Dataset(Sequence[SceneGraph]):
         seed = None if self._sample_seed is None else [self._sample_seed, self.epoch, self.rows.item(i)]
         shuffled = np.random.default_rng(seed).permutation(len(graph.relations))
         _, first = np.unique(graph.relations[shuffled, :2], axis=0, return_index=True)
-        kept = np.sort(shuffled[first])
-        scores = None if graph.relation_scores is None else graph.relation_scores[kept]
-        return graph.replace(relations=graph.relations[kept], relation_scores=scores)
+        return _with_relations(graph, np.sort(shuffled[first]))
+
+
+def _with_relations(graph: SceneGraph, kept: NDArray[Any]) -> SceneGraph:
+    """The graph with these relations only, by index or by mask."""
+    relations = graph.relations[kept]
+    scores = graph.relation_scores[kept] if graph.relation_scores is not None and len(relations) else None
+    return graph.with_fields(relations=relations, relation_scores=scores)
 
 
 def _overlapping(graph: SceneGraph) -> NDArray[np.bool_]:

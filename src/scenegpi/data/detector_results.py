@@ -1,4 +1,4 @@
-"""What a detector gives in Python -> SceneGraph. None of the detectors' libraries is imported: the fields tell.
+"""Results of detectors in Python -> SceneGraph. No detector's library is imported: results are known by their fields.
 
 | given | fields that are read |
 |---|---|
@@ -58,12 +58,12 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     ),
     "": (("boxes",), {"boxes": "boxes", "classes": "labels", "scores": "scores"}),
 }
-"""By whose result it is: the fields that it must have, and where it keeps what we read. The first that fits counts."""
+"""By library: the fields that a result must have, and where each of `_Found` is in it. The first match counts."""
 
 
 @dataclass
 class _Found:
-    """A result, and of whose detector, for messages: `shape` is (height, width), `size` (width, height)."""
+    """A result; `of` names its library in messages; `shape` is (height, width), `size` (width, height)."""
 
     of: str
     boxes: Any
@@ -89,10 +89,10 @@ def graph_of(
     """The boxes of one image as a graph, whatever detector found them; GraphError that names the field otherwise.
 
     Args:
-        objects: see above; a list with one result of a batch will do.
-        names: class names, where the objects hold numbers only: by number, or a list.
+        objects: see above; also a list that holds one result.
+        names: class names for objects that hold numbers only: by number, or a list.
         labels: one name for each box, in place of the objects' own.
-        width, height, image_id, file: of the image, where the objects don't tell.
+        width, height, image_id, file: of the image, if the objects don't hold them.
     """
     if isinstance(objects, SceneGraph):
         return objects

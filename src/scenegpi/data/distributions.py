@@ -31,16 +31,11 @@ from scenegpi.data.limits import check_crowd, check_images, check_names
 from scenegpi.errors import DataError, GraphError
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
-from scenegpi.npz import load_npz, offsets
+from scenegpi.npz import check_local, load_npz, offsets
 from scenegpi.vocabulary import Vocabulary
 
-_REQUIRED = {
-    "format": (0, "iu"),
-    "image_ids": (1, "iuU"),
-    "objects": (1, "U"),
-    "predicates": (1, "U"),
-    "box_ptr": (1, "iu"),
-}
+_REQUIRED = {"format": (0, "iu"), "image_ids": (1, "iuU"), "objects": (1, "U"), "predicates": (1, "U")}
+_REQUIRED |= {"box_ptr": (1, "iu")}
 _PAIRS = {"pair_ptr": (1, "iu"), "pairs": (2, "iu"), "pair_dist": (2, "f")}
 _ARRAYS = _REQUIRED | _PAIRS | {"label_dist": (2, "f")}
 """Of each array the number of dimensions, and the kinds of its numbers."""
@@ -63,7 +58,7 @@ class Distributions:
         return len(self.number)
 
     def rows_of(self, graph: SceneGraph) -> tuple[int, int, int]:
-        """Number of the image, and first and last row of its boxes; DataError where it has none, or other boxes."""
+        """Number of the image, first and last row of its boxes; DataError if it is missing, or has other boxes."""
         key = image_key(graph)
         if key is None or key not in self.number:
             raise DataError(self.path, f"no distributions for image {key!r}")
@@ -73,7 +68,7 @@ class Distributions:
         return self.number[key], a, b
 
     def attach_to(self, graph: SceneGraph) -> SceneGraph:
-        """The graph with `label_dist`, `pairs` and `pair_dist` of its image; its labels stay what they are."""
+        """The graph with `label_dist`, `pairs` and `pair_dist` of its image; its labels are unchanged."""
         g, a, b = self.rows_of(graph)
         changes: dict[str, Any] = {}
         if self.label_dist is not None and b > a:
@@ -186,7 +181,7 @@ def _flat(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
     pair_dist = _distributions(arrays["pair_dist"], "pair_dist", 1 + len(vocabulary.predicates))
     if len(pair_dist) != len(arrays["pairs"]):
         raise GraphError(f"pair_dist: {len(pair_dist)} rows for {len(arrays['pairs'])} pairs")
-    pairs = _pairs(arrays["pairs"], pair_ptr, box_ptr, list(number))
+    pairs = _pairs(arrays["pairs"], pair_ptr, box_ptr)
     return replace(found, pair_ptr=pair_ptr, pairs=pairs, pair_dist=pair_dist)
 
 
@@ -194,7 +189,7 @@ def _distributions(array: NDArray[Any], name: str, width: int) -> NDArray[np.flo
     if array.shape[1] != width:
         raise GraphError(f"{name}: {array.shape[1]} columns, the names give {width}")
     array = plain_floats(array)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite sums to no 1
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum that is not finite is not 1
         total = array.sum(axis=1, dtype=np.float64)
     bad = ~(np.abs(total - 1) < 0.01) | (array < 0).any(axis=1)
     if bad.any():
@@ -203,21 +198,15 @@ def _distributions(array: NDArray[Any], name: str, width: int) -> NDArray[np.flo
     return frozen(array)
 
 
-def _pairs(
-    pairs: NDArray[Any], ptr: NDArray[np.int64], box_ptr: NDArray[np.int64], ids: list[str]
-) -> NDArray[np.int32]:
+def _pairs(pairs: NDArray[Any], ptr: NDArray[np.int64], box_ptr: NDArray[np.int64]) -> NDArray[np.int32]:
     if pairs.shape[1] != 2:
         raise GraphError(f"pairs: {pairs.shape[1]} columns, expected subject and object")
-    image = np.repeat(np.arange(len(ids)), np.diff(ptr))
-    boxes = np.diff(box_ptr)[image]
-    bad = (pairs < 0).any(axis=1) | (pairs >= boxes[:, None]).any(axis=1) | (pairs[:, 0] == pairs[:, 1])
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise GraphError(
-            f"pairs[{row}]: {pairs[row].tolist()} is no pair of the {boxes[row]} boxes of image {ids[image[row]]!r}"
-        )
+    check_local(pairs, ptr, box_ptr, "pairs")
+    same = pairs[:, 0] == pairs[:, 1]
+    if same.any():
+        raise GraphError(f"pairs[{int(same.argmax())}]: the subject is the object")
+    image, boxes = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)), np.diff(box_ptr).max(initial=0)
     i, j = pairs.astype(np.int64).T
-    keys = np.concatenate([[0], np.cumsum(np.diff(box_ptr) ** 2)])[image] + i * boxes + j
-    if len(np.unique(keys)) != len(keys):
+    if len(np.unique((image * boxes + i) * boxes + j)) != len(pairs):
         raise GraphError("pairs: one is duplicated")
     return frozen(pairs.astype(np.int32))

@@ -23,7 +23,7 @@ from scenegpi.checks import box_array, check_scores, frozen, integer_array, plai
 from scenegpi.data.limits import MAX_NAMES
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
-from scenegpi.npz import load_npz, offsets
+from scenegpi.npz import check_local, load_npz, offsets
 from scenegpi.vocabulary import Vocabulary
 
 PREDICTED = ("pred_boxes", "pred_classes", "obj_scores", "pred_box_ptr")
@@ -65,7 +65,7 @@ class EvaluationNpz:
         )
 
     def prediction(self, i: int) -> SceneGraph:
-        """Image i's prediction, with what the task gives put in."""
+        """Image i's prediction, with the boxes or labels that the task gives."""
         boxes = slice(self.pred_box_ptr[i], self.pred_box_ptr[i + 1])
         pairs = slice(self.rel_ptr[i], self.rel_ptr[i + 1])
         return SceneGraph.trusted(
@@ -88,26 +88,22 @@ class EvaluationNpz:
         self.rel_scores = _reals(arrays["rel_scores"], len(self.rel_pairs), 2, "rel_scores")
         predicates = self.rel_scores.shape[1] - 1
         if not 1 <= predicates <= MAX_NAMES:
-            found = f"rel_scores: {predicates + 1:,} columns, expected no relation and"
-            raise GraphError(f"{found} 1 to {MAX_NAMES:,} predicates")
+            raise GraphError(f"rel_scores: {predicates + 1:,} columns, expected 1 + P with P in 1..{MAX_NAMES:,}")
         self.gt_box_ptr = offsets(arrays["gt_box_ptr"], "gt_box_ptr", None, n)
         images = len(self.gt_box_ptr) - 1
         self.gt_rel_ptr = offsets(arrays["gt_rel_ptr"], "gt_rel_ptr", images, len(gt_rels))
         self.rel_ptr = offsets(arrays["rel_ptr"], "rel_ptr", images, len(self.rel_pairs))
-        _check_local(gt_rels[:, :2], self.gt_rel_ptr, self.gt_box_ptr, "gt_rels")
-        _check_predicates(gt_rels[:, 2], predicates, "gt_rels")
+        check_local(gt_rels[:, :2], self.gt_rel_ptr, self.gt_box_ptr, "gt_rels")
+        _check_range(gt_rels[:, 2], predicates, "gt_rels (predicate)")
         self.gt_rels = frozen(gt_rels - np.array([0, 0, 1], dtype=np.int32))
         self._take_predicted(arrays, images)
-        _check_local(self.rel_pairs, self.rel_ptr, self.pred_box_ptr, "rel_pairs")
-        classes = max(
-            [int(labels.max()) + 1 for labels in (self.gt_labels, self.pred_labels) if len(labels)], default=1
-        )
+        check_local(self.rel_pairs, self.rel_ptr, self.pred_box_ptr, "rel_pairs")
+        classes = 1 + int(max(labels.max(initial=0) for labels in (self.gt_labels, self.pred_labels)))
         self.zero_shot: NDArray[np.int64] | None = None
         if "zeroshot" in arrays:
             rows = integer_array(arrays["zeroshot"], (-1, 3), "zeroshot")
-            if len(rows):
-                _classes(rows[:, :2].ravel(), 2 * len(rows), "zeroshot")
-                _check_predicates(rows[:, 2], predicates, "zeroshot")
+            _check_range(rows[:, :2].ravel(), MAX_NAMES, "zeroshot (class)")
+            _check_range(rows[:, 2], predicates, "zeroshot (predicate)")
             self.zero_shot = rows.astype(np.int64) - 1
         self.vocabulary = Vocabulary(
             [f"class {i + 1}" for i in range(classes)], [f"predicate {i + 1}" for i in range(predicates)]
@@ -150,10 +146,15 @@ _NO_RELATIONS = frozen(np.zeros((0, 3), dtype=np.int32))
 def _classes(array: NDArray[Any], n: int, name: str) -> NDArray[np.int32]:
     """(n,) classes 1..C -> 0..C-1."""
     labels = integer_array(array, (n,), name)
-    if n and (labels.min() < 1 or labels.max() > MAX_NAMES):
-        row = int(np.flatnonzero((labels < 1) | (labels > MAX_NAMES))[0])
-        raise GraphError(f"{name}[{row}]: {int(labels[row])} is outside 1..{MAX_NAMES}")
+    _check_range(labels, MAX_NAMES, name)
     return frozen(labels - np.int32(1))
+
+
+def _check_range(values: NDArray[np.int32], most: int, name: str) -> None:
+    bad = (values < 1) | (values > most)
+    if bad.any():
+        row = int(bad.argmax())
+        raise GraphError(f"{name}[{row}]: {int(values[row])} is outside 1..{most}")
 
 
 def _reals(array: NDArray[Any], n: int, ndim: int, name: str) -> NDArray[np.floating]:
@@ -165,20 +166,3 @@ def _reals(array: NDArray[Any], n: int, ndim: int, name: str) -> NDArray[np.floa
     array = plain_floats(array)
     check_scores(array, name)
     return frozen(array)
-
-
-def _check_local(rows: NDArray[np.int32], pointer: NDArray[np.int64], boxes: NDArray[np.int64], name: str) -> None:
-    """Indices into the boxes of the row's own image."""
-    stop = np.repeat(np.diff(boxes), np.diff(pointer))[:, None]
-    bad = ((rows < 0) | (rows >= stop)).any(axis=1)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        image = int(np.searchsorted(pointer, row, side="right")) - 1
-        raise GraphError(f"{name}[{row}]: image {image} has {int(stop[row, 0])} boxes, found {rows[row].tolist()}")
-
-
-def _check_predicates(predicate: NDArray[np.int32], predicates: int, name: str) -> None:
-    bad = (predicate < 1) | (predicate > predicates)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise GraphError(f"{name}[{row}]: predicate {int(predicate[row])} is outside 1..{predicates}")

@@ -21,7 +21,7 @@ def read_gqa(path: Path, report: Report) -> Graphs:
     """One file, or all of a folder."""
     files = sorted(path.glob(PATTERN)) if path.is_dir() else [path]
     if not files:
-        raise DataError(path, f"there is no {PATTERN}")
+        raise DataError(path, f"no file matches {PATTERN}")
 
     def images() -> Iterator[Image]:
         return (Image(*entry, split_of(file)) for file in files for entry in keyed_rows(file))

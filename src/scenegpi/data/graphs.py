@@ -106,7 +106,7 @@ class Columns:
         sizes: (N, 2) width, height.
         boxes, labels, relations: (B, 4), (B,), (R, 3), checked, of SceneGraph's dtypes.
         box_ptr, relation_ptr: (N + 1,) where each image's rows start.
-        attributes: (B, K) places in `attribute_names`, from 1; 0 is none.
+        attributes: (B, K) places in `attribute_names`, from 1; 0 means no attribute.
     """
 
     vocabulary: Vocabulary

@@ -30,7 +30,6 @@ FILE_KEYS = ("file", "filename", "file_name", "image", "photo", "path", "image_i
 HOLDERS = ("objects", "boxes")
 OTHERS = ("scenegpi", "vocabulary", "categories", "category_id", "images", "annotations", "relations", "relationships")
 """Keys of other formats, in their first bytes."""
-Image = tuple[str | None, Any]
 
 
 def is_by_hand(head: bytes, suffix: str) -> bool:
@@ -82,7 +81,7 @@ def _graph(file: str | None, found: Any, names: Names | None) -> SceneGraph:
     return graph_of(found, names, file=file, **size)
 
 
-def _images(path: Path) -> Iterator[Image]:
+def _images(path: Path) -> Iterator[tuple[str | None, Any]]:
     """The photo that each image names, and its boxes in any of the forms."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
@@ -99,7 +98,7 @@ def _images(path: Path) -> Iterator[Image]:
             yield _file(data), data
 
 
-def _grouped(rows: Iterable[Any]) -> Iterator[Image]:
+def _grouped(rows: Iterable[Any]) -> Iterator[tuple[str | None, Any]]:
     """Rows that are images, one by one; rows that are boxes, together with those of the same photo."""
     boxes: dict[str | None, list[Any]] = {}
     for row in rows:

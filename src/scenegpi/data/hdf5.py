@@ -1,4 +1,4 @@
-"""Datasets of numbers from HDF5 files of anyone: what lies in the file itself, and no more than it can hold.
+"""Datasets of numbers from untrusted HDF5 files: only data in the file itself, and no more than it can hold.
 
 A dataset may claim any shape: rows that were never written are filled in when they are read, and a compressed chunk
 can unpack to a thousand times its size. So everything is added up, and compared with what is stored, before a byte
@@ -29,9 +29,9 @@ Shape = tuple[int, int]  # dimensions, columns (0: any number)
 
 
 def read_hdf5(path: Path, wanted: Mapping[str, Shape], either: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
-    """Those of the wanted datasets that are in the file, as arrays; DataError that names the one that is odd.
+    """The wanted datasets that the file holds, as arrays; DataError that names an invalid one.
 
-    Of the names in `either` only the first that is there is read.
+    Of the names in `either` only the first that exists is read.
     """
     check_file(path)
     try:
@@ -48,7 +48,7 @@ def read_hdf5(path: Path, wanted: Mapping[str, Shape], either: Sequence[str] = (
 
 
 def _dataset(path: Path, file: h5py.File, name: str, ndim: int, columns: int) -> Any:
-    """The dataset, if it is numbers of the right shape that lie in this file."""
+    """The dataset, if it holds numbers of the right shape, stored in this file."""
     outside = isinstance(file.get(name, getlink=True), h5py.ExternalLink)
     data = None if outside else file[name]
     if data is None or data.file.filename != file.filename:  # a link to a link to elsewhere
@@ -87,7 +87,7 @@ def _check_chunks(path: Path, name: str, data: Any) -> None:
     plan = data.id.get_create_plist()
     filters = [plan.get_filter(i)[0] for i in range(plan.get_nfilters())]
     if len(set(filters)) < len(filters) or not set(filters) <= {DEFLATE, SHUFFLE, FLETCHER32, LZF}:
-        raise DataError(path, f"{name}: packed in a way that this reader does not take")
+        raise DataError(path, f"{name}: unsupported compression")
     suspects = []
 
     def look(chunk: Any) -> None:

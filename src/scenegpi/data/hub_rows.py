@@ -10,22 +10,22 @@ labels, or the COCO categories of the description.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from scenegpi.data.limits import check_crowd
-from scenegpi.data.named import corners
+from scenegpi.data.named import corners, end, entries
 from scenegpi.errors import GraphError
+from scenegpi.files import parse_json
 
 OBJECTS, LINKS = "objects", ("relations", "relationships")
 ABOUT = {"image_id": ("image_id", "id"), "file": ("file_name", "file"), "width": ("width",), "height": ("height",)}
 COLUMNS = (OBJECTS, *LINKS, *(name for names in ABOUT.values() for name in names))
 LABELS = ("label", "name", "names", "category", "category_id")
 PREDICATES = ("predicate", "predicate_id", "name", "label", "relation")
-Names = dict[str, dict[int, str]]
+Tables = dict[str, dict[int, str]]
 
 
-def hub_fields(row: dict[str, Any], names: Names) -> dict[str, Any]:
+def hub_fields(row: dict[str, Any], names: Tables) -> dict[str, Any]:
     """Columns of one image -> fields of its graph (see SceneGraph), labels and predicates by name."""
     objects = _rows(row.get(OBJECTS), OBJECTS)
     links = _rows(first_of(row, LINKS), "relations")
@@ -36,6 +36,8 @@ def hub_fields(row: dict[str, Any], names: Names) -> dict[str, Any]:
         boxes.append(corners(bbox, f"objects[{i}].bbox"))
         labels.append(_name(each, LABELS, names.get("objects", {}), f"objects[{i}]"))
         key = first_of(each, ("id", "object_id"))
+        if not isinstance(key, int | str | None):
+            raise GraphError(f"objects[{i}].id: expected a number or a string, found {key!r:.60}")
         place[i if key is None else key] = i
     if len(place) != len(objects):
         raise GraphError("objects: an id is duplicated")
@@ -52,27 +54,29 @@ def hub_fields(row: dict[str, Any], names: Names) -> dict[str, Any]:
     return {"boxes": boxes, "labels": labels, "attributes": attributes, "relations": relations, **about}
 
 
-def hub_names(metadata: dict[bytes, bytes] | None) -> Names:
+def hub_names(metadata: dict[bytes, bytes] | None) -> Tables:
     """Numbers -> names of labels and predicates, from the metadata that the `datasets` library writes."""
     try:
-        info = json.loads((metadata or {}).get(b"huggingface", b"{}"))["info"]
-        about = json.loads(info.get("description") or "{}") if str(info.get("description", "")).startswith("{") else {}
-        features = info.get("features", {})
+        info = parse_json((metadata or {}).get(b"huggingface", b"{}"))["info"]
+        text = str(info.get("description", ""))
+        about, features = parse_json(text) if text.startswith("{") else {}, info.get("features")
     except (ValueError, KeyError, AttributeError, TypeError):
         return {}
-    found: Names = {}
+    found = {"objects": about.get("categories"), "predicates": about.get("rel_categories")}
+    tables = {kind: _categories(rows) for kind, rows in found.items()}
     for kind, columns, keys in (("objects", (OBJECTS,), LABELS), ("predicates", LINKS, PREDICATES)):
-        table = about.get("categories" if kind == "objects" else "rel_categories") if isinstance(about, dict) else None
-        rows = table if isinstance(table, list) else []
-        named = {
-            r["id"]: r["name"] for r in rows if isinstance(r, dict) and isinstance(r.get("name"), str) and "id" in r
-        }
         for column in columns:
             inner = _feature(features.get(column) if isinstance(features, dict) else None)
-            classes = next((inner[key]["names"] for key in keys if _is_class_label(inner.get(key))), None)
-            named = named or dict(enumerate(classes or ()))
-        found[kind] = named
-    return found
+            classes = next((inner[key]["names"] for key in keys if _is_class_label(inner.get(key))), ())
+            tables[kind] = tables[kind] or dict(enumerate(classes))
+    return tables
+
+
+def _categories(rows: Any) -> dict[int, str]:
+    """COCO's categories: number -> name."""
+    named = (row for row in (rows if isinstance(rows, list) else []) if isinstance(row, dict))
+    pairs = ((row.get("id"), row.get("name")) for row in named)
+    return {key: name for key, name in pairs if isinstance(key, int) and isinstance(name, str)}
 
 
 def first_of(row: dict[str, Any], keys: tuple[str, ...]) -> Any:
@@ -88,7 +92,8 @@ def _feature(value: Any) -> dict[str, Any]:
 
 
 def _is_class_label(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("names"), list)
+    names = value.get("names") if isinstance(value, dict) else None
+    return isinstance(names, list) and all(isinstance(name, str) for name in names)
 
 
 def _rows(value: Any, field: str) -> list[dict[str, Any]]:
@@ -97,11 +102,7 @@ def _rows(value: Any, field: str) -> list[dict[str, Any]]:
         if len({len(each) for each in lists.values()}) > 1:
             raise GraphError(f"{field}: lists of different lengths")
         value = [dict(zip(lists, each, strict=True)) for each in zip(*lists.values(), strict=True)]
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise GraphError(f"{field}: expected a list of objects")
-    return value
+    return [] if value is None else entries(value, field)
 
 
 def _name(row: dict[str, Any], keys: tuple[str, ...], names: dict[int, str], field: str) -> str:
@@ -113,9 +114,7 @@ def _name(row: dict[str, Any], keys: tuple[str, ...], names: dict[int, str], fie
     return name
 
 
-def _end(row: dict[str, Any], end: str, place: dict[Any, int], field: str) -> int:
-    value = row.get(f"{end}_id", row.get(end))
+def _end(row: dict[str, Any], side: str, place: dict[Any, int], field: str) -> int:
+    value = row.get(f"{side}_id", row.get(side))
     value = value.get("object_id", value.get("id")) if isinstance(value, dict) else value
-    if not isinstance(value, int | str) or value not in place:
-        raise GraphError(f"{field}.{end}_id: {value!r:.60} is not an object of this image")
-    return place[value]
+    return end(place, value, f"{field}.{side}_id")

@@ -1,7 +1,8 @@
-"""Where the photo of an image lies, and how large it is."""
+"""Where the photo of an image is, and how large it is."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,15 +10,13 @@ from scenegpi.data.photo_files import photo_size
 from scenegpi.errors import DataError, Report
 from scenegpi.files import read_object
 
-__all__ = ["SUFFIXES", "ImageFolders", "Sizes", "photo_size"]
-
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".avif", ".heic", ".heif")
 NOMINAL = 1024
-"""Width and height of an image of which neither is known."""
+"""Width and height of an image of unknown size."""
 
 
 class ImageFolders:
-    """Finds photos by name in one or more folders; the same name with another suffix will do."""
+    """Finds photos by name in one or more folders; another suffix is accepted."""
 
     def __init__(self, folders: Iterable[Path | str] = ()) -> None:
         self.folders = tuple(Path(folder) for folder in folders)
@@ -26,10 +25,10 @@ class ImageFolders:
     def beside(cls, root: Path, given: Path | str | None = None) -> ImageFolders:
         """The folder the user names, or the usual ones in a data set's folder."""
         if given is not None:
-            inner = [Path(given) / name for name in ("VG_100K", "VG_100K_2") if _is_dir(Path(given) / name)]
-            return cls([given, *inner])
+            inner = (Path(given) / name for name in ("VG_100K", "VG_100K_2"))
+            return cls([given, *filter(os.path.isdir, inner)])
         names = ("images", "VG_100K", "VG_100K_2", "train2017", "val2017", ".")
-        return cls(root / name for name in names if _is_dir(root / name))
+        return cls(filter(os.path.isdir, (root / name for name in names)))
 
     def find(self, name: str | None) -> Path | None:
         """The photo called `name`, or None. A name that leads out of the folders finds nothing."""
@@ -41,16 +40,13 @@ class ImageFolders:
             known = exact.suffix.lower() in SUFFIXES
             others = (exact.with_suffix(suffix) for suffix in SUFFIXES) if known else ()
             for path in (exact, *appended, *others):
-                try:
-                    if path.is_file():
-                        return path
-                except OSError:
-                    continue
+                if os.path.isfile(path):  # unlike Path.is_file it never raises
+                    return path
         return None
 
 
 class Sizes:
-    """Looks in a sizes file ({name: {"width", "height"}}) first, then at the photo, then settles for a square."""
+    """Looks in a sizes file ({name: {"width", "height"}}) first, then at the photo, else assumes a square."""
 
     def __init__(self, images: ImageFolders, file: Path | None, report: Report) -> None:
         self.images = images
@@ -72,12 +68,5 @@ class Sizes:
                 return photo_size(photo)
             except DataError as error:
                 self.report.warning(name, "size", f"photo {photo.name}: {error.message}")
-        self.report.warning(name, "size", f"not known; boxes lie on a canvas of {NOMINAL} x {NOMINAL}")
+        self.report.warning(name, "size", f"unknown, assumed to be {NOMINAL} x {NOMINAL}")
         return NOMINAL, NOMINAL
-
-
-def _is_dir(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:
-        return False

@@ -110,7 +110,7 @@ class JsonStream:
     def end(self) -> None:
         """Nothing but space may follow."""
         if self.peek():
-            self._fail("something follows the end")
+            self._fail("unexpected text after the end")
 
     def _value(self) -> tuple[str, Any]:
         if self._text[self._at : self._at + 1] in _BLANK:
@@ -128,7 +128,7 @@ class JsonStream:
                     self._fail(error.msg)
             except (ValueError, RecursionError) as error:
                 self._fail(json_problem(error))
-            size *= 2  # a long value is tried again each time that twice as much of it is there
+            size *= 2  # a long value is tried again each time that twice as much of it is read
             while len(self._text) - self._at < size and not self._ended:
                 self._append(self._read(BLOCK))
             if len(self._text) - self._at > MAX_VALUE:

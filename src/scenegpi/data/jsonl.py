@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from scenegpi.data.graphs import NO_SPLIT, SPLIT_NAMES, SPLITS, Counts, warn_flat
 from scenegpi.data.limits import check_images, check_line
+from scenegpi.data.named import key_of
 from scenegpi.errors import DataError, GraphError, Report
 from scenegpi.files import open_file, parse_json, reason, whole_file
 from scenegpi.graph import SceneGraph
@@ -69,9 +70,7 @@ class JsonLines:
     def graph(self, i: int) -> SceneGraph:
         """Line i's graph; DataError with the line's number if it is invalid."""
         try:
-            data = self._parse(i)
-            check_line(data)
-            return from_dict(data, self._known(data))
+            return self._graph(self._parse(i))
         except GraphError as error:
             raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
 
@@ -85,11 +84,15 @@ class JsonLines:
         return boxes, relations
 
     def split_codes(self) -> NDArray[np.int8]:
-        """(N,) 0 train, 1 val, 2 test, -1 not said."""
+        """(N,) 0 train, 1 val, 2 test, -1 unknown."""
         return self._survey()[2]
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_handle": None}
+
+    def _graph(self, data: Any) -> SceneGraph:
+        check_line(data)
+        return from_dict(data, self._known(data))
 
     def _known(self, data: Any) -> Vocabulary | None:
         reference = data.get("vocabulary") if isinstance(data, dict) else None
@@ -130,10 +133,10 @@ class JsonLines:
             try:
                 data = self._parse(i)
                 self._readable += isinstance(data, dict)
-                check_line(data)
-                graph = from_dict(data, self._known(data))
+                graph = self._graph(data)
             except GraphError as error:
-                self.report.skip(_image_of(data), error, line=line)
+                image = data.get("image") if isinstance(data, dict) else None
+                self.report.skip(key_of(image, "id"), error, line=line)
                 continue
             if graph.image_id is not None:
                 if graph.image_id in seen:
@@ -143,7 +146,8 @@ class JsonLines:
             warn_flat(self.report, graph.image_id, graph.boxes, "objects[{}].box")
             split = data.get("split")
             if split not in (None, *SPLITS):
-                self.report.warning(graph.image_id, f"{line}: split", f"{split!r:.40} is none of {', '.join(SPLITS)}")
+                said = f"{split!r:.40} is not one of {', '.join(SPLITS)}"
+                self.report.warning(graph.image_id, f"{line}: split", said)
             rows.extend((i, len(graph), len(graph.relations), SPLITS.get(str(split), NO_SPLIT)))
         table = np.array(rows, dtype=np.int64).reshape(-1, 4)
         good = table[:, 0]
@@ -180,13 +184,6 @@ class JsonLines:
                 self.defined.setdefault(vocabulary.reference, vocabulary)
         except ValueError:
             return  # the line is reported when it is read
-
-
-def _image_of(data: Any) -> int | str | None:
-    """The image's id, where an invalid line still tells it."""
-    image = data.get("image") if isinstance(data, dict) else None
-    found = image.get("id") if isinstance(image, dict) else None
-    return found if isinstance(found, int | str) and not isinstance(found, bool) else None
 
 
 def write_rows(handle: TextIO, rows: Iterable[Any]) -> int:

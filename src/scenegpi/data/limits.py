@@ -1,6 +1,6 @@
 """What a data set may hold: limits that no real one reaches, so that a hostile one costs neither memory nor time.
 
-A limit is a number that is free, and beyond it so much for every byte of the file (docs/safety.md).
+A limit is a fixed number, or beyond it a number per byte of the file (docs/safety.md).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ FREE_IMAGES, BYTES_PER_IMAGE = 250_000, 200
 
 
 def check_images(path: str | Path, images: int, size: int, each: int = BYTES_PER_IMAGE) -> None:
-    """DataError where a file of `size` bytes holds more images than anyone would write into it, at `each` bytes."""
+    """DataError where a file of `size` bytes holds more images than is plausible, at `each` bytes per image."""
     allowed = max(FREE_IMAGES, size // each)
     if images > allowed:
-        raise DataError(path, f"more than {allowed:,} images, which is all this reader takes from {size:,} bytes")
+        raise DataError(path, f"more than {allowed:,} images, the most this reader takes from {size:,} bytes")
 
 
 def check_names(path: str | Path, names: int, field: str) -> None:
-    """DataError where a data set has more different names than anyone would use."""
+    """DataError where a data set has implausibly many names."""
     if names > MAX_NAMES:
         raise DataError(path, f"{field}: more than {MAX_NAMES:,} different names")
 
@@ -50,7 +50,7 @@ def check_line(data: Any) -> None:
 def file_vocabulary(
     path: str | Path, objects: Collection[str], predicates: Sequence[str] = (), name: str = ""
 ) -> Vocabulary:
-    """The vocabulary of a file; DataError where these are no names, or one is duplicated."""
+    """The vocabulary of a file; DataError if a name is invalid or duplicated."""
     try:
         return Vocabulary(tuple(objects), predicates, name)
     except ValueError as error:

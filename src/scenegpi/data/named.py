@@ -20,7 +20,7 @@ from scenegpi.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Image:
-    """One row of a file: what it is called there, its content, and its split."""
+    """One row of a file: its id or name there, its content, and its split."""
 
     key: int | str | None
     row: Any
@@ -42,7 +42,7 @@ def named_graphs(
     if vocabulary is None:
         told, warnings = len(report.defects), report.warnings
         vocabulary = _vocabulary(path, images, fields, name)
-        del report.defects[told:]  # what the first pass said, the second says again
+        del report.defects[told:]  # the second pass reports them again
         report.warnings = warnings
     builder = Graphs(vocabulary, report)
     for image in images():
@@ -84,7 +84,7 @@ def list_rows(path: Path, section: str | None = None) -> Iterator[Any]:
 
 
 def keyed_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """The entries of a file that is one JSON object, key -> image; a key that is there twice is an error."""
+    """The entries of a file that is one JSON object, key -> image; a duplicated key is an error."""
     with JsonStream(path) as stream:
         for i, key in enumerate(stream.entries(unique=True)):
             check_images(path, i, stream.size)
@@ -93,13 +93,13 @@ def keyed_rows(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def key_of(row: Any, name: str) -> int | str | None:
-    """What an image is called by a field of its row; None where that is no number or name."""
+    """The id or name of an image in a field of its row; None if it is neither a whole number nor text."""
     key = row.get(name) if isinstance(row, dict) else None
     return key if isinstance(key, int | str) and not isinstance(key, bool) else None
 
 
 def about(key: int | str | None, file: Any, row: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a graph that say which image it is; its size is in `row`, if anywhere."""
+    """The fields of a graph that identify its image; `row` may hold its size."""
     return {"image_id": key, "file": file, "width": row.get("width"), "height": row.get("height")}
 
 
@@ -136,7 +136,7 @@ def split_of(path: Path) -> int:
 
 
 def entries(value: Any, field: str) -> list[dict[str, Any]]:
-    """A list of objects; GraphError on anything else, and on more than an image may have."""
+    """A list of objects; GraphError on anything else, or if it is too long."""
     if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
         raise GraphError(f"{field}: expected a list of objects")
     check_crowd(0, len(value), field)
@@ -181,12 +181,12 @@ def text(value: Any, field: str) -> str:
 
 
 def word(value: Any, field: str) -> str:
-    """A name in small letters, with single spaces, as the tools of the field clean it."""
+    """A name in lower case, with single spaces, as other tools clean it."""
     return " ".join(text(value, field).lower().split())
 
 
 def words(value: Any, field: str) -> list[str]:
-    """A list of names, or none; empty ones are passed over."""
+    """A list of names; None is an empty list, empty names are skipped."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -202,7 +202,7 @@ def number(value: Any, count: int, field: str, first: int = 0) -> int:
 
 
 def end(place: dict[Any, int], value: Any, field: str) -> int:
-    """The object of an id."""
+    """The index of the object with this id."""
     known = isinstance(value, int | str) and not isinstance(value, bool) and value in place
     if not known:
         raise GraphError(f"{field}: {value!r:.60} is not an object of this image")

@@ -1,4 +1,4 @@
-"""open_dataset: whatever file or folder of the field it is, a Dataset."""
+"""open_dataset: a file or folder in any common format -> Dataset."""
 
 from __future__ import annotations
 
@@ -67,7 +67,11 @@ READERS: dict[str, Callable[[Path, Report], Graphs]] = {
     "hoi": read_hoi,
     "label-studio": read_label_studio,
 }
-"""Those that need nothing but the file."""
+"""Readers that need only the file."""
+BY_SUFFIX = {".h5": "visual-genome", ".hdf5": "visual-genome", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+BY_SUFFIX |= {".csv": "open-images", ".txt": "yolo", ".parquet": "parquet"}
+BY_NAME = {ANNOTATIONS: "coco", "psg.json": "psg", "custom_prediction.json": "sgb-predictions"}
+BY_NAME |= dict.fromkeys(("scene_graphs.json", "objects.json", "relationships.json"), "visual-genome-raw")
 log = logging.getLogger("scenegpi")
 
 
@@ -96,16 +100,16 @@ def open_dataset(
     Args:
         path: a file or a folder.
         split: "train", "val" or "test"; None gives all images.
-        format: one of FORMATS; None looks at the path.
-        validation: how many training images with a box and a relation become "val" (see Dataset.split).
+        format: one of FORMATS; None detects it from the path.
+        validation: number of training images with a box and a relation that become "val" (see Dataset.split).
         validation_seed: draws them at random instead of taking the first.
         drop_empty: leave out images without a box or without a relation.
         overlap: keep only relations whose boxes overlap, and only images that have one.
         duplicates, seed: what happens to repeated relations (see Dataset.duplicates).
-        images: the folder of the photos, where it is not beside the data.
+        images: the folder of the photos, unless it is beside the data.
         names: class names for detector output: a file, a list, or number -> name.
         sizes: JSON file of image sizes, for boxes in fractions.
-        vocabulary: for JSON lines that hold none.
+        vocabulary: for JSON lines without a vocabulary.
         strict: the first defect raises DataError.
         trust: open JSON lines without reading them all; a bad line raises DataError when it is reached.
     """
@@ -133,76 +137,77 @@ def open_dataset(
 
 
 def detect_format(path: Path) -> str:
-    """The format of a file or folder by its name and first bytes; DataError if it is none of ours."""
+    """The format of a file or folder by its name and first bytes; DataError if it is unknown."""
     try:
         if not path.exists():
             raise missing(path)
         if path.is_dir():
             return _folder_format(path)
         suffix = path.suffix.lower()
-        simple = {".h5": "visual-genome", ".hdf5": "visual-genome", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-        simple |= {".csv": "open-images", ".txt": "yolo", ".parquet": "parquet"}
-        head = b""
         if suffix in (".json", ".jsonl", ".ndjson", ".csv"):
             check_file(path)
             with path.open("rb") as handle:
                 head = handle.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-            published = _published(path, head) if suffix == ".json" else None
-            if published or is_by_hand(head, suffix):
-                return published or "boxes"
-        if suffix in simple:
-            return simple[suffix]
-        if suffix == ".json":
-            if head[:1] == b"[":
-                return "coco-results"
-            return "jsonl" if b'"scenegpi"' in head and b'"categories"' not in head else "coco"
+            if suffix == ".json":
+                return _json_format(path, head)
+            if is_by_hand(head, suffix):
+                return "boxes"
+        if suffix in BY_SUFFIX:
+            return BY_SUFFIX[suffix]
     except OSError as error:
         raise DataError(path, f"cannot be read ({reason(error)})") from None
-    raise DataError(path, f"not a known kind of file; say which with a format: {', '.join(FORMATS)}")
+    raise DataError(path, f"unknown kind of file; name its format: {', '.join(FORMATS)}")
 
 
-def _published(path: Path, head: bytes) -> str | None:
-    """The layout of a public data set that a JSON file has, by its name, else by its first bytes."""
-    known = {ANNOTATIONS: "coco", "psg.json": "psg", "custom_prediction.json": "sgb-predictions"}
-    known |= dict.fromkeys(("scene_graphs.json", "objects.json", "relationships.json"), "visual-genome-raw")
-    if path.name in known:
-        return known[path.name]
-    if head[:1] != b"[":
-        if b'"version"' in head and b'"images"' in head and (b'"bboxes"' in head or b'"annotation"' in head):
-            return "sgbench"
-        return "gqa" if "sceneGraphs" in path.name else "psg" if b'"segments_info"' in head else None
-    if b'"hoi_annotation"' in head or (kind_of(path) and b'"file_name"' in head):
-        return "hoi"
-    if b'"image_id"' in head:
-        return "visual-genome-raw" if b'"relationships"' in head or b'"objects"' in head else None
-    return "label-studio" if b'"data"' in head else None
+def _json_format(path: Path, head: bytes) -> str:
+    """The format of a JSON file by its name, else by its first bytes: public data sets first."""
+
+    def holds(*keys: str) -> bool:
+        return any(f'"{key}"'.encode() in head for key in keys)
+
+    if path.name in BY_NAME:
+        return BY_NAME[path.name]
+    if head[:1] == b"[":
+        rules = {
+            "hoi": holds("hoi_annotation") or (kind_of(path) is not None and holds("file_name")),
+            "visual-genome-raw": holds("image_id") and holds("relationships", "objects"),
+            "label-studio": holds("data") and not holds("image_id"),
+            "boxes": is_by_hand(head, ".json"),
+            "coco-results": True,
+        }
+    else:
+        rules = {
+            "sgbench": holds("version") and holds("images") and holds("bboxes", "annotation"),
+            "gqa": "sceneGraphs" in path.name,
+            "psg": holds("segments_info"),
+            "boxes": is_by_hand(head, ".json"),
+            "jsonl": holds("scenegpi") and not holds("categories"),
+            "coco": True,
+        }
+    return next(format for format, fits in rules.items() if fits)
 
 
 def _folder_format(path: Path) -> str:
     names = {entry.name for entry in path.iterdir()}
-    if any(name.endswith((".h5", ".hdf5")) for name in names):
-        return "visual-genome"
-    if "objects.json" in names and any(name.startswith("annotations_") for name in names):
-        return "vrd"
-    if {"scene_graphs.json", "relationships.json"} & names:
-        return "visual-genome-raw"
-    if any("sceneGraphs" in name for name in names):
-        return "gqa"
-    if "psg.json" in names:
-        raise DataError(path, "name the file: psg.json")
-    if "custom_prediction.json" in names:
-        return "sgb-predictions"
-    if split_files(path):
-        return "coco-splits"
-    if "rel.json" in names:
-        return "coco-folder"
-    if any(name.endswith(".parquet") for name in names):
-        return "parquet"
-    if label_folders(path):
-        return "yolo"
-    raise DataError(
-        path, "the folder holds no known data set (VG-SGG.h5, scene_graphs.json, VRD, COCO, Parquet, YOLO txt)"
-    )
+    rules = {
+        "visual-genome": any(name.endswith((".h5", ".hdf5")) for name in names),
+        "vrd": "objects.json" in names and any(name.startswith("annotations_") for name in names),
+        "visual-genome-raw": bool({"scene_graphs.json", "relationships.json"} & names),
+        "gqa": any("sceneGraphs" in name for name in names),
+        "psg": "psg.json" in names,
+        "sgb-predictions": "custom_prediction.json" in names,
+        "coco-splits": bool(split_files(path)),
+        "coco-folder": "rel.json" in names,
+        "parquet": any(name.endswith(".parquet") for name in names),
+        "yolo": bool(label_folders(path)),
+    }
+    found = next((format for format, fits in rules.items() if fits), None)
+    if found == "psg":
+        raise DataError(path, "give the file itself: psg.json")
+    if found is None:
+        known = "VG-SGG.h5, scene_graphs.json, VRD, COCO, Parquet, YOLO txt"
+        raise DataError(path, f"the folder holds no known data set ({known})")
+    return found
 
 
 def _read(
@@ -253,7 +258,7 @@ def validate(path: str | Path, **options: Any) -> Report:
     """
     dataset = open_dataset(path, **options)
     if not len(dataset.source) and not dataset.report.errors:
-        raise DataError(path, "there is no image in it")
+        raise DataError(path, "holds no image")
     return dataset.report
 
 

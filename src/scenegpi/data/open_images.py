@@ -2,9 +2,9 @@
 
     ImageID, LabelName1, LabelName2, XMin1, XMax1, YMin1, YMax1, XMin2, XMax2, YMin2, YMax2, RelationshipLabel
 
-Class names come from a descriptions CSV (`/m/04yx4,Man`) beside it, where there is one. An object is a distinct
-(label, box) of its image. Fractions become pixels by the photo's size, or by a sizes file; where neither is there, a
-canvas of 1024 x 1024 stands in, with a warning.
+Class names come from a descriptions CSV (`/m/04yx4,Man`) beside it, if present. An object is a distinct
+(label, box) of its image. Fractions become pixels by the photo's size, or by a sizes file; without
+either, a size of 1024 x 1024 is assumed, with a warning.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _add_image(builder: Graphs, size: tuple[int, int], image_id: str, rows: NDAr
         ends = ((label1, *corners[:4]), (label2, *corners[4:]))
         relations.append((*(seen.setdefault(end, len(seen)) for end in ends), int(predicate)))
     objects = np.array(list(seen))
-    with np.errstate(over="ignore"):  # what is not finite is a defect of the image
+    with np.errstate(over="ignore"):  # boxes that are not finite are a defect of the image
         boxes = objects[:, 1:] * (size * 2)
     builder.add(
         split,
@@ -102,7 +102,7 @@ def _add_image(builder: Graphs, size: tuple[int, int], image_id: str, rows: NDAr
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The values of COLUMNS on each line that is not blank, with its number; "" for what is missing."""
+    """The values of COLUMNS on each line that is not blank, with its number; "" for missing ones."""
     with _text(path, MAX_BYTES) as handle:
         try:
             reader = csv.reader(_lines(handle))
@@ -111,11 +111,9 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             if absent:
                 raise DataError(path, f"column {absent[0]!r} is missing (is this an Open Images relationship file?)")
             places = [header[name] for name in COLUMNS]
-            for row in reader:
-                if len(row) > max(places):
-                    yield reader.line_num, [row[place] for place in places]
-                elif row:
-                    yield reader.line_num, [row[place] if place < len(row) else "" for place in places]
+            for row in filter(None, reader):
+                row += [""] * (1 + max(places) - len(row))
+                yield reader.line_num, [row[place] for place in places]
         except OSError as error:
             raise DataError(path, f"cannot be read ({reason(error)})") from None
         except (csv.Error, UnicodeDecodeError) as error:

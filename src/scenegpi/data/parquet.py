@@ -3,7 +3,7 @@
     boxes   list of lists of 4 numbers     labels  list of texts       scores  list of numbers
     id      a number or a text             file    a text              width, height
 
-Only `boxes` must be there, or `image`: photos as bytes, or as {bytes, path} in data sets of the hub. Instead of all
+Only `boxes` is required, or `image`: photos as bytes, or as {bytes, path} in data sets of the hub. Instead of all
 these, `graph` may hold each image as the text of a JSON line, which is what `scenegpi predict --form parquet` writes;
 and data sets of the hub have `objects` with `relations` (hub_rows). On opening, the footers are read and the labels;
 rows when they are asked for, a few at a time and best in their order: memory does not grow with the number of images.
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scenegpi.data.detector_results import NO_LABEL
 from scenegpi.data.graphs import Counts, count_graphs
 from scenegpi.data.hub_rows import COLUMNS as HUB
-from scenegpi.data.hub_rows import OBJECTS, Names, hub_fields, hub_names
+from scenegpi.data.hub_rows import OBJECTS, Tables, hub_fields, hub_names
 from scenegpi.data.limits import check_crowd, check_images, check_line, check_names, file_vocabulary
 from scenegpi.data.named import corners, split_of
 from scenegpi.errors import DataError, GraphError, Report, RowError, require
@@ -50,8 +50,8 @@ class ParquetRows:
     Args:
         path: a file, or a folder whose `*.parquet` files are taken by name.
         report: where defects are noted. Rows are checked when they are read: an invalid one is a RowError.
-        vocabulary: for graphs that hold none.
-        pictures: read these alone.
+        vocabulary: for graphs without a vocabulary.
+        pictures: read only the column of pictures.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ParquetRows:
         """File, number in it and rows at a time of each group of rows."""
         counts = [0]
         self.columns: list[str] = []
-        self.hub: Names | None = None
+        self.hub: Tables | None = None
         """With `objects`, the names behind their numbers."""
         for k, file in enumerate(self.files):
             counts += self._footer(k, file)
@@ -129,7 +129,7 @@ class ParquetRows:
             columns = [name for name in HUB if name in names] or [IMAGE]
             self.boxed, self.hub = False, {}
         elif "boxes" not in columns and GRAPH not in columns:
-            raise DataError(file, f"there is no column boxes, objects, graph or image, found {', '.join(names)!r:.200}")
+            raise DataError(file, f"expected a column boxes, objects, graph or image, found {', '.join(names)!r:.200}")
         columns = [IMAGE] if self.pictures else columns
         if k and columns != self.columns:
             raise DataError(file, f"columns {', '.join(columns)}, but the files before have {', '.join(self.columns)}")
@@ -146,7 +146,7 @@ class ParquetRows:
             yield group.num_rows
 
     def _vocabulary(self) -> Vocabulary:
-        """Of all labels; of graphs, that of the first file."""
+        """All labels; for graphs, the vocabulary of the first file."""
         if GRAPH in self.columns:
             for j, (k, _, _) in enumerate(self.groups):
                 if k in self.defined or self.starts[j] == self.starts[j + 1]:
@@ -172,7 +172,7 @@ class ParquetRows:
         return file_vocabulary(self.path, sorted(names))
 
     def _hub_vocabulary(self) -> Vocabulary:
-        """Of the names that the metadata gives, else of those that occur."""
+        """The names in the metadata, else those that occur."""
         assert self.hub is not None
         found: dict[str, dict[str, None]] = {kind: {} for kind in ("objects", "predicates")}
         for kind, names in self.hub.items():

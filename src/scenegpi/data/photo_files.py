@@ -1,4 +1,4 @@
-"""Picture files of anyone, opened but not yet unpacked: kind, size as seen, and a Pillow image that is safe to load.
+"""Untrusted picture files, opened but not yet unpacked: kind, size as seen, and a Pillow image that is safe to load.
 
 A file of a few kilobytes can unpack to gigabytes, hold thousands of scans, or notes that claim to be as long as the
 file, thousands of them. So the structure of each kind is walked first, in a few lines of our own, and Pillow gets what
@@ -82,7 +82,7 @@ def opened_photo(path: str | Path | bytes, unpack: bool = True) -> Iterator[Phot
     """
     where = "image" if isinstance(path, bytes) else path
     with _handle(path) as handle, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow warns of damaged notes, which nobody reads here
+        warnings.simplefilter("ignore")  # Pillow warns of damaged notes, which are not used here
         try:
             photo = _opened(handle)
             with photo.image:
@@ -114,7 +114,7 @@ def _check_pixels(photo: PhotoFile) -> None:
         raise _BrokenError(f"{width:,} x {height:,} pixels in several scans, more than this reader takes")
     codecs = {tile[0] for tile in getattr(photo.image, "tile", ())}
     if not codecs <= CODECS:
-        raise _BrokenError(f"packed as {min(codecs - CODECS)}, which this reader does not take")
+        raise _BrokenError(f"unsupported compression {min(codecs - CODECS)}")
 
 
 def _check_size(kind: str, width: int, height: int) -> None:
@@ -137,7 +137,7 @@ def _opened(handle: BinaryIO) -> PhotoFile:
         return _finished("BMP", handle)
     if head[4:8] == b"ftyp" and (kind := _brand(head)) is not None:
         return _finished(kind, io.BytesIO(_whole(handle)), None if kind == "AVIF" else 1)  # HEIC comes out upright
-    raise _BrokenError(f"none of {', '.join(KINDS)}")
+    raise _BrokenError(f"not one of {', '.join(KINDS)}")
 
 
 def _brand(head: bytes) -> str | None:
@@ -186,7 +186,7 @@ def _jpeg(handle: BinaryIO) -> PhotoFile:
             turn = orientation(piece[10:])
         at += 2 + length
     else:
-        raise _BrokenError("more pieces than a JPEG has")
+        raise _BrokenError("too many segments")
     scans, in_first = data.count(b"\xff\xda", at), data[at + 4] if len(data) > at + 4 else 0
     stream.write(memoryview(data)[at:])
     del data
@@ -211,7 +211,7 @@ def _png_turn(handle: BinaryIO) -> int:
         if name == b"eXIf":
             return orientation(handle.read(min(length, MAX_EXIF)))
         handle.seek(length + 4, io.SEEK_CUR)
-    raise _BrokenError("more pieces than a PNG has")
+    raise _BrokenError("too many chunks")
 
 
 def _check_webp(head: bytes) -> None:

@@ -4,7 +4,7 @@
        "rel_scores", "rel_all_scores"}}      {"idx_to_files", "ind_to_classes", "ind_to_predicates"}
 
 Labels and predicates count from 1; 0 is the background. The boxes are in pixels of the resized photo (shorter side 600,
-longer at most 1000); where the photo is found they are given in its own pixels, else they stay as they are.
+longer at most 1000); if the photo is found, they are converted to its own pixels, else they stay as they are.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _fields(
         found |= {"pairs": pairs, "pair_dist": row["rel_all_scores"]}
     photo = photos.find(file)
     if photo is None:
-        report.warning(file, "bbox", "the photo is not there: boxes stay in pixels of the resized photo")
+        report.warning(file, "bbox", "photo not found: boxes stay in pixels of the resized photo")
         return found
     width, height = photo_size(photo)
     scale = min(width, height) / min(SHORT, round(LONG * min(width, height) / max(width, height)))

@@ -40,7 +40,7 @@ class Statistics:
     def attribute_priors(self) -> dict[str, dict[str, float]]:
         """Label -> attribute -> P(attribute | label), the share of the label's boxes that have it, most frequent first.
 
-        It is counted in the data; it says nothing about a box of which nobody saw the attribute.
+        It is counted in the data, where annotators leave out most attributes.
         """
         boxes = dict(zip(self.vocabulary.objects, self.object_counts.tolist(), strict=True))
         priors: dict[str, dict[str, float]] = {}

@@ -31,7 +31,7 @@ class Frame:
 
 
 def video_of(photos: list[str] | None, every: int | None) -> Path | None:
-    """The video of a call: a video file, or with --every a folder of frames; None where there is none."""
+    """The video of a call: a video file, or with --every a folder of frames; None without either."""
     paths = [Path(text) for text in photos or []]
     found = [path for path in paths if path.suffix.lower() in VIDEOS or (every is not None and path.is_dir())]
     if not found:
@@ -50,7 +50,7 @@ def frames(path: str | Path, every: int = 1, without: Collection[str] = ()) -> I
         found = (file for file in path.iterdir() if file.name not in without)
         files = sorted(file for file in found if file.suffix.lower() in SUFFIXES and file.is_file())
         if not files:
-            raise DataError(path, "there is no picture in this folder")
+            raise DataError(path, "holds no picture")
         for k in range(0, len(files), every):
             yield Frame(k, k / RATE, files[k])
         return
@@ -72,7 +72,7 @@ def _stream(path: Path) -> Iterator[tuple[Any, Any]]:
             options = {"format_whitelist": CONTAINERS}
             with av.open(handle, options=options, metadata_errors="replace") as container:
                 if not container.streams.video:
-                    raise DataError(path, "there is no video in it")
+                    raise DataError(path, "holds no video")
                 stream = container.streams.video[0]
                 if stream.codec_context is None:
                     raise DataError(path, "cannot be read as a video (an unknown codec)")

@@ -51,7 +51,8 @@ def visual_genome_files(path: Path) -> tuple[Path, Path, Path]:
             return folder / usual
         found = sorted(file for pattern in patterns for file in folder.glob(pattern))
         if len(found) != 1:
-            raise DataError(folder / usual, f"no such file ({kind})" if not found else f"which {kind} of {len(found)}?")
+            said = f"expected one file ({kind}), found {len(found)}" if found else f"no such file ({kind})"
+            raise DataError(folder / usual, said)
         return found[0]
 
     h5 = path if not path.is_dir() else one("h5 file", "VG-SGG.h5", "*.h5", "*.hdf5")
@@ -68,7 +69,7 @@ def read_dicts(path: Path) -> tuple[Vocabulary, list[str]]:
     objects, predicates = (_names(path, data, kind) for kind in ("label", "predicate"))
     there = "idx_to_attribute" in data or "attribute_to_idx" in data
     attributes = _names(path, data, "attribute") if there else []
-    file_vocabulary(path, attributes)  # that these are names, each once
+    file_vocabulary(path, attributes)  # checks that these are names, each once
     name = data["name"] if isinstance(data.get("name"), str) else f"vg{len(objects)}"
     return file_vocabulary(path, objects, predicates, name), attributes
 
@@ -102,7 +103,7 @@ def _read_image_data(path: Path, n: int) -> tuple[list[Any], list[Any], NDArray[
     if len(rows) != n:
         raise DataError(path, f"{len(rows):,} images, but the h5 file has {n:,}")
     if not rows:
-        raise DataError(path, "there is no image in it")
+        raise DataError(path, "holds no image")
     ids, files, sizes = map(list, zip(*rows, strict=True))
     return ids, files, np.array(sizes, dtype=np.int64)
 
@@ -114,7 +115,7 @@ def _side(value: Any) -> int:
 
 
 def _read_h5(path: Path) -> dict[str, NDArray[Any]]:
-    """The datasets as arrays of the shapes (B, 4), (B,), (R,), (R, 2), (N,); DataError where one is missing or odd."""
+    """The datasets as arrays of the shapes (B, 4), (B,), (R,), (R, 2), (N,); DataError if one is missing or invalid."""
     raw = read_hdf5(path, SHAPES, either=BOXES)
     for name in ("labels", "predicates", "relationships", *POINTERS):
         if name not in raw:

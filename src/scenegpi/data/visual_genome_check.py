@@ -51,11 +51,12 @@ class VisualGenome:
         first_box, box_count, box_image = self._ranges("box", len(self.raw["labels"]))
         first_relation, relation_count, relation_image = self._ranges("rel", len(self.raw["predicates"]))
         labels = self._integers("labels")
-        self._rows(box_image, "labels", (labels < 1) | (labels > len(self.vocabulary.objects)), labels, "is no label")
+        outside = (labels < 1) | (labels > len(self.vocabulary.objects))
+        self._rows(box_image, "labels", outside, labels, "is not a label")
         attributes = self._integers("attributes") if self.attributes and "attributes" in self.raw else None
         if attributes is not None:
             odd = ((attributes < 0) | (attributes > len(self.attributes))).any(axis=1)
-            self._rows(box_image, "attributes", odd, attributes, "has a number of no attribute")
+            self._rows(box_image, "attributes", odd, attributes, "is not an attribute")
         boxes = self._boxes(box_image)
         relations = self._relations(relation_image, first_box, box_count)
         splits = self._splits()
@@ -147,7 +148,7 @@ class VisualGenome:
         """(R, 3) subject and object within the image, predicate."""
         ends, predicates = self._integers("relationships"), self._integers("predicates")
         outside = (predicates < 1) | (predicates > len(self.vocabulary.predicates))
-        self._rows(image, "predicates", outside, predicates, "is no predicate")
+        self._rows(image, "predicates", outside, predicates, "is not a predicate")
         local = ends - first_box[image][:, None]
         crossing = ((local < 0) | (local >= box_count[image][:, None])).any(axis=1)
         self._rows(image, "relationships", crossing, ends, "leads to a box of another image")
@@ -158,11 +159,11 @@ class VisualGenome:
         odd = (split < NO_SPLIT) | (split > 2)
         if odd.any():
             first = self.image_ids[int(odd.argmax())]
-            self.report.warning(first, "split", f"{int(odd.sum()):,} images are in none of 0, 1, 2", str(self.h5))
+            self.report.warning(first, "split", f"{int(odd.sum()):,} images are not in split 0, 1 or 2", str(self.h5))
         return np.where(odd, NO_SPLIT, split).astype(np.int8)
 
     def _integers(self, name: str) -> Integers:
-        """A dataset as whole numbers; what is not one becomes a number that no check lets pass."""
+        """A dataset as whole numbers; any other value becomes a number that every check refuses."""
         value = self.raw[name]
         if value.dtype.kind == "f":
             with np.errstate(over="ignore", invalid="ignore"):

@@ -19,7 +19,6 @@ from scenegpi.data.named import Image, about, box, end, entries, key_of, list_ro
 from scenegpi.errors import DataError, GraphError, Report
 
 FILES = ("scene_graphs.json", "objects.json", "relationships.json", "attributes.json")
-Sizes = dict[Any, dict[str, Any]]
 
 
 def read_visual_genome_raw(path: Path, report: Report) -> Graphs:
@@ -29,12 +28,12 @@ def read_visual_genome_raw(path: Path, report: Report) -> Graphs:
     if files and files[0].name == FILES[0]:  # it holds what the objects and relationships of the others hold
         files = [file for file in files if file.name in (FILES[0], FILES[3])]
     if not files:
-        raise DataError(path, f"none of {', '.join(FILES)} is there")
+        raise DataError(path, f"expected one of {', '.join(FILES)}")
     sizes = _sizes(folder / "image_data.json")
     return named_graphs(path, report, partial(_images, files), partial(_fields, sizes=sizes), name="visual-genome-raw")
 
 
-def _sizes(path: Path) -> Sizes:
+def _sizes(path: Path) -> dict[int, dict[str, Any]]:
     if not path.is_file():
         return {}
     rows = (row for row in list_rows(path) if isinstance(row, dict))
@@ -63,7 +62,7 @@ def _key(row: Any) -> int | None:
     return key if isinstance(key, int) else None
 
 
-def _fields(image: Image, sizes: Sizes) -> dict[str, Any]:
+def _fields(image: Image, sizes: dict[int, dict[str, Any]]) -> dict[str, Any]:
     if image.key is None:
         raise GraphError("image_id: expected a whole number")
     found = _Objects()
@@ -88,7 +87,7 @@ def _fields(image: Image, sizes: Sizes) -> dict[str, Any]:
         "labels": found.labels,
         "attributes": [list(dict.fromkeys(names)) for names in found.attributes],
         "relations": relations,
-        **about(image.key, f"{image.key}.jpg", sizes.get(image.key, {})),
+        **about(image.key, f"{image.key}.jpg", sizes.get(int(image.key), {})),
     }
 
 
@@ -102,7 +101,7 @@ class _Objects:
         self.attributes: list[list[str]] = []
 
     def add(self, row: Any, field: str) -> int:
-        """Its number; attributes of an object that is there already are added to it."""
+        """Its number; attributes of a known object are added to it."""
         key = row.get("object_id", row.get("id")) if isinstance(row, dict) else None
         if isinstance(key, bool) or not isinstance(key, int | str):
             raise GraphError(f"{field}.object_id: expected a number, found {key!r:.60}")

@@ -25,7 +25,7 @@ def read_vrd(folder: Path, report: Report) -> Graphs:
     sizes = read_object(sizes_file, unique=True) if sizes_file.exists() else {}
     files = {split: path for split in ("train", "test") if (path := folder / f"annotations_{split}.json").exists()}
     if not files:
-        raise DataError(folder, "neither annotations_train.json nor annotations_test.json is there")
+        raise DataError(folder, "expected annotations_train.json or annotations_test.json")
 
     def images() -> Iterator[Image]:
         for split, path in files.items():

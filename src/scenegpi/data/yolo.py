@@ -22,7 +22,7 @@ MAX_BYTES = 2**23  # of one image
 
 
 def label_folders(path: Path) -> list[tuple[Path, int]]:
-    """Where txt files lie, with their split: the folder itself, `labels`, `train/labels` or `labels/train`."""
+    """Folders of txt files, with their split: the folder itself, `labels`, `train/labels` or `labels/train`."""
     found = [(path, NO_SPLIT), (path / "labels", NO_SPLIT)]
     for name, split in SPLIT_FOLDERS.items():
         found += [(path / name / "labels", split), (path / "labels" / name, split)]
@@ -39,7 +39,7 @@ def read_yolo(
         check_file(path, empty=True)
         files = [(path, NO_SPLIT)]
     if not files:
-        raise DataError(path, "there is no txt file with labels")
+        raise DataError(path, "holds no txt file with labels")
     folder = path if path.is_dir() else path.parent
     if names is None:
         near = (place / name for place in (folder, *list(folder.resolve().parents)[:2]) for name in NAME_FILES)
@@ -61,7 +61,7 @@ def read_yolo(
         report.file = str(file)
         width, height = lookup.of(file.stem)
         photo = images.find(file.stem)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is a defect of the image
+        with np.errstate(over="ignore", invalid="ignore"):  # boxes that are not finite are a defect of the image
             half = table[:, 3:5] / 2
             boxes = np.hstack([table[:, 1:3] - half, table[:, 1:3] + half]) * ([width, height] * 2)
         builder.add(
@@ -78,7 +78,7 @@ def read_yolo(
 
 
 def _label_files(folder: Path) -> Iterator[Path]:
-    """The txt files of a folder that are not names, read-me files and the like."""
+    """The txt files of a folder, without class names and read-me files."""
     for file in folder.glob("*.txt"):
         if file.is_file() and file.name not in NAME_FILES and not file.name.lower().startswith(NO_LABELS):
             yield file

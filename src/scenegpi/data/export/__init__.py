@@ -44,6 +44,3 @@ def write_export(graph: SceneGraph, target: str | Path, kind: str | None = None)
     with whole_file(target) as part:
         part.write_text(EXPORTS[kind].text(graph), encoding="utf-8")
     return target
-
-
-__all__ = ["EXPORTS", "Export", "to_dot", "to_graphml", "to_node_link", "to_ntriples", "write_export"]

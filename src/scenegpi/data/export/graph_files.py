@@ -31,7 +31,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def plain_networkx(graph: SceneGraph) -> networkx.MultiDiGraph:
-    """Nodes 0..N-1 with label, x1, y1, x2, y2, score; edges with predicate and scores; what is known of the image."""
+    """Nodes 0..N-1 with label, x1, y1, x2, y2, score; edges with predicate and scores; the image's fields."""
     out = to_networkx(graph)
     about = {key: printable(each) if isinstance(each, str) else each for key, each in out.graph.items()}
     out.graph = {key: value for key, value in about.items() if value is not None}
@@ -88,7 +88,7 @@ def quoted(text: str) -> str:
 
 
 def to_ntriples(graph: SceneGraph, name: str | None = None) -> str:
-    """The statements of one image; `name` stands for it where it has neither id nor file."""
+    """The statements of one image; `name` is used if it has neither id nor file."""
     return "".join(f"{line} .\n" for line in _statements(graph, name))
 
 

@@ -20,12 +20,12 @@ from scenegpi.graph import SceneGraph
 from scenegpi.graph_text import object_names, position
 
 TEXT = 4000
-"""Characters of an image's text, at most."""
+"""The most characters of an image's text."""
 
 
 @dataclass(frozen=True)
-class Source:
-    """One image: what it is called, its file, its text; entities (title, type, description) by object, and
+class ImageFacts:
+    """One image: its name, its file, its text; entities (title, type, description) by object, and
     relationships (subject, object, description, predicates, best score)."""
 
     key: str
@@ -35,7 +35,7 @@ class Source:
     relationships: list[tuple[int, int, str, str, float]]
 
 
-def _sources(target: Path, graphs: Iterable[SceneGraph]) -> Iterator[Source]:
+def _sources(target: Path, graphs: Iterable[SceneGraph]) -> Iterator[ImageFacts]:
     seen: set[str] = set()
     for graph in graphs:
         key = printable(str(graph.image_id if graph.image_id is not None else graph.file or f"image {len(seen)}"))
@@ -59,7 +59,7 @@ def _sources(target: Path, graphs: Iterable[SceneGraph]) -> Iterator[Source]:
             rows.append((s, o, "; ".join(lines), ", ".join(predicates), links[0].score))
         about = [_about(graph, i, words[i], file) for i in range(len(graph))]
         entities = list(zip(titles, words, about, strict=True))
-        yield Source(key, file, f"{file}: {graph.to_text(limit=TEXT)}", entities, rows)
+        yield ImageFacts(key, file, f"{file}: {graph.to_text(limit=TEXT)}", entities, rows)
 
 
 def _about(graph: SceneGraph, i: int, label: str, file: str) -> str:
