@@ -93,7 +93,7 @@ def read_coco_results(path: Path, report: Report, names: Names | None = None) ->
             check_images(path, len(images), stream.size)
             try:
                 category = row.get("category_id")
-                if not isinstance(category, int) or not is_identifier(category):
+                if not is_identifier(category) or not isinstance(category, int):
                     raise GraphError(f"[{i}].category_id: expected a whole number, found {category!r:.60}")
                 numbers.extend((*corners(row.get("bbox"), f"[{i}].bbox"), real(row.get("score", 1.0), f"[{i}].score")))
                 categories.append(category)
