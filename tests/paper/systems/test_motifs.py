@@ -67,8 +67,8 @@ def test_layers_alternate_in_direction():
 
 def test_sequences_hold_every_box_once_longer_images_first():
     sequence = make_sequence(torch.arange(6), torch.tensor([0, 1, 1, 4, 6]))
-    assert (sequence.boxes.tolist(), sequence.sizes) == ([1, 4, 0, 2, 5, 3], [3, 2, 1])
-    assert make_sequence(torch.arange(6), torch.tensor([0, 1, 1, 4, 6]), True).boxes.tolist() == [3, 5, 0, 2, 4, 1]
+    assert (sequence.data.tolist(), sequence.batch_sizes.tolist()) == ([1, 4, 0, 2, 5, 3], [3, 2, 1])
+    assert make_sequence(torch.arange(6), torch.tensor([0, 1, 1, 4, 6]), True).data.tolist() == [3, 5, 0, 2, 4, 1]
 
 
 def test_a_label_is_decoded_without_those_after_it(monkeypatch):

@@ -12,8 +12,7 @@ from models.model_cases import VOCABULARY, random_graphs
 from paper.systems.system_cases import small_system
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
-from scenegpi.paper.systems.pixel2graph import UNSEEN, Slots, box_cells
-from scenegpi.paper.systems.tags import match, push
+from scenegpi.paper.systems.pixel2graph import UNSEEN, Slots, box_cells, match, push
 
 
 def test_boxes_are_drawn_cell_by_cell():

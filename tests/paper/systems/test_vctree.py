@@ -9,7 +9,7 @@ import torch
 from models.model_cases import random_graphs
 from paper.systems.system_cases import small_system
 from scenegpi.features.batch import SceneBatch
-from scenegpi.paper.systems.trees import TreeLSTM, attach, grow
+from scenegpi.paper.systems.vctree import TreeLSTM, attach, grow
 
 
 def test_a_greedy_tree_is_a_largest_spanning_tree_rooted_at_the_best_box():

@@ -50,17 +50,16 @@ class GraphRcnn(System):
         self.box = nn.Linear(self.reader.node_width, d)
         self.union = MLP([self.reader.pair_width], [d], d, DROPOUT)
         self.attention = nn.ModuleList(Attention(d) for _ in range(3))
-        self.features = Messages(d, d)
+        self.features = Messages(d, d, relu=False)
         self.node_out, self.pair_out = nn.Linear(d, labels), nn.Linear(d, classes)
-        self.scores = Messages(labels, classes)
+        self.scores = Messages(labels, classes, relu=True)
 
     def answer(self, reading: Reading) -> Answer:
         related = self.proposals(reading)
         kept = kept_pairs(related.detach(), reading.batch, KEPT)
         if self.training:
             kept[reading.batch.relation_edge] = True
-        rows = kept.nonzero().flatten()
-        ends = reading.batch.edge_index[:, rows]
+        ends = reading.batch.edge_index[:, kept]
         boxes = self.box(reading.nodes).relu()
         pairs = torch.cat([self.union(reading.pairs(some)[kept[some]]).relu() for some in reading.chunks()])
         weights = self._weights(reading, boxes, pairs, ends)
@@ -73,7 +72,7 @@ class GraphRcnn(System):
         certain = reading.certain[:, None]
         for _ in range(SCORE_STEPS):
             labels = scaled_log(torch.where(certain, reading.node_logits, reading.node_logits + nodes))
-            to_boxes, to_pairs = self.scores(reading, labels, scaled_log(logits), ends, weights, relu=True)
+            to_boxes, to_pairs = self.scores(reading, labels, scaled_log(logits), ends, weights)
             nodes, logits = nodes + sum(to_boxes) / len(to_boxes), logits + sum(to_pairs) / len(to_pairs)
         return Answer(nodes, self._all(reading, logits, kept, related), {"related": related})
 
@@ -81,21 +80,22 @@ class GraphRcnn(System):
         """Attention of boxes over other boxes (E,), over pairs of which they are the subject, or the object (K,)."""
         i = reading.batch.edge_index[0]
         skip, subject, object_ = self.attention
-        between = reading.over_pairs(lambda rows: skip(boxes, *reading.batch.edge_index[:, rows], boxes))
+        between = reading.over_pairs(lambda rows, i, j: skip(boxes, i, j, boxes))
         every = torch.arange(pairs.shape[0], device=pairs.device)
         scores = [between, subject(boxes, ends[0], every, pairs), object_(boxes, ends[1], every, pairs)]
         return tuple(segment_softmax(each, at, boxes.shape[0]) for each, at in zip(scores, (i, *ends), strict=True))
 
     def _all(self, reading: Reading, logits: Tensor, kept: Tensor, related: Tensor) -> Tensor:
         """logits (K, 1 + P) of the kept pairs -> (E, 1 + P) of all; on a baseline, what is added to its logits."""
-        if reading.pair_logits is not None:  # the baseline has its say about pairs that were not proposed
-            return logits.new_zeros(kept.shape[0], logits.shape[1]).index_put((kept.nonzero().flatten(),), logits)
+        rows = (kept.nonzero().flatten(),)
+        if reading.pair_logits is not None:  # the baseline alone scores pairs that were not proposed
+            return logits.new_zeros(kept.shape[0], logits.shape[1]).index_put(rows, logits)
         image = reading.batch.batch[reading.batch.edge_index[0]]
         lowest = logits.detach().log_softmax(1).amin(1).clamp_min(LOWEST)
         floor = lowest.new_zeros(reading.batch.num_graphs).scatter_reduce(0, image[kept], lowest, "amin")
         behind = (floor[image] - BEHIND + logsigmoid(related.detach()).clamp_min(-BEHIND))[:, None]
         out = torch.cat([torch.zeros_like(behind), behind.expand(-1, logits.shape[1] - 1)], 1)
-        return out.index_put((kept.nonzero().flatten(),), logits)
+        return out.index_put(rows, logits)
 
     def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
         """The common loss and the proposals': is a pair related, over all pairs."""
@@ -122,27 +122,25 @@ class Attention(nn.Module):
 
 
 class Messages(nn.Module):
-    """What boxes (N, a) and pairs (K, b) tell each other: three messages to boxes, two to pairs."""
+    """What boxes (N, a) and pairs (K, b) tell each other: three messages to boxes, two to pairs.
 
-    def __init__(self, boxes: int, pairs: int) -> None:
+    With `relu` a message is ReLU(W z), as in the released code.
+    """
+
+    def __init__(self, boxes: int, pairs: int, relu: bool) -> None:
         super().__init__()
+        self.relu = relu
         self.skip = nn.Linear(boxes, boxes)
         self.from_subject_pairs, self.from_object_pairs = nn.Linear(pairs, boxes), nn.Linear(pairs, boxes)
         self.to_object_pairs, self.to_subject_pairs = nn.Linear(boxes, pairs), nn.Linear(boxes, pairs)
 
     def forward(
-        self,
-        reading: Reading,
-        boxes: Tensor,
-        pairs: Tensor,
-        ends: Tensor,
-        weights: tuple[Tensor, ...],
-        relu: bool = False,
+        self, reading: Reading, boxes: Tensor, pairs: Tensor, ends: Tensor, weights: tuple[Tensor, ...]
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """With `relu` a message is ReLU(W z), as in the released code."""
+        """ends (2, K) of the pairs; weights (E,), (K,) and (K,) of the three messages to boxes."""
 
         def said(layer: nn.Module, z: Tensor) -> Tensor:
-            return layer(z).relu() if relu else layer(z)
+            return layer(z).relu() if self.relu else layer(z)
 
         (i, j), count = ends, boxes.shape[0]
         skip = said(self.skip, boxes)
@@ -174,12 +172,7 @@ class RelationProposals(nn.Module):
         box = reading.nodes[:, -ENTITY_WIDTH:][:, :BOX_WIDTH]
         z = torch.cat([scaled_log(reading.node_logits), box], 1)
         phi, psi = self.phi(z), self.psi(z)
-
-        def scores(rows: slice) -> Tensor:
-            i, j = reading.batch.edge_index[:, rows]
-            return (phi.index_select(0, i) * psi.index_select(0, j)).sum(1)
-
-        return reading.over_pairs(scores)
+        return reading.over_pairs(lambda rows, i, j: (phi.index_select(0, i) * psi.index_select(0, j)).sum(1))
 
 
 def kept_pairs(scores: Tensor, batch: SceneBatch, keep: int) -> Tensor:

@@ -43,7 +43,7 @@ class Imp(System):
 
     def answer(self, reading: Reading) -> Answer:
         boxes = self.box_cell(self.box(reading.nodes))
-        pairs = reading.over_pairs(lambda rows: self.pair_cell(self.union(reading.pairs(rows)).relu()))
+        pairs = reading.over_pairs(lambda rows, i, j: self.pair_cell(self.union(reading.pairs(rows)).relu()))
         for _ in range(self.config.steps):
             boxes, pairs = self.step(reading, boxes, pairs)
         boxes, pairs = (dropout(each, DROPOUT, self.training) for each in (boxes, pairs))
@@ -52,8 +52,7 @@ class Imp(System):
     def step(self, reading: Reading, boxes: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
         """boxes (N, d), pairs (E, d) -> the same after one exchange of messages."""
 
-        def updated(rows: slice) -> Tensor:
-            i, j = reading.batch.edge_index[:, rows]
+        def updated(rows: slice, i: Tensor, j: Tensor) -> Tensor:
             mine = pairs[rows]
             message = self.from_subject(boxes, i, mine) * boxes[i] + self.from_object(boxes, j, mine) * boxes[j]
             return self.pair_cell(message, mine)

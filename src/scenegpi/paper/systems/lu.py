@@ -57,7 +57,9 @@ class LuVisual(System):
         return self.pair_out(dropout(self.visual(reading.pairs(rows)).relu(), DROPOUT, self.training))
 
     def answer(self, reading: Reading) -> Answer:
-        return Answer(torch.zeros_like(reading.node_logits), reading.over_pairs(lambda rows: self.seen(reading, rows)))
+        return Answer(
+            torch.zeros_like(reading.node_logits), reading.over_pairs(lambda rows, i, j: self.seen(reading, rows))
+        )
 
 
 class Lu(LuVisual):
@@ -86,9 +88,9 @@ class Lu(LuVisual):
     def answer(self, reading: Reading) -> Answer:
         subject, object_ = self.as_subject(self.label_words), self.as_object(self.label_words)
 
-        def scores(rows: slice) -> Tensor:
-            a, b = reading.labels[reading.batch.edge_index[:, rows]]
-            return (MARGIN + softplus(self.seen(reading, rows))) * (subject[a] + object_[b])
+        def scores(rows: slice, i: Tensor, j: Tensor) -> Tensor:
+            language = subject[reading.labels[i]] + object_[reading.labels[j]]
+            return (MARGIN + softplus(self.seen(reading, rows))) * language
 
         found = reading.over_pairs(scores)
         return Answer(torch.zeros_like(reading.node_logits), self.logits(found), {"scores": found})

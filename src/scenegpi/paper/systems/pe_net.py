@@ -58,8 +58,7 @@ class PeNet(System):
         subject, object_ = self.subject(reading.nodes, words), self.object(reading.nodes, words)
         prototypes = self.placed(self.prototype(self.predicate_words) + self.own)
 
-        def relation(rows: slice) -> Tensor:
-            i, j = reading.batch.edge_index[:, rows]
+        def relation(rows: slice, i: Tensor, j: Tensor) -> Tensor:
             s, o = subject.index_select(0, i), object_.index_select(0, j)
             joint = (s + o).relu() - (s - o).square()
             seen = self.union(reading.pairs(rows))
@@ -70,8 +69,8 @@ class PeNet(System):
             return normalize(relations, dim=1) @ normalize(prototypes, dim=1).t() / self.heat.exp()
 
         if not self.training:
-            return Answer(nodes, reading.over_pairs(lambda rows: logits(relation(rows))))
-        found = relation(slice(None))
+            return Answer(nodes, reading.over_pairs(lambda rows, i, j: logits(relation(rows, i, j))))
+        found = reading.over_pairs(relation)
         return Answer(nodes, logits(found), {"relations": found, "prototypes": prototypes})
 
     def placed(self, x: Tensor) -> Tensor:

@@ -6,17 +6,22 @@ An hourglass turns the picture into features; at a cell, slots say
 - at the centre of a box: its tag (and a correction of its label), a slot for each box that lies there, by size;
 - at the middle of two boxes: is there a relation, which predicate, and the tags of its subject and its object.
 
-A slot belongs to the pair of boxes whose tags are nearest (:mod:`tags`):
+A slot belongs to the pair of boxes whose tags t_a are nearest to the two tags of the slot:
 
 .. math:: P(\text{related}_{ij}) = \max_{\text{slots of } (i, j)} \sigma(H) \sigma(s), \qquad
           P(r \mid \text{related}) = \text{softmax of that slot}
 
-Relations are read at the middle of *all* pairs, never at the places of the true ones. Its loss is its own.
+Relations are read at the middle of *all* pairs, never at the places of the true ones. Its loss is its own: the true
+relations of a cell are matched to its slots by the best of all orders of the slots, and tags learn by
+
+.. math:: \text{pull} = \|t - t_a\|^2, \qquad \text{push} = \text{mean}_{a \ne b} \max(0, m - \|t_a - t_b\|)^2
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
 from typing import Literal, NamedTuple
 
 import torch
@@ -32,7 +37,6 @@ from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
 from scenegpi.paper.systems.sequences import Padding, reading_order
 from scenegpi.paper.systems.system import Answer, System, SystemConfig
-from scenegpi.paper.systems.tags import match, nearest, push
 
 GRID, DEPTH = 32, 3
 """Height and width of the picture, and how often the hourglass halves it."""
@@ -202,6 +206,42 @@ def _heat_loss(heat: Tensor, cells: Tensor) -> Tensor:
     near = softplus(-heat) * true
     far = softplus(heat) * (some & (true == 0))
     return near.sum(1) + far.sum(1) * true.sum(1) / some.sum(1).clamp_min(1)
+
+
+def push(tags: Tensor, batch: SceneBatch, margin: float) -> Tensor:
+    """tags (N, d) of the boxes -> (G,), the mean over ordered pairs of an image; 0 where all are a margin apart."""
+    i, j = batch.edge_index
+    # The square root has no gradient at 0, where two boxes have the same tag.
+    distance = (tags[i] - tags[j]).square().sum(1).clamp_min(1e-6).sqrt()
+    loss = (margin - distance).clamp_min(0).square()
+    total = tags.new_zeros(batch.num_graphs).index_add(0, batch.batch[i], loss)
+    return total / (batch.edge_ptr[1:] - batch.edge_ptr[:-1]).clamp_min(1)
+
+
+def match(gain: Tensor) -> Tensor:
+    """The slot (Q, S) of each true relation: of all orders of the slots the one with the largest sum of gains.
+
+    gain (Q, S, S) is that of relation k in slot s, 0 where there is no relation k.
+    """
+    orders = _orders(gain.shape[1]).to(gain.device)
+    total = sum(gain[:, k].index_select(1, orders[:, k]) for k in range(gain.shape[1]))
+    assert isinstance(total, Tensor)
+    return orders[total.argmax(1)]
+
+
+@cache
+def _orders(slots: int) -> Tensor:
+    return torch.tensor(list(permutations(range(slots))))
+
+
+def nearest(tags: Tensor, image: Tensor, boxes: Tensor, batch: SceneBatch) -> Tensor:
+    """The box whose tag is nearest: tags (M, d) of slots of images (M,), boxes (N, d) -> (M,)."""
+    places = Padding(batch.batch, batch.ptr)
+    padded = places.pad(boxes)
+    far = tags.new_zeros(1).masked_fill(~places.mask, torch.inf)[image]
+    for k in range(tags.shape[1]):  # not all at once: (M, T, d) is large
+        far = far + (tags[:, k, None] - padded[:, :, k][image]).square()
+    return batch.ptr[image] + far.argmin(1)
 
 
 def on_grid(points: Tensor, batch: SceneBatch) -> Tensor:

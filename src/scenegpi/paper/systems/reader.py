@@ -24,12 +24,11 @@ from scenegpi.features.entities import clamped_log
 from scenegpi.models.baseline import Baseline
 from scenegpi.models.config import BaselineConfig
 from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
-from scenegpi.models.prior import CountPrior, GivenPrior, PriorOutput, log_prior, make_prior
+from scenegpi.models.prior import PriorOutput, log_prior, make_prior
 from scenegpi.models.sgp import reverse_edges, scaled_log
 
 CHUNK = 1 << 15
 """Pairs that are worked on at once where no gradient is wanted."""
-ALL = slice(None)
 Bias = Literal["none", "counts", "trained"]
 
 
@@ -56,13 +55,13 @@ class Reading:
         """Rows of pairs to work on, one after the other; all at once for a gradient."""
         edges = self.batch.num_edges
         if torch.is_grad_enabled() or edges <= CHUNK:
-            return [ALL]
+            return [slice(None)]
         return [slice(k, k + CHUNK) for k in range(0, edges, CHUNK)]
 
-    def over_pairs(self, part: Callable[[slice], Tensor]) -> Tensor:
-        """`part` of the rows of each chunk, (E, ...)."""
-        rows = self.chunks()
-        return part(ALL) if rows == [ALL] else torch.cat([part(some) for some in rows])
+    def over_pairs(self, part: Callable[[slice, Tensor, Tensor], Tensor]) -> Tensor:
+        """(E, ...): `part(rows, i, j)` of the rows of each chunk, i and j their subjects and objects."""
+        pieces = [part(rows, *self.batch.edge_index[:, rows]) for rows in self.chunks()]
+        return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def best_labels(self, nodes: Tensor) -> Tensor:
         """Labels (N,): those given, else the best by what nodes (N, C) add."""
@@ -70,7 +69,7 @@ class Reading:
 
 
 class Reader(nn.Module):
-    """Labels and boxes as they are given; a system that looks at pairs only needs no vectors of labels."""
+    """Labels and boxes as they are given; a system that reads pairs only needs no vectors of labels."""
 
     def __init__(self, config: BaselineConfig, labels: int, predicates: int, embed: bool = True) -> None:
         super().__init__()
@@ -86,19 +85,16 @@ class Reader(nn.Module):
         box = self.inputs.entities(batch).to(dist.dtype)
         if not self.config.counts:
             box = torch.cat([box[:, :BOX_WIDTH], torch.zeros_like(box[:, BOX_WIDTH:])], 1)
-        nodes = self._thinned(box if self.label is None else torch.cat([dist @ self.label, box], 1))
+        nodes = _thinned(self, box if self.label is None else torch.cat([dist @ self.label, box], 1))
 
         def pairs(rows: slice) -> Tensor:
-            return self._thinned(self.inputs.pairs(batch, labels, rows).to(dist.dtype))
+            return _thinned(self, self.inputs.pairs(batch, labels, rows).to(dist.dtype))
 
         def prior(rows: slice) -> PriorOutput | None:
             return self.prior(batch, labels, self.training, rows)
 
         certain = dist.amax(1) == 1
         return Reading(batch, dist, labels, certain, nodes, clamped_log(dist), pairs, prior)
-
-    def _thinned(self, rows: Tensor) -> Tensor:
-        return dropout(rows, self.config.input_dropout, self.training)
 
 
 class BaselineReader(nn.Module):
@@ -110,14 +106,6 @@ class BaselineReader(nn.Module):
         self.baseline = Baseline(config, labels, predicates).requires_grad_(False)
         self.node_width, self.pair_width = labels + ENTITY_WIDTH, 2 * (1 + predicates) + PAIR_INPUTS
 
-    @property
-    def inputs(self) -> LayoutInputs:
-        return self.baseline.inputs
-
-    @property
-    def prior(self) -> CountPrior | GivenPrior:
-        return self.baseline.prior
-
     def forward(self, batch: SceneBatch) -> Reading:
         self.baseline.eval()
         with torch.no_grad():
@@ -126,16 +114,18 @@ class BaselineReader(nn.Module):
         back = reverse_edges(batch)
         logits, geometry = stage.pairs
 
-        def thinned(rows: Tensor) -> Tensor:
-            return dropout(rows, self.config.input_dropout, self.training)
-
         def pairs(rows: slice) -> Tensor:
-            return thinned(torch.cat([scaled_log(logits[rows]), scaled_log(logits[back[rows]]), geometry[rows]], 1))
+            parts = [scaled_log(logits[rows]), scaled_log(logits[back[rows]]), geometry[rows]]
+            return _thinned(self, torch.cat(parts, 1))
 
-        nodes = thinned(torch.cat([scaled_log(stage.nodes), stage.entity], 1))
+        nodes = _thinned(self, torch.cat([scaled_log(stage.nodes), stage.entity], 1))
         certain = dist.amax(1) == 1
         labels = torch.where(certain, dist.argmax(1), stage.nodes.argmax(1))
         return Reading(batch, dist, labels, certain, nodes, stage.nodes, pairs, lambda rows: None, logits)
+
+
+def _thinned(reader: Reader | BaselineReader, rows: Tensor) -> Tensor:
+    return dropout(rows, reader.config.input_dropout, reader.training)
 
 
 class PairBias(nn.Module):

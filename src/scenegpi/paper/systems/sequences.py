@@ -12,11 +12,12 @@ are what Neural Motifs calls one bidirectional LSTM. They need no padding: image
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
+from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 from scenegpi.features.batch import SceneBatch
 
@@ -48,46 +49,30 @@ class Padding:
         return padded[self.row, self.place]
 
 
-class Sequence(NamedTuple):
-    """The boxes of a batch, one of each image at a time.
+def make_sequence(order: Tensor, ptr: Tensor, backwards: bool = False) -> PackedSequence:
+    """order (N,) boxes image by image, ptr (G + 1,) the first of each image.
 
-    `boxes` (N,), those of step 1 of every image first, longer images first; `sizes`, the boxes of each step.
+    `data` (N,) then holds the first box of every image, the second of every image, ..., longer images first, and
+    `batch_sizes` how many boxes each step has.
     """
-
-    boxes: Tensor
-    sizes: list[int]
-
-
-def make_sequence(order: Tensor, ptr: Tensor, backwards: bool = False) -> Sequence:
-    """order (N,) boxes image by image, ptr (G + 1,) the first of each image."""
-    counts = ptr[1:] - ptr[:-1]
-    at = torch.arange(order.shape[0], device=order.device)
-    image = (at[:, None] >= ptr[1:]).sum(1)
-    place = at - ptr[image]
-    if backwards:
-        place = counts[image] - 1 - place
-    rank = torch.empty_like(counts)
-    rank[torch.argsort(counts, descending=True, stable=True)] = torch.arange(len(counts), device=order.device)
-    boxes = order[torch.argsort(place * len(counts) + rank[image])]
-    return Sequence(boxes, torch.bincount(place).tolist() if len(order) else [])
+    images = [part.flip(0) if backwards else part for part in order.tensor_split(ptr[1:-1].cpu()) if len(part)]
+    return pack_sequence(images, enforce_sorted=False) if images else PackedSequence(order, ptr[:0].cpu())
 
 
-def along(sequence: Sequence, step: Step, start: Callable[[int], State], read: State) -> Tensor:
-    """What is said of each box, (N, ...), in the order of the list; `read` is of each box, too, each (N, ...).
+def along(sequence: PackedSequence, step: Step, start: Callable[[int], State], read: State) -> Tensor:
+    """What `step` says of each box, (N, ...), in the order of the list, from `read`, each (N, ...) too.
 
     `start` gives the first state of a number of images.
     """
-    rows = [each.index_select(0, sequence.boxes) for each in read]
-    state, said, first = start(sequence.sizes[0] if sequence.sizes else 0), [], 0
-    for size in sequence.sizes:
-        state, out = step(tuple(each[:size] for each in state), tuple(each[first : first + size] for each in rows))
+    boxes, sizes = sequence.data, sequence.batch_sizes.tolist()
+    rows = zip(*(each.index_select(0, boxes).split(sizes) for each in read), strict=True)
+    state, said = start(sizes[0] if sizes else 0), []
+    for size, mine in zip(sizes, rows, strict=True):
+        state, out = step(tuple(each[:size] for each in state), mine)
         said.append(out)
-        first += size
     if not said:  # one step over nothing tells the shape
-        return step(state, tuple(rows))[1]
-    back = torch.empty_like(sequence.boxes)
-    back[sequence.boxes] = torch.arange(len(back), device=back.device)
-    return torch.cat(said).index_select(0, back)
+        return step(state, read)[1]
+    return torch.cat(said).index_select(0, boxes.argsort())
 
 
 def reading_order(batch: SceneBatch, dist: Tensor, by: Literal["place", "size"] = "place") -> Tensor:
@@ -120,7 +105,7 @@ class HighwayLayer(nn.Module):
         nn.init.zeros_(self.read.bias)
         self.read.bias.data[hidden : 2 * hidden] = FORGET
 
-    def forward(self, x: Tensor, sequence: Sequence) -> Tensor:
+    def forward(self, x: Tensor, sequence: PackedSequence) -> Tensor:
         d = self.hidden
         kept: Tensor | None = None  # of the state, by image
 

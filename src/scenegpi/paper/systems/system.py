@@ -65,8 +65,8 @@ class System(SceneNetwork):
         self.on_baseline, self.num_labels, self.num_classes = model.on_baseline, labels, 1 + predicates
 
     @property
-    def front(self) -> Reader | BaselineReader:
-        return self.reader
+    def front(self) -> Reader | Baseline:
+        return self.reader if isinstance(self.reader, Reader) else self.reader.baseline
 
     @property
     def first_stage_network(self) -> Baseline | None:
@@ -130,8 +130,7 @@ class ProductSystem(System):
     def product(self, reading: Reading, labels: Tensor, subject: Tensor, object_: Tensor) -> Tensor:
         """labels (N,), subject and object_ (N, pool) -> (E, 1 + P)."""
 
-        def logits(rows: slice) -> Tensor:
-            i, j = reading.batch.edge_index[:, rows]
+        def logits(rows: slice, i: Tensor, j: Tensor) -> Tensor:
             g = subject.index_select(0, i) * object_.index_select(0, j) * self.union(reading.pairs(rows))
             return self.bias(reading, labels, rows, self.pair_out(dropout(g, DROPOUT, self.training)))
 

@@ -59,12 +59,9 @@ class Transformer(System):
         labels = reading.best_labels(nodes)
         again = self.enter_again(torch.cat([reading.nodes, z, self.label(labels)], 1))
         subject, object_ = self.ends(attended(self.relations, again)).chunk(2, 1)
-        # An affine map of [s_i, o_j] is a sum of two, each computed once per box.
-        product = _by_box(self.product, subject, object_)
-        plain = _by_box(self.plain_out, subject, object_)
+        product, plain = _by_box(self.product, subject, object_), _by_box(self.plain_out, subject, object_)
 
-        def logits(rows: slice) -> Tensor:
-            i, j = reading.batch.edge_index[:, rows]
+        def logits(rows: slice, i: Tensor, j: Tensor) -> Tensor:
             g = (product[0].index_select(0, i) + product[1].index_select(0, j)) * self.union(reading.pairs(rows))
             out = self.pair_out(dropout(g, DROPOUT, self.training))
             out = out + plain[0].index_select(0, i) + plain[1].index_select(0, j)
@@ -95,6 +92,7 @@ class EncoderLayer(nn.Module):
 
 
 def _by_box(layer: Dense, subject: Tensor, object_: Tensor) -> tuple[Tensor, Tensor]:
+    """An affine map of [s_i, o_j] is a sum of two, each computed once per box."""
     left, right = layer.columns()
     return linear(subject, left, layer.bias), linear(object_, right)
 
