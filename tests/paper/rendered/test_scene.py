@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from scenegpi.paper.rendered import SceneOptions, render_scene, rendered_vocabulary
-from scenegpi.paper.rendered.annotate import visible_boxes
 from scenegpi.paper.rendered.grammar import imagine
 from scenegpi.paper.rendered.paint import paint
+from scenegpi.paper.rendered.scene import visible_boxes
 
 SCENES = 60
 

@@ -5,9 +5,9 @@ image, graph = render_scene(seed=0)
 
     stage      an empty place seen through a camera
     grammar    which groups of things a setting has
-    things     their names, families of look-alikes and drawings (objects, living)
+    things     their drawings, families of look-alikes and names
     paint      things on a backdrop, and which pixel shows which thing
-    annotate   boxes from the pixels, relations from the grammar and the geometry
+    scene      the picture, boxes from its pixels, relations from the grammar and the geometry
     folder     many of them as a Visual Genome folder with JPEGs
 """
 

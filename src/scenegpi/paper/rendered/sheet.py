@@ -13,8 +13,7 @@ from random import Random
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from scenegpi.files import whole_file
-from scenegpi.paper.rendered.brush import Brush, Frame
-from scenegpi.paper.rendered.drawing import Drawing
+from scenegpi.paper.rendered.brush import Brush, Drawing, Frame
 from scenegpi.paper.rendered.scene import render_scene
 from scenegpi.paper.rendered.things import FAMILIES
 

@@ -12,8 +12,7 @@ from math import exp, log
 from random import Random
 from typing import NamedTuple
 
-from scenegpi.paper.rendered.brush import Frame, Point
-from scenegpi.paper.rendered.drawing import Drawing
+from scenegpi.paper.rendered.brush import Drawing, Frame, Point
 from scenegpi.paper.rendered.things import DRAW
 
 SIZES = ((640, 480), (640, 480), (640, 427), (480, 640), (512, 512), (640, 400))
