@@ -85,8 +85,7 @@ def _print_models(plan: Plan, console: Console) -> None:
 
 def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
     """Runs the cells that are not there yet, with a line for each that is done."""
-    from scenegpi.paper.labelling.cells import Cell
-    from scenegpi.paper.labelling.experiment import run
+    from scenegpi.paper.labelling.experiment import Cell, run
     from scenegpi.progress import progress
 
     ran: list[Cell] = []
@@ -99,7 +98,7 @@ def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
                 spent = f"{result['steps']:,} steps, {result['wall_seconds']:.0f} s"
                 console.print(f"{name}: {result['accuracy']:.2%} ({spent}, {result['stopped']})")
 
-        results = run(plan.cells, folder, ran.append, None, on_done)
+        results = run(plan.cells, folder, ran.append, on_done)
     if len(ran) < len(results):
         console.print(f"{counted(len(results) - len(ran), 'cell')} finished before, read from {folder}")
     return results

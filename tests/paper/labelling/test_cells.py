@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scenegpi.paper.labelling import experiment
-from scenegpi.paper.labelling.cells import Cell, finished_cell, run_cell, same_degree
+from scenegpi.paper.labelling.experiment import Cell, finished_cell, run_cell, same_degree
 from scenegpi.paper.labelling.graphs import Task
 from scenegpi.paper.labelling.training import Recipe
 
@@ -43,7 +43,7 @@ def test_resuming_skips_what_is_finished_and_ends_with_the_same_results(
     first = experiment.run(CELLS[:2], tmp_path / "resumed")
     ran: list[Cell] = []
 
-    def counted(cell: Cell, on_check: object = None) -> dict[str, object]:
+    def counted(cell: Cell) -> dict[str, object]:
         ran.append(cell)
         return run_cell(cell)
 
@@ -55,7 +55,7 @@ def test_resuming_skips_what_is_finished_and_ends_with_the_same_results(
 
 
 def test_an_exception_keeps_the_cells_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails_at_fc(cell: Cell, on_check: object = None) -> dict[str, object]:
+    def fails_at_fc(cell: Cell) -> dict[str, object]:
         if cell.model == "fc":
             raise KeyboardInterrupt
         return run_cell(cell)

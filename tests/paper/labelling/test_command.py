@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from scenegpi.commands import experiment as command
 from scenegpi.errors import DataError
 from scenegpi.paper.labelling import experiment
-from scenegpi.paper.labelling.cells import Cell
-from scenegpi.paper.labelling.experiment import Plan
+from scenegpi.paper.labelling.experiment import Cell, Plan
 from scenegpi.paper.labelling.graphs import Task
 from scenegpi.paper.labelling.models import COMPARED
 from scenegpi.paper.labelling.training import Recipe

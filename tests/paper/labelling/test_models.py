@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenegpi.paper.labelling.cells import order_dependence
+from scenegpi.paper.labelling.experiment import order_dependence
 from scenegpi.paper.labelling.graphs import Task
 from scenegpi.paper.labelling.models import (
     COMPARED,

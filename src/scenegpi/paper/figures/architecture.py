@@ -1,6 +1,6 @@
 """The architecture of a model as a picture: phi, alpha and rho of Theorem 1 with the shapes that flow between them.
 
-The shapes are those of the model's own GPI layer, at work on a graph.
+The shapes are those of the model's own GPI layer for the boxes of one graph.
 """
 
 from __future__ import annotations
@@ -35,29 +35,17 @@ class Shapes(NamedTuple):
 
 def shapes(model: SceneModel, graph: SceneGraph) -> Shapes:
     """What flows through the GPI layer of a model; GraphError where it has none."""
-    import torch
-
-    from scenegpi.features.batch import SceneBatch
     from scenegpi.models.sgp import SGP
 
     if not isinstance(model.network, SGP):
         raise GraphError("architecture: this model has no GPI layer")
     layer: Any = model.network.recurrent.layer
-    calls: list[Any] = []
-    hook = layer.register_forward_hook(lambda module, given, out: calls.append(out))
-    try:
-        with torch.inference_mode():
-            model.eval()(SceneBatch.of([graph]).to(model.device))
-    finally:
-        hook.remove()
-    out = calls[-1]
-    d, e, _ = layer.phi.first.parts
-    n, pairs = out.nodes.shape[0], out.edges.shape[0]
-    hidden = tuple(each.out_features for each in list(layer.rho.layers)[:-1])
-    return Shapes(
-        (n, d), (pairs, e), tuple(out.neighbourhood.shape), tuple(out.graph.shape),
-        tuple(out.nodes.shape), tuple(out.edges.shape), hidden,
-    )  # fmt: skip
+    n, pairs = len(graph), len(graph) * (len(graph) - 1)
+    d, e, _ = layer.phi.parts
+    s, g = layer.phi.out_features, layer.alpha.out_features
+    *hidden, labels = (each.out_features for each in layer.rho.layers)
+    predicates = layer.edge_rho.layers[-1].out_features
+    return Shapes((n, d), (pairs, e), (n, s), (1, g), (n, labels), (pairs, predicates), tuple(hidden))
 
 
 def draw_architecture(model: SceneModel, graph: SceneGraph, target: str | Path, name: str = "") -> Path:
@@ -99,14 +87,12 @@ def draw_architecture(model: SceneModel, graph: SceneGraph, target: str | Path, 
         ((11.1, low), (11.7, low)),
     ):
         sheet.arrow(start, end, MUTED, 1.3)
-    sheet.line((1.15, top - 0.42), (1.15, top - 0.6), MUTED, 1.3)
-    sheet.line((1.15, top - 0.6), (10.25, top - 0.6), MUTED, 1.3)
+    for near, far, into in ((top - 0.42, top - 0.6, (7.95, 10.25)), (low + 0.42, low + 0.6, (10.25,))):
+        sheet.line((1.15, near), (1.15, far), MUTED, 1.3)
+        sheet.line((1.15, far), (10.25, far), MUTED, 1.3)
+        for x in into:
+            sheet.arrow((x, far), (x, near), MUTED, 1.3)
     sheet.line((5.82, top - 0.42), (5.82, top - 0.6), MUTED, 1.3)
-    for x in (7.95, 10.25):
-        sheet.arrow((x, top - 0.6), (x, top - 0.42), MUTED, 1.3)
-    sheet.line((1.15, low + 0.42), (1.15, low + 0.6), MUTED, 1.3)
-    sheet.line((1.15, low + 0.6), (10.25, low + 0.6), MUTED, 1.3)
-    sheet.arrow((10.25, low + 0.6), (10.25, low + 0.42), MUTED, 1.3)
     if context.steps > 1:
         sheet.text((12.55, (top + low) / 2), "again, as z", 9, MUTED, anchor="middle")
     sheet.save(target)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
@@ -26,15 +26,10 @@ LINE = 0.16
 def example() -> tuple[SceneGraph, SceneGraph]:
     """A detector's prediction and the ground truth of an imaginary photo, 320 x 240."""
     vocabulary = Vocabulary(["man", "horse", "hat", "dog"], ["riding", "wearing", "near", "behind"])
-    target = SceneGraph(
-        [[120, 40, 190, 150], [90, 90, 290, 210], [132, 24, 178, 58], [12, 165, 62, 215]],
-        [0, 1, 2, 3],
-        vocabulary,
-        [[0, 1, 0], [0, 2, 1], [0, 2, 1], [3, 1, 2]],
-        image_id="imaginary photo",
-        width=320,
-        height=240,
-    )
+    boxes = [[120, 40, 190, 150], [90, 90, 290, 210], [132, 24, 178, 58], [12, 165, 62, 215]]
+    relations = [[0, 1, 0], [0, 2, 1], [0, 2, 1], [3, 1, 2]]
+    image: dict[str, Any] = {"image_id": "imaginary photo", "width": 320, "height": 240}
+    target = SceneGraph(boxes, [0, 1, 2, 3], vocabulary, relations, **image)
     pairs = [[0, 2], [0, 1], [3, 1], [2, 1], [1, 0]]
     dist = [
         [0.05, 0.02, 0.90, 0.02, 0.01],
@@ -43,17 +38,9 @@ def example() -> tuple[SceneGraph, SceneGraph]:
         [0.60, 0.05, 0.05, 0.20, 0.10],
         [0.30, 0.05, 0.05, 0.10, 0.50],
     ]
-    prediction = SceneGraph(
-        [[116, 36, 194, 146], [84, 86, 282, 214], [136, 22, 182, 60], [30, 148, 78, 196]],
-        [0, 1, 2, 3],
-        vocabulary,
-        scores=[0.95, 0.9, 0.85, 0.8],
-        pairs=pairs,
-        pair_dist=dist,
-        width=320,
-        height=240,
-    )
-    return prediction, target
+    found = [[116, 36, 194, 146], [84, 86, 282, 214], [136, 22, 182, 60], [30, 148, 78, 196]]
+    known: dict[str, Any] = {"scores": [0.95, 0.9, 0.85, 0.8], "pairs": pairs, "pair_dist": dist}
+    return SceneGraph(found, [0, 1, 2, 3], vocabulary, **known, **image), target
 
 
 def draw_matching(
@@ -65,7 +52,7 @@ def draw_matching(
     matplotlib.use("Agg")
     from matplotlib.figure import Figure
 
-    protocol = protocol or Protocol("sgdet", ks=(k, 8))
+    file, protocol = Path(file), protocol or Protocol("sgdet", ks=(k, 8))
     ranked = explain(prediction, target, len(target.vocabulary.predicates), protocol)[:8]
     figure = Figure(figsize=(13, 4.4), facecolor="white")
     left = figure.add_axes((0.01, 0.02, 0.36, 0.9))
@@ -76,11 +63,9 @@ def draw_matching(
     found = len({row for triplet in ranked[:k] for row in triplet.rows})
     title = f"R@{k} of this image: {found} of {len(target.relations)} rows found = {result.figures[f'R@{k}']:.2f}"
     figure.text(0.4, 0.95, title, fontsize=13, weight="bold", color=INK, va="center")
-    file = Path(file)
+    unwanted = {"Software": None} if file.suffix == ".png" else None
     with whole_file(file) as part:
-        figure.savefig(
-            part, format=file.suffix[1:], dpi=110, metadata={"Software": None} if ".png" in file.name else None
-        )
+        figure.savefig(part, format=file.suffix[1:], dpi=110, metadata=unwanted)
     return file
 
 

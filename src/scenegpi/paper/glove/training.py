@@ -24,6 +24,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import embedding
 
 from scenegpi.paper.glove.cooccurrence import Cooccurrences
 
@@ -43,7 +44,7 @@ class GloveOptions:
         zeros: pairs that never meet, sampled for each counted pair.
         vectors: "word" gives w, "sum" w + w~.
         learning_rate, batch: of AdaGrad.
-        seed: of everything random.
+        seed: random seed.
     """
 
     dim: int = 300
@@ -63,49 +64,32 @@ class GloveOptions:
 
 
 def train_glove(
-    counts: Cooccurrences,
-    options: GloveOptions | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    counts: Cooccurrences, options: GloveOptions | None = None, progress: Callable[[int, float], None] | None = None
 ) -> NDArray[np.float32]:
     """Vectors (V, d) of `counts.words`; `progress` hears the epoch and its mean loss."""
     options = options or GloveOptions()
     random = torch.Generator().manual_seed(options.seed)
     pairs = _Pairs(counts, options, random)
-    size = len(counts.words)
-    word, context = (_Factor(size, options, random) for _ in range(2))
+    size, dim = len(counts.words), options.dim
+    word, context = ((torch.rand(size, dim, generator=random) - 0.5).div_(dim).requires_grad_() for _ in range(2))
+    word_bias, context_bias = (torch.zeros(size, 1, requires_grad=True) for _ in range(2))
+    learned = [word, context, word_bias, context_bias]
+    optimiser = torch.optim.Adagrad(learned, options.learning_rate, initial_accumulator_value=1.0, eps=0.0)
     for epoch in range(options.epochs):
         total = 0.0
         for chosen in torch.randperm(len(pairs), generator=random).split(options.batch):
             a, b, target, weight = pairs.take(chosen)
-            w_a, w_b = word.vectors[a], context.vectors[b]
-            error = (w_a * w_b).sum(1) + word.bias[a] + context.bias[b] - target
-            pull = weight * error
-            total += float((pull * error).sum())
-            word.step(a, pull, w_b)
-            context.step(b, pull, w_a)
+            bias = embedding(a, word_bias) + embedding(b, context_bias)
+            error = (embedding(a, word) * embedding(b, context)).sum(1) + bias.squeeze(1) - target
+            loss = (weight * error.square()).sum()
+            optimiser.zero_grad()
+            (loss / 2).backward()
+            optimiser.step()
+            total += float(loss.detach())
         if progress is not None:
             progress(epoch + 1, total / len(pairs))
-    vectors = word.vectors if options.vectors == "word" else word.vectors + context.vectors
-    return np.asarray(vectors.numpy())
-
-
-class _Factor:
-    """One side's vectors (V, d) and biases (V,), with AdaGrad's running sums of squares."""
-
-    def __init__(self, size: int, options: GloveOptions, random: torch.Generator) -> None:
-        self.vectors = (torch.rand(size, options.dim, generator=random) - 0.5) / options.dim
-        self.bias = torch.zeros(size)
-        self.squares, self.bias_squares = torch.ones_like(self.vectors), torch.ones_like(self.bias)
-        self.rate = options.learning_rate
-
-    def step(self, rows: Tensor, pull: Tensor, other: Tensor) -> None:
-        """rows (m,), pull (m,) the weighted errors, other (m, d) the vectors of the other side."""
-        gradient = torch.zeros_like(self.vectors).index_add_(0, rows, pull[:, None] * other)
-        bias_gradient = torch.zeros_like(self.bias).index_add_(0, rows, pull)
-        self.squares.addcmul_(gradient, gradient)
-        self.vectors.addcdiv_(gradient, self.squares.sqrt(), value=-self.rate)
-        self.bias_squares.addcmul_(bias_gradient, bias_gradient)
-        self.bias.addcdiv_(bias_gradient, self.bias_squares.sqrt(), value=-self.rate)
+    vectors = word if options.vectors == "word" else word + context
+    return np.asarray(vectors.detach().numpy())
 
 
 class _Pairs:

@@ -12,8 +12,7 @@ import torch
 import scenegpi
 from scenegpi.errors import DataError
 from scenegpi.files import read_json
-from scenegpi.paper.labelling.cells import FORMAT
-from scenegpi.paper.labelling.experiment import Plan
+from scenegpi.paper.labelling.experiment import FORMAT, Plan
 from scenegpi.paper.labelling.graphs import best_order_blind_accuracy, stream_seed
 from scenegpi.paper.labelling.models import COMPARED, build, count_parameters, describe
 

@@ -7,7 +7,7 @@ weights of the best check (highest validation accuracy, then lowest loss) are ke
 import copy
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -76,9 +76,7 @@ def evaluate(model: nn.Module, graphs: Graphs) -> tuple[float, float]:
     return accuracy(scores, graphs), float(loss)
 
 
-def train(
-    model: nn.Module, samples: Graphs, recipe: Recipe, on_check: Callable[[Check], None] | None = None
-) -> Training:
+def train(model: nn.Module, samples: Graphs, recipe: Recipe) -> Training:
     """Trains the model in place; random choices come from torch's global generator."""
     held_out = min(len(samples) // 5, 200)
     if held_out < 1:
@@ -100,8 +98,6 @@ def train(
         wall, cpu = wall + time.perf_counter() - wall_start, cpu + time.process_time() - cpu_start
         right, loss = evaluate(model, validation)
         checks.append(Check(step + count, wall, cpu, right, loss))
-        if on_check:
-            on_check(checks[-1])
         if best < 0 or (right, -loss) > (checks[best].accuracy, -checks[best].loss):
             best, weights = len(checks) - 1, copy.deepcopy(model.state_dict())
         if right == 1.0 and loss < SOLVED_LOSS:
