@@ -35,7 +35,7 @@ from scenegpi.data.video import MAX_PIXELS, frames
 from scenegpi.store import Store
 from scenegpi.training.recipes import read_toml
 from scenegpi.vision.photos import open_photo
-from scenegpi.words.public import load_words
+from scenegpi.words.vectors import load_words
 
 GOOD, BAD = ("read", "defects", "refused"), ("FAULT", "MEMORY", "HANG", "CRASH")
 SECONDS, WAIT = 40, 600

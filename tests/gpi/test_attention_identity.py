@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from gpi.graphs import flat_graphs
 from scenegpi.gpi import GPILayer
-from scenegpi.gpi.aggregate import aggregate
+from scenegpi.gpi.segments import aggregate
 
 
 class ExtendedPhi(torch.nn.Module):

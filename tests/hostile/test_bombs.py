@@ -20,7 +20,7 @@ from scenegpi.data.distributions import read_distributions
 from scenegpi.data.evaluation_npz import EvaluationNpz
 from scenegpi.files import parse_json
 from scenegpi.npz import load_npz
-from scenegpi.words.public import load_words
+from scenegpi.words.vectors import load_words
 
 BYTES = 6_000_000
 

@@ -14,8 +14,7 @@ from scenegpi.data.evaluation_npz import EvaluationNpz
 from scenegpi.data.images import photo_size
 from scenegpi.files import check_file, open_file, read_bytes, read_json, read_text
 from scenegpi.vision.photos import open_photo
-from scenegpi.words.public import load_words
-from scenegpi.words.vectors import WordVectors
+from scenegpi.words.vectors import WordVectors, load_words
 
 READERS = {
     "open_file": open_file,

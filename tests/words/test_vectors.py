@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from scenegpi.data import DataError
-from scenegpi.words import public as public_words
-from scenegpi.words.public import load_glove_text, load_words, wanted_words
-from scenegpi.words.vectors import WordVectors, label_table, predicate_table
+from scenegpi.words import vectors as vector_files
+from scenegpi.words.vectors import WordVectors, label_table, load_glove_text, load_words, predicate_table, wanted_words
 
 
 @pytest.fixture
@@ -136,13 +135,13 @@ def test_public_text_files_that_are_none(tmp_path, text, message):
 
 
 def test_a_huge_text_file_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(public_words, "MOST_BYTES", 100)
+    monkeypatch.setattr(vector_files, "MOST_BYTES", 100)
     path = tmp_path / "glove.txt"
     path.write_text("".join(f"w{i} 1 2 3\n" for i in range(100)))
     with pytest.raises(DataError, match="line 9: more than 500,000 words or 100 bytes"):
         load_glove_text(path)
     monkeypatch.undo()
-    monkeypatch.setattr(public_words, "FREE_WORDS", 20)
+    monkeypatch.setattr(vector_files, "FREE_WORDS", 20)
     with pytest.raises(DataError, match="line 21: more than 20 words"):
         load_glove_text(path)
     assert len(load_glove_text(path, [f"w{i}" for i in range(10)])) == 10

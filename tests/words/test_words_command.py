@@ -44,7 +44,7 @@ def test_an_existing_file_is_kept_unless_forced(tmp_path):
     assert run("train", captions, "--out", out, "--dim", 2, "--epochs", 1, "--force").exit_code == 0
 
 
-@pytest.mark.parametrize("module", ["commands.words", "words.vectors", "words.public"])
+@pytest.mark.parametrize("module", ["commands.words", "words.vectors"])
 def test_no_torch_at_import(module):
     code = f"import sys, scenegpi.{module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

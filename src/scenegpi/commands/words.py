@@ -66,7 +66,7 @@ def neighbours(
     k: Annotated[int, Option("-k", min=1, help="Number of neighbours.")] = 10,
 ) -> None:
     """Show the nearest neighbours of words, by cosine."""
-    from scenegpi.words.public import load_words
+    from scenegpi.words.vectors import load_words
 
     vectors = load_words(file)
     known = [word for word in words if vectors.vector(word).any()]

@@ -13,17 +13,19 @@ Direction. An edge is a column of ``edge_index``; its node i is the one that agg
 subject aggregates: ``flow="target_to_source"``, so that i is the subject, j the object, z_ij their relation.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from scenegpi.gpi.aggregate import Aggregation, aggregate, score_width
 from scenegpi.gpi.chunks import EdgeChunks
 from scenegpi.gpi.features import LazyFeatures, TableFeatures
 from scenegpi.gpi.flat import FlatGraph
 from scenegpi.gpi.networks import MLP, Dense
+from scenegpi.gpi.segments import Aggregation, aggregate, score_width
 from scenegpi.gpi.split import Part, on_edges, on_nodes
 
 
@@ -221,3 +223,33 @@ class GPILayer(nn.Module):
 
         labels, *gates = chunks.run(part)
         return labels, gates[0] if gates else None
+
+
+@contextmanager
+def recorded_attention(model: nn.Module) -> Iterator[list[GPIOutput]]:
+    """The outputs, weights included, of every call of every GPI layer in `model`, in the order of the calls.
+
+    A model does not pass ``return_attention`` on to its layers, so hooks ask each layer for its weights and keep them.
+
+    >>> with recorded_attention(model) as calls:
+    ...     model(batch)
+    >>> calls[-1].edge_attention    # (E, 1) or (E, phi_dim), sums to one over the neighbours of each node
+    """
+    calls: list[GPIOutput] = []
+
+    def ask(layer: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        return args, {**kwargs, "return_attention": True}
+
+    def keep(layer: nn.Module, args: Any, output: GPIOutput) -> None:
+        if not calls or calls[-1] is not output:  # a layer that is given a graph object calls itself
+            calls.append(output)
+
+    hooks = []
+    for layer in model.modules():
+        if isinstance(layer, GPILayer):
+            hooks += [layer.register_forward_pre_hook(ask, with_kwargs=True), layer.register_forward_hook(keep)]
+    try:
+        yield calls
+    finally:
+        for hook in hooks:
+            hook.remove()

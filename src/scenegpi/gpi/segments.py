@@ -1,14 +1,25 @@
-r"""Reductions over segments: the sums of Theorem 1 on flat lists.
+r"""From many vectors to one: the sums of Theorem 1 on flat lists, and what may take their place.
 
 A flat list of values ``(M, ...)`` and an index ``(M,)`` say which segment each value belongs to: an edge belongs to
 the node that aggregates it, a node to its graph. The index need not be sorted. An empty segment (an isolated node)
 gives zero from every reduction. Half precision is accumulated in single precision.
 
 .. math:: \text{softmax}(x)_m = \frac{e^{x_m - \max_{t \in S(m)} x_t}}{\sum_{t \in S(m)} e^{x_t - \max}}
+
+``aggregate`` is a sum, mean or maximum, or an attention: ``neighbour`` has one score per neighbour, ``feature`` one per
+neighbour and feature. The same five kinds serve both levels: neighbours into :math:`s_i` and nodes into the graph
+vector :math:`g`.
+
+.. math:: s_i = \sum_{j \in N(i)} w_{ij} \, \phi_{ij}, \qquad
+          w_{ij} = \frac{e^{\beta_{ij}}}{\sum_{t \in N(i)} e^{\beta_{it}}}
 """
+
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
+
+Aggregation = Literal["sum", "mean", "max", "neighbour", "feature"]
 
 
 def segment_sum(values: Tensor, index: Tensor, num_segments: int) -> Tensor:
@@ -54,6 +65,40 @@ def segment_exp(scores: Tensor, index: Tensor, num_segments: int) -> tuple[Tenso
     top = _top(wide.detach(), index, num_segments, limits.min)
     power = top.neg().index_select(0, index).add_(wide).exp_()
     return power, segment_sum(power, index, num_segments).clamp_min(limits.tiny)
+
+
+def score_width(kind: Aggregation, width: int) -> int:
+    """How many scores the attention network gives for each vector of ``width`` features: 0 without attention."""
+    if kind not in get_args(Aggregation):
+        raise ValueError(f"aggregation must be one of {', '.join(get_args(Aggregation))}, not {kind!r}")
+    return {"neighbour": 1, "feature": width}.get(kind, 0)
+
+
+def aggregate(
+    kind: Aggregation,
+    values: Tensor,
+    scores: Tensor | None,
+    index: Tensor,
+    num_segments: int,
+    return_weights: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """values ``(M, h)``, scores ``(M, 1)`` or ``(M, h)``, index ``(M,)`` -> ``(num_segments, h)``.
+
+    With ``return_weights`` also the attention weights, of the shape of the scores; None without attention.
+    """
+    if scores is None:
+        reduce = {"sum": segment_sum, "mean": segment_mean, "max": segment_max}[kind]
+        return reduce(values, index, num_segments), None
+    if torch.compiler.is_compiling():
+        # A compiler decides itself what to keep. It must not be given the form below: on the CPU torch 2.13 reads a
+        # sum that is divided and concatenated before it is complete.
+        softmax = segment_softmax(scores, index, num_segments)
+        return segment_sum(softmax * values, index, num_segments), softmax if return_weights else None
+    # Dividing the sum, not each weight, keeps two tensors of M rows less for the backward pass.
+    power, total = segment_exp(scores, index, num_segments)
+    out = segment_sum(power * values, index, num_segments) / total
+    weights = (power / total.index_select(0, index)).to(scores.dtype) if return_weights else None
+    return out.to(values.dtype), weights
 
 
 def _top(values: Tensor, index: Tensor, num_segments: int, least: float) -> Tensor:

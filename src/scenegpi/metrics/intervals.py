@@ -21,17 +21,11 @@ if TYPE_CHECKING:
     from scenegpi.metrics.result import Result
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-_BITS = 16
 
 
-def _poisson_table() -> NDArray[np.uint8]:
-    """(2^16,) quantiles of the Poisson distribution of mean 1: a uniform 16-bit number -> a weight."""
-    cumulative = np.cumsum([exp(-1.0) / factorial(j) for j in range(12)])
-    uniform = (np.arange(2**_BITS) + 0.5) / 2**_BITS
-    return np.searchsorted(cumulative, uniform).astype(np.uint8)
-
-
-_TABLE = _poisson_table()
+_CUMULATIVE = np.cumsum([exp(-1.0) / factorial(j) for j in range(12)])
+_TABLE = np.searchsorted(_CUMULATIVE, (np.arange(2**16) + 0.5) / 2**16).astype(np.uint8)
+"""(2^16,) quantiles of the Poisson distribution of mean 1: a uniform 16-bit number -> a weight."""
 
 
 def poisson_weights(keys: NDArray[np.uint64], replicates: int, seed: int = 0) -> NDArray[np.uint8]:
@@ -50,12 +44,12 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def percentile_interval(replicates: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
-    """The middle `level` of the replicates (B,) of a figure, those with nothing to count left out; NaN if all are."""
+def percentile_interval(replicates: NDArray[np.float64]) -> tuple[float, float]:
+    """The middle 95% of the replicates (B,) of a figure, those with nothing to count left out; NaN if all are."""
     values = replicates[np.isfinite(replicates)]
     if not len(values):
         return (float("nan"), float("nan"))
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(values, [(1 - 0.95) / 2, (1 + 0.95) / 2])
     return float(low), float(high)
 
 

@@ -37,10 +37,7 @@ class SceneGraphRecall(Metric):
     Args:
         protocol: how to score, or just the K of recall@K, one or several: `SceneGraphRecall(50)` is PredCls at 50.
         predicates: a Vocabulary, the names of the P predicates, or P; read off the first images if None, and kept.
-        zero_shot: which triplets are zero-shot; None leaves zR@K out.
-        groups: predicate indices of named groups, as `predicate_groups` makes them.
-        bootstrap: replicates for the intervals of `result()`; 0 for none.
-        seed: of the replicates.
+        zero_shot, groups, bootstrap, seed: as in `Plan`; intervals are those of `result()`.
     """
 
     is_differentiable = False

@@ -17,8 +17,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.training.config import DataConfig, TrainConfig
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.label_map import shipped_words
-from scenegpi.words.public import load_words
-from scenegpi.words.vectors import WordVectors
+from scenegpi.words.vectors import WordVectors, load_words
 
 ONE_IN = 20
 

@@ -10,7 +10,6 @@ from scenegpi.lazy import lazy
 
 if TYPE_CHECKING:
     from scenegpi.words.label_map import LabelMap
-    from scenegpi.words.public import load_glove_text, load_words
-    from scenegpi.words.vectors import WordVectors, label_table, predicate_table
+    from scenegpi.words.vectors import WordVectors, label_table, load_glove_text, load_words, predicate_table
 
 __getattr__, __dir__, __all__ = lazy(__name__)
