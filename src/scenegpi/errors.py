@@ -45,9 +45,9 @@ def require(what: str, extra: str, *packages: str, install: str = "") -> None:
 
     Args:
         what: needs the packages.
-        extra: the one of pyproject.toml that brings them.
+        extra: of pyproject.toml, which installs them.
         packages: by the names under which they are imported.
-        install: what pip installs where no extra brings them.
+        install: what pip installs, where no extra does.
     """
     from importlib.util import find_spec
 

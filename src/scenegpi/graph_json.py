@@ -13,7 +13,7 @@ P(predicate) alone as its score, without factors.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,12 +105,8 @@ def from_dict(data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
             _label(row.get("label"), known.object_index, f"objects[{i}].label") for i, row in enumerate(objects)
         ],
         "relations": [
-            (
-                _end(row, "subject", n, f"relations[{i}]"),
-                _end(row, "object", n, f"relations[{i}]"),
-                _label(row.get("predicate"), known.predicate_index, f"relations[{i}].predicate"),
-            )
-            for i, row in enumerate(relations)
+            (*ends, _label(row.get("predicate"), known.predicate_index, f"relations[{i}].predicate"))
+            for i, (row, ends) in enumerate(zip(relations, _ends(relations, n, "relations"), strict=True))
         ],
         "scores": _column(objects, "score", "objects"),
         "label_dist": _column(objects, "distribution", "objects"),
@@ -118,10 +114,7 @@ def from_dict(data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
         "relation_scores": _predicate_scores(relations),
     }
     if pairs is not None:
-        fields["pairs"] = [
-            (_end(row, "subject", n, f"pairs[{i}]"), _end(row, "object", n, f"pairs[{i}]"))
-            for i, row in enumerate(pairs)
-        ]
+        fields["pairs"] = list(_ends(pairs, n, "pairs"))
         fields["pair_dist"] = _column(pairs, "distribution", "pairs") if pairs else ()
     elif any("distribution" in row for row in relations):
         fields["pairs"], fields["pair_dist"] = _pairs_of_relations(relations, n)
@@ -198,11 +191,15 @@ def _label(value: Any, index: Mapping[str, int], field: str) -> int:
     raise GraphError(f"{field}: expected a name or an index of the vocabulary, found {value!r:.60}")
 
 
-def _end(row: dict[str, Any], key: str, n: int, field: str) -> int:
-    value = row.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < n:
-        raise GraphError(f"{field}.{key}: expected an index of an object (0..{n - 1}), found {value!r:.60}")
-    return value
+def _ends(rows: list[dict[str, Any]], n: int, field: str) -> Iterator[tuple[int, int]]:
+    """Subject and object of each row, indices of one of n objects."""
+    for i, row in enumerate(rows):
+        for key in ("subject", "object"):
+            value = row.get(key)
+            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < n:
+                said = f"expected an index of an object (0..{n - 1}), found {value!r:.60}"
+                raise GraphError(f"{field}[{i}].{key}: {said}")
+        yield row["subject"], row["object"]
 
 
 def _column(rows: list[dict[str, Any]], key: str, field: str) -> list[Any] | None:
@@ -224,8 +221,7 @@ def _pairs_of_relations(relations: list[dict[str, Any]], n: int) -> tuple[list[A
     """Relations may carry the distribution of their pair themselves; a pair with several rows gives it once."""
     rows = _column(relations, "distribution", "relations") or []
     seen: dict[tuple[int, int], Any] = {}
-    for i, (row, dist) in enumerate(zip(relations, rows, strict=True)):
-        ends = (_end(row, "subject", n, f"relations[{i}]"), _end(row, "object", n, f"relations[{i}]"))
+    for i, (ends, dist) in enumerate(zip(_ends(relations, n, "relations"), rows, strict=True)):
         if seen.setdefault(ends, dist) != dist:
             raise GraphError(f"relations[{i}].distribution: differs from an earlier one of the same pair")
     return list(seen), list(seen.values())

@@ -15,9 +15,9 @@ __all__ = ["LOCK", "folder_lock"]
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Only one process at a time works in a folder: DataError that names the other one where there is one.
+    """Only one process at a time works in a folder: DataError that names the process that holds the lock.
 
-    The system holds the lock, so it ends with its process, however that ends. Where the system has none, nothing is
+    The system holds the lock, so it ends with its process, however that ends. Where the system has no locks, nothing is
     locked.
     """
     try:

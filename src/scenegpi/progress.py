@@ -25,9 +25,9 @@ def progress(what: str, total: int | None = None, shown: bool = True) -> Iterato
     """Gives `advance(n=1)`, to be called when n more are done. Everything is written to stderr.
 
     Args:
-        what: is counted.
-        total: how many there will be; None where nobody knows.
-        shown: without it nothing is shown.
+        what: the things that are counted, in words.
+        total: how many there will be; None if unknown.
+        shown: False shows nothing.
     """
     if shown and sys.stderr.isatty():
         with _bar(what, total) as advance:

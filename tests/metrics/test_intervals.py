@@ -10,8 +10,9 @@ import pytest
 from metrics.metrics_cases import PREDICATES, random_images
 from scenegpi.errors import MetricError
 from scenegpi.metrics import Plan, Protocol, RecallState, compare, scene_graph_recall
+from scenegpi.metrics.counts import count
 from scenegpi.metrics.intervals import percentile_interval, poisson_weights
-from scenegpi.metrics.state import chunks, paired
+from scenegpi.metrics.state import paired
 
 PROTOCOL = Protocol(ks=(3,))
 
@@ -37,7 +38,7 @@ def test_interval_agrees_with_the_exact_bootstrap():
     predictions, targets = random_images(0, 150)
     plan = Plan(PROTOCOL, PREDICATES, bootstrap=2000)
     result = RecallState(plan).update(predictions, targets).result()
-    counts = np.concatenate([c for c, _ in chunks(paired(predictions, targets), plan)])
+    counts = count(list(plan.match(paired(predictions, targets))), plan.layout, None)
     related = counts[:, plan.layout.blocks["images"]][:, 0] > 0
     recall = counts[related][:, plan.layout.blocks["R@3"]][:, 0]
     rng = np.random.default_rng(1)

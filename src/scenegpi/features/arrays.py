@@ -44,7 +44,7 @@ class SceneArrays:
         """The arrays of these graphs, which share a vocabulary.
 
         With `given_labels` (PredCls) the label distribution is one-hot at `labels`. Without (SGCls) it is
-        `label_dist`; where a graph has none, its label has probability `scores` (1 if None) and the rest is spread
+        `label_dist`; in a graph without one, its label has probability `scores` (1 if None) and the rest is spread
         evenly. A pair that `pairs` does not list is certainly "no relation". An image without a size is taken to end
         where its boxes do.
         """

@@ -67,19 +67,13 @@ class SceneBatch:
     @classmethod
     def from_arrays(cls, scenes: SceneArrays) -> SceneBatch:
         """The same as tensors, without relations: what a model reads to predict."""
-        return cls(
-            vocabulary=scenes.vocabulary,
-            boxes=torch.from_numpy(scenes.boxes),
-            sizes=torch.from_numpy(scenes.sizes),
-            labels=torch.from_numpy(scenes.labels),
-            label_dist=torch.from_numpy(scenes.label_dist),
-            batch=torch.from_numpy(np.repeat(np.arange(len(scenes.counts)), scenes.counts)),
-            ptr=torch.from_numpy(scenes.ptr),
-            edge_index=torch.from_numpy(scenes.edge_index),
-            edge_ptr=torch.from_numpy(scenes.edge_ptr),
-            pair_dist=None if scenes.pair_dist is None else torch.from_numpy(scenes.pair_dist),
-            ids=(None,) * len(scenes.counts),
-        )
+        same = ("boxes", "sizes", "labels", "label_dist", "ptr", "edge_index", "edge_ptr")
+        arrays = {name: getattr(scenes, name) for name in same}
+        arrays["batch"] = np.repeat(np.arange(len(scenes.counts)), scenes.counts)
+        if scenes.pair_dist is not None:
+            arrays["pair_dist"] = scenes.pair_dist
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return cls(scenes.vocabulary, **tensors, ids=(None,) * len(scenes.counts))
 
     @property
     def num_graphs(self) -> int:

@@ -63,7 +63,7 @@ def pair_geometry(boxes: Tensor, sizes: Tensor, edge_index: Tensor, batch: Tenso
 
 
 def precise(tensor: Tensor) -> Tensor:
-    """In double precision; on mps, which has none, in single."""
+    """In double precision, or in single on mps, which has no doubles."""
     return tensor.float() if tensor.device.type == "mps" else tensor.double()
 
 
@@ -83,10 +83,9 @@ def _columns(s: Tensor, o: Tensor, size: Tensor) -> Tensor:
     mean_diagonal = (side_s.norm(dim=1, keepdim=True) + side_o.norm(dim=1, keepdim=True)) / 2
     above, under = low_s - low_o, high_o - high_s
     whole = size.prod(1, keepdim=True)
-    squashed = torch.cat(
-        [step / side_s, step / side_o, above / side_o, under / side_o, -above / side_s, -under / side_s], 1
-    )
-    squashed = _squash(torch.cat([squashed, distance / mean_diagonal], 1))
+    steps = [step / side_s, step / side_o, above / side_o, under / side_o, -above / side_s, -under / side_s]
+    far = torch.cat([*steps, distance / mean_diagonal], 1)
+    squashed = far.sign() * far.abs().log1p()
     logs = torch.cat([side_o / side_s, side_s[:, :1] / side_s[:, 1:], side_o[:, :1] / side_o[:, 1:]], 1).log()
     flags = torch.stack([_within(s, o), _within(o, s), (common <= 0).any(1)], 1).to(s.dtype)
     return torch.cat(
@@ -124,7 +123,3 @@ def _sides(low: Tensor, high: Tensor) -> Tensor:
 
 def _within(a: Tensor, b: Tensor) -> Tensor:
     return ((a[:, :2] >= b[:, :2]) & (a[:, 2:] <= b[:, 2:])).all(1)
-
-
-def _squash(x: Tensor) -> Tensor:
-    return x.sign() * x.abs().log1p()

@@ -29,7 +29,7 @@ _Function = Callable[..., list[Tensor]]
 
 @dataclass(frozen=True)
 class EdgeChunks:
-    """E edges of N nodes; ``order (E,)`` says which edge of the caller stands where, None if none moved."""
+    """E edges of N nodes; ``order (E,)`` is the caller's number of each edge, None if none moved."""
 
     chunks: list[_Chunk]
     order: Tensor | None = None
@@ -67,7 +67,11 @@ class EdgeChunks:
             whole = [torch.cat(rows) for rows in zip(*pieces, strict=True)]
         else:
             whole = self._filled(part, nodes)
-        return [rows if nodes and k == 0 else self._in_callers_order(rows) for k, rows in enumerate(whole)]
+        order = self.order
+        if order is None:
+            return whole
+        kept = 1 if nodes else 0  # only edges were moved
+        return whole[:kept] + [torch.empty_like(rows).index_copy_(0, order, rows) for rows in whole[kept:]]
 
     def _filled(self, part: _Function, nodes: bool) -> list[Tensor]:
         # Written into their place as they come: pieces that wait for each other would be twice the memory.
@@ -83,9 +87,6 @@ class EdgeChunks:
                 whole[k][done[k] : done[k] + len(rows)] = rows
                 done[k] += len(rows)
         return whole
-
-    def _in_callers_order(self, values: Tensor) -> Tensor:
-        return values if self.order is None else torch.empty_like(values).index_copy_(0, self.order, values)
 
 
 def _called(part: _Function, i: Tensor, j: Tensor, edges: TableFeatures, index: Tensor, count: int) -> list[Tensor]:

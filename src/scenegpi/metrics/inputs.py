@@ -145,15 +145,9 @@ def _from_dict(data: Mapping[str, Any], truth: Truth, predicates: int, protocol:
         labels: NDArray[np.integer] = truth.labels
     else:
         labels = _from_one(data.get("labels", ()), (n,), "labels")
-    return Prediction(
-        boxes,
-        labels,
-        real_array(data.get("scores"), (n,), "scores"),
-        pairs,
-        dist,
-        relations,
-        real_array(data.get("relation_scores"), (len(relations),), "relation_scores"),
-    )
+    scores = real_array(data.get("scores"), (n,), "scores")
+    relation_scores = real_array(data.get("relation_scores"), (len(relations),), "relation_scores")
+    return Prediction(boxes, labels, scores, pairs, dist, relations, relation_scores)
 
 
 def _from_one(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.int32]:

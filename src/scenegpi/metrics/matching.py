@@ -47,7 +47,7 @@ class ImageMatch(NamedTuple):
 
 
 def rankings(protocol: Protocol) -> list[tuple[str, int | None]]:
-    """Name and predicates a pair of each ranking: "" (1), "ng" (None: all), "A" (true pairs only), "k=..."."""
+    """Name and predicates per pair of each ranking: "" (1), "ng" (None: all), "A" (true pairs only), "k=..."."""
     found: list[tuple[str, int | None]] = [(prefix, None if prefix else 1) for prefix in protocol.prefixes]
     if protocol.given_boxes and "" in protocol.prefixes:
         found.append(("A", 1))
@@ -70,7 +70,7 @@ def match_image(prediction: ImageInput, target: ImageInput, predicates: int, pro
     ranks = np.full((len(wanted), len(rows)), NEVER)
     place, pair_ranks = np.full(len(rows), NEVER), np.full(len(pairs), NEVER)
     hits, only_true = place[:0], False
-    # An image without rows is checked like every other, though nothing is counted.
+    # An image without rows is checked too, though nothing is counted.
     offered = None if found.empty else candidates(found, rows, limit, protocol)
     if offered is not None and len(rows):
         ranked = [offered.ranked_on_true() if name == "A" else offered.ranked(k) for name, k in wanted]

@@ -9,7 +9,6 @@ from dataclasses import InitVar, dataclass, field
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scenegpi.errors import MetricError
 from scenegpi.graph import SceneGraph
@@ -74,22 +73,13 @@ class Plan:
 
 
 def paired(predictions: Iterable[ImageInput], targets: Iterable[ImageInput]) -> list[tuple[ImageInput, ImageInput]]:
-    """Lists of the two sides -> pairs; MetricError unless there is one of each for every image."""
+    """Lists of the two sides -> pairs; MetricError unless both have one entry per image."""
     if isinstance(predictions, SceneGraph | Mapping) or isinstance(targets, SceneGraph | Mapping):
         raise MetricError("update: expected lists, one entry for each image")
     left, right = list(predictions), list(targets)
     if len(left) != len(right):
         raise MetricError(f"update: {len(left)} predictions for {len(right)} targets")
     return list(zip(left, right, strict=True))
-
-
-def chunks(
-    pairs: Iterable[tuple[ImageInput, ImageInput]], plan: Plan
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.uint64]]]:
-    """Counts (n, S) and keys (n,) of the images, at most CHUNK at a time."""
-    stream = plan.match(pairs)
-    while some := list(islice(stream, CHUNK)):
-        yield count(some, plan.layout, plan.zero_shot), np.array([match.key for match in some], dtype=np.uint64)
 
 
 class RecallState:
@@ -111,11 +101,14 @@ class RecallState:
 
     def stream(self, pairs: Iterable[tuple[ImageInput, ImageInput]]) -> RecallState:
         """Score (prediction, target) pairs as they come; a file need not fit into memory."""
-        for counts, keys in chunks(pairs, self.plan):
+        plan, matches = self.plan, self.plan.match(pairs)
+        while some := list(islice(matches, CHUNK)):
+            counts = count(some, plan.layout, plan.zero_shot)
+            keys = np.array([match.key for match in some], dtype=np.uint64)
             self.sums += counts.sum(axis=0)
-            if self.plan.bootstrap:
-                weights = poisson_weights(keys, self.plan.bootstrap, self.plan.seed).astype(np.float64)
-                self.replicates += weights.T @ counts[:, : self.plan.layout.replicated]
+            if plan.bootstrap:
+                weights = poisson_weights(keys, plan.bootstrap, plan.seed).astype(np.float64)
+                self.replicates += weights.T @ counts[:, : plan.layout.replicated]
             self.fingerprint = (self.fingerprint + int(keys.sum(dtype=np.uint64))) % 2**64
         return self
 

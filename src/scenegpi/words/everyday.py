@@ -1,8 +1,8 @@
 """Everyday names beyond a model's own labels: Visual Genome's 150 know no couch, and call every tv a screen.
 
 Each everyday name has a label that stands for it wherever the labels alone count: its broader one ("tv" is a screen),
-or else the one that it is most alike in what happens to it ("couch": a chair). `COCO` says the other way round which
-labels a box of COCO's 80 kinds may have.
+or else the label that is used most similarly ("couch": a chair). `COCO` says the other way round which labels a box of
+COCO's 80 kinds may have.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ COCO = _entries(_COCO)
 
 
 def everyday_names(labels: Sequence[str]) -> tuple[str, ...]:
-    """The everyday names that these labels lack, but have what stands for them."""
+    """The everyday names that are not among these labels, while the label that stands for them is."""
     have = set(labels)
     return tuple(name for name, label in STANDS_FOR.items() if name not in have and label in have)
 

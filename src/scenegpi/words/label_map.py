@@ -6,7 +6,7 @@
 
 COCO's 80 labels are mapped by a table that was reviewed by hand (label_map.json), other names by rules and, last, by
 word vectors (label_map_rules.py). Word vectors tell which words are used together rather than which mean the same, so
-a match by them is a guess; it is reported with its cosine, and below `threshold` there is none.
+a match by them is a guess; it is reported with its cosine, and one below `threshold` is dropped.
 """
 
 from __future__ import annotations

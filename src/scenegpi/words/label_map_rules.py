@@ -97,7 +97,7 @@ def find_match(name: str, target: Vocabulary, words: WordVectors | None, thresho
             entry = table[candidate]
             return Match(name, entry.target, entry.how if entry.target is None or how == "same" else how, entry.note)
     if words is None:
-        return Match(name, None, "none", "no name like it, and there are no word vectors to compare by")
+        return Match(name, None, "none", "no similar name, and no word vectors to compare by")
     return _nearest(name, word, target.objects, words, threshold)
 
 
@@ -150,7 +150,7 @@ def _nearest(name: str, word: str, labels: Sequence[str], words: WordVectors, th
     """
     query = words.vector(head(word))
     if not query.any():
-        return Match(name, None, "none", "no name like it, and word vectors don't know it")
+        return Match(name, None, "none", "no similar name, and no word vector")
     middle = words.vectors.mean(axis=0)
     table = words.table(labels)
     known = table.any(axis=1)

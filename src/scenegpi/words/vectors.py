@@ -36,7 +36,7 @@ LARGEST = 1e6
 """Numbers are within this of 0: their squares then fit single precision. Real ones are below 100."""
 TINY = 1e-12
 TOKEN = re.compile(r"'s\b|[^\W_]+(?:-[^\W_]+)*")
-"""A word: letters and digits, hyphens inside; the possessive 's is a word of its own, punctuation is none."""
+"""A word: letters and digits, hyphens inside; the possessive 's is a word of its own, punctuation is not."""
 LONGEST_WORD = 64
 LONGEST_LINE = 1 << 16
 MOST_BYTES = 1 << 31
@@ -84,7 +84,7 @@ class WordVectors:
         return self.vectors.shape[1]
 
     def form(self, word: str) -> str | None:
-        """The word itself or the form of it that the table knows; None if there is none."""
+        """The word itself or the form of it that the table knows, or None."""
         return next((form for form in word_forms(word) if form in self.number), None)
 
     def vector(self, label: str) -> NDArray[np.float32]:
@@ -190,7 +190,7 @@ def load_words(path: str | Path, names: Iterable[str] | None = None) -> WordVect
 
 
 def load_glove_text(path: str | Path, names: Iterable[str] | None = None, dim: int | None = None) -> WordVectors:
-    """Vectors of a GloVe text file for these names, or for all words; DataError with file and line if it is none.
+    """Vectors of a GloVe text file for these names, or for all words; DataError with file and line on any other.
 
     A first line of two whole numbers (word2vec's header) is skipped. Of a duplicated word the first counts.
     """

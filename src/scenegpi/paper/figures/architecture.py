@@ -34,7 +34,7 @@ class Shapes(NamedTuple):
 
 
 def shapes(model: SceneModel, graph: SceneGraph) -> Shapes:
-    """What flows through the GPI layer of a model; GraphError where it has none."""
+    """What flows through the GPI layer of a model; GraphError for a model without one."""
     from scenegpi.models.sgp import SGP
 
     if not isinstance(model.network, SGP):

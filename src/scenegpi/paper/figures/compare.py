@@ -69,7 +69,7 @@ def compare_image(truth: SceneGraph, first: SceneGraph, second: SceneGraph) -> C
 
 
 def first_stage(model: SceneModel) -> SceneModel:
-    """The model without its context: each box and each pair alone. GraphError where it has none."""
+    """The model without its context: each box and each pair alone. GraphError for a model without context."""
     from scenegpi.models.build import SceneModel as Model
 
     if not model.config.two_stages or model.baseline is None:
@@ -93,7 +93,7 @@ def pick(compared: Iterable[Compared], count: int) -> tuple[list[int], dict[str,
 
     The rule: images of at most 12 boxes and 12 annotated pairs; those with most corrected labels (fewer spoiled, then
     fewer boxes, then the earlier first), and last, from three images on, the one with most spoiled labels. Images in
-    which context changes nothing are shown only where there is no other.
+    which context changes nothing are shown only if it changes none.
     """
     totals = {"images": 0, "pairs": 0, "corrected": 0, "spoiled": 0}
     fitting: list[tuple[int, int, int, int]] = []

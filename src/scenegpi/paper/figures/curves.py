@@ -105,7 +105,7 @@ def _samples_panel(axes: Axes, cells: Sequence[dict[str, Any]], nodes: int) -> N
 
 
 def _time_panel(axes: Axes, cells: Sequence[dict[str, Any]], samples: int) -> None:
-    """Validation accuracy in the course of training, a thin line for each seed; seconds of CPU, a thread."""
+    """Validation accuracy in the course of training, a thin line per seed, against CPU seconds."""
     for cell in cells:
         style = _STYLE[cell["model"]]
         axes.plot(

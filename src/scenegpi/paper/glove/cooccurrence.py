@@ -66,7 +66,7 @@ def count_words(lines: Iterable[str], min_count: int) -> tuple[tuple[str, ...], 
 
 
 def count_cooccurrences(path: str | Path, window: int = 10, min_count: int = 2) -> Cooccurrences:
-    """Counts of a file of captions, one a line. DataError where there is nothing to count, or far too much."""
+    """Counts of a file of captions, one per line. DataError where there is nothing to count, or far too much."""
     path = Path(path)
     words, frequency = count_words(read_lines(path), min_count)
     if not words:

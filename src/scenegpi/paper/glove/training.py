@@ -66,7 +66,7 @@ class GloveOptions:
 def train_glove(
     counts: Cooccurrences, options: GloveOptions | None = None, progress: Callable[[int, float], None] | None = None
 ) -> NDArray[np.float32]:
-    """Vectors (V, d) of `counts.words`; `progress` hears the epoch and its mean loss."""
+    """Vectors (V, d) of `counts.words`; `progress` is called with each epoch and its mean loss."""
     options = options or GloveOptions()
     random = torch.Generator().manual_seed(options.seed)
     pairs = _Pairs(counts, options, random)

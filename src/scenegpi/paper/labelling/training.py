@@ -43,7 +43,7 @@ class Recipe:
 
 
 class Check(NamedTuple):
-    """Validation after ``step`` steps; seconds of training so far, checks not counted, on the wall and of the CPU."""
+    """Validation after ``step`` steps; seconds of training so far, wall clock and CPU, without the checks."""
 
     step: int
     wall_seconds: float

@@ -98,7 +98,7 @@ class Brush:
         self._draw.rounded_rectangle(box, r, fill=colour)
 
     def limb(self, points: Sequence[Point], width: float, colour: Colour, end: float | None = None) -> None:
-        """A line with round ends and joints; `end` is its width at the last point, if another."""
+        """A line with round ends and joints; `end` is its width at the last point, by default `width`."""
         end = width if end is None else end
         steps = len(points) - 1
         for k, ((x1, y1), (x2, y2)) in enumerate(pairwise(points)):

@@ -171,7 +171,7 @@ def _car(stage: Stage) -> None:
     """A car, maybe with somebody behind or in front of it."""
     at = stage.add("car", stage.spot(3.9))
     wheels = [stage.add("wheel", Frame(*at.point(f"wheel{k}"), at.frame.scale), at, 0.01) for k in (0, 1)]
-    wheels[1].drawing = wheels[0].drawing  # alike, as wheels are
+    wheels[1].drawing = wheels[0].drawing  # the wheels of a car look the same
     for wheel in wheels:
         wheel.part_of = at.number
     stage.relate(at, "has", wheels[0], 0.6)

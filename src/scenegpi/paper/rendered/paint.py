@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFilter
 from scenegpi.paper.rendered.brush import Brush, Colour, lighter, mixed
 from scenegpi.paper.rendered.stage import Stage, Thing
 
-COVERED = 96  # of 255: a pixel shows a thing that covers it at least so far
+COVERED = 96  # of 255: a pixel shows a thing that covers at least this much of it
 NOBODY = -1
 STRING = (120, 116, 112)
 LIGHTS = ((1.0, 1.0, 1.0), (1.05, 0.98, 0.86), (0.9, 0.97, 1.05), (0.88, 0.86, 0.98))  # factors of red, green, blue

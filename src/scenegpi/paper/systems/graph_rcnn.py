@@ -6,8 +6,9 @@ r"""Graph R-CNN (Yang et al. 2018): proposed pairs, and an attentional graph con
     z_{ij} &\leftarrow \text{ReLU}(z_{ij} + W_3 z_i + W_4 z_j), \qquad
     \alpha_{ij} = \text{softmax}_j\, w^\top \text{ReLU}(W_a [z_i, z_j])
 
-and alike for beta and gamma. A second convolution over the scores of labels and predicates uses the same attention; in
-PredCls that is where the pairs read the labels. Attention is that of the paper's text: the authors' code has none.
+and in the same way for beta and gamma. A second convolution over the scores of labels and predicates uses the same
+attention; in PredCls that is where the pairs read the labels. Attention is that of the paper's text; the authors' code
+averages.
 
 Pairs that were not proposed are "no relation", behind every pair that was; they learn by the proposals' loss alone.
 """
@@ -33,9 +34,9 @@ from scenegpi.paper.systems.system import DROPOUT, Answer, System, SystemConfig
 
 PROPOSAL_WIDTH = 64
 KEPT = 128
-"""Pairs that are kept of an image at most."""
+"""Most pairs that are kept per image."""
 FEATURE_STEPS, SCORE_STEPS = 2, 2
-"""Of the graph convolutions over features and over scores."""
+"""Steps of the graph convolutions over features and over scores."""
 LOWEST, BEHIND = -70.0, 5.0
 """Log-probabilities below this are 0 for a ranking; pairs that are not proposed come this far behind the others."""
 

@@ -97,7 +97,7 @@ class PeNet(System):
         return (own - nearest + MARGIN).clamp_min(0).mean()
 
     def push(self, prototypes: Tensor) -> Tensor:
-        """How alike prototypes (1 + P, d) are by angle, and how much nearer the nearest is than it should be."""
+        """Similarity of prototypes (1 + P, d) by angle, and how much nearer the nearest is than it should be."""
         units, count = normalize(prototypes, dim=1), len(prototypes)
         alike = (units @ units.t()).norm(dim=1).sum() / count**2
         away = torch.eye(count, device=prototypes.device) * 1e6

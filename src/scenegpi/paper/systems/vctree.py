@@ -109,7 +109,7 @@ class Vctree(ProductSystem):
 
 
 class Forest(NamedTuple):
-    """Binary trees of a batch: `parent`, `left`, `right` (N,), N where there is none; `up`, `down`: boxes by level.
+    """Binary trees of a batch: `parent`, `left`, `right` (N,), N for no such box; `up`, `down`: boxes by level.
 
     The boxes of a level of `up` come after their children, those of a level of `down` after their parents.
     """
