@@ -52,7 +52,7 @@ pictures: $(STAMP)
 		out/pictures/gallery/$$name.png docs/images/gallery-$$name.jpg; done
 	$(BIN)/scenegpi data show --out docs/images/scene.png
 	$(BIN)/python -m scenegpi.paper.figures.matching docs/images/metrics-matching.png
-	$(BIN)/python -m scenegpi.paper.rendered.sheet docs/images
+	$(BIN)/python tools/rendered_pictures.py docs/images
 	$(BIN)/scenegpi experiment labelling --draw docs/lab/labelling-results.json --out docs/images
 	$(BIN)/scenegpi data render --scenes 200 --seed 3 --out $(SCENES)
 	$(BIN)/scenegpi figure attention --out docs/images/attention.png

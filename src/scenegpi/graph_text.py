@@ -7,6 +7,7 @@ object that was not named yet and halved where its predicate says little ("on", 
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -37,21 +38,24 @@ def to_text(graph: SceneGraph, style: Style = "sentences", limit: int = 2000) ->
     names = object_names(graph)
     if style == "triples":
         lines = [f"{names[t.subject_index]} | {_clean(t.predicate)} | {names[t.object_index]}" for t in told]
-        return _within("", lines, "\n", limit, len(graph.relations), "relations")
+        return _within("", lines, "\n", limit, len(graph.relations))
     where = [position(graph, i) for i in range(len(graph))]
     seen: set[int] = set()
 
     def called(i: int) -> str:
         first = i not in seen
         seen.add(i)
-        described = _described(graph, i)
-        return f"the {described if first else ''}{names[i]}{f' ({where[i]})' if first and where[i] else ''}"
+        if not first:
+            return f"the {names[i]}"
+        rows = graph.attributes[i] if graph.attributes is not None else ()
+        described = "".join(f"{_clean(name)} " for name, _ in sorted(rows, key=lambda row: -row[1])[:3])
+        return f"the {described}{names[i]}{f' ({where[i]})' if where[i] else ''}"
 
     sentences = []
     for t in told:
         subject = called(t.subject_index)
         sentences.append(f"{subject[0].upper()}{subject[1:]} {_verb(t.predicate)} {called(t.object_index)}.")
-    return _within(_opening(graph), sentences, " ", limit, len(graph.relations), "relations")
+    return _within(_opening(graph), sentences, " ", limit, len(graph.relations))
 
 
 def informative(graph: SceneGraph) -> list[Triplet]:
@@ -103,11 +107,6 @@ def _opening(graph: SceneGraph) -> str:
     return f"Objects: {', '.join(things)}."
 
 
-def _described(graph: SceneGraph, i: int) -> str:
-    rows = graph.attributes[i] if graph.attributes is not None else ()
-    return "".join(f"{_clean(name)} " for name, _ in sorted(rows, key=lambda row: -row[1])[:3])
-
-
 def _verb(predicate: str) -> str:
     """A predicate as a verb: "is riding", "is on", "has"."""
     first = predicate.split()[0]
@@ -115,17 +114,16 @@ def _verb(predicate: str) -> str:
     return _clean(predicate) if bare else f"is {_clean(predicate)}"
 
 
-def _within(opening: str, parts: list[str], mark: str, limit: int, total: int, what: str) -> str:
+def _within(opening: str, parts: list[str], mark: str, limit: int, relations: int) -> str:
     room = limit - 40  # for the last remark
     text = opening if len(opening) <= room else f"{opening[: room - 4].rsplit(',', 1)[0]}, ..."
-    used = 0
+    left = relations
     for part in parts:
         if len(text) + len(mark) + len(part) > room:
             break
         text += (mark if text else "") + part
-        used += 1
-    left = total - used
-    return f"{text}{mark if text else ''}({left:,} more {what})" if left else text
+        left -= 1
+    return f"{text}{mark if text else ''}({left:,} more relations)" if left else text
 
 
 def _json(graph: SceneGraph, told: list[Triplet], limit: int) -> str:
@@ -135,18 +133,15 @@ def _json(graph: SceneGraph, told: list[Triplet], limit: int) -> str:
     objects: list[dict[str, Any]] = []
     for i in order:
         row: dict[str, Any] = {"id": i, "label": names[i], "box": [round(v) for v in graph.boxes[i].tolist()]}
-        if position(graph, i):
-            row["where"] = position(graph, i)
+        if where := position(graph, i):
+            row["where"] = where
         if graph.attributes is not None and graph.attributes[i]:
             row["attributes"] = [_clean(name) for name, _ in graph.attributes[i]]
         objects.append(row)
     links = [[t.subject_index, _clean(t.predicate), t.object_index] for t in told]
-    most = max(len(objects), len(links))
-    low, high = 0, most
-    while low < high:  # the largest part that fits
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if len(_dump(graph, objects, links, middle)) <= limit else (low, middle - 1)
-    return _dump(graph, objects, links, low)
+    most = range(1 + max(len(objects), len(links)))
+    fits = bisect_right(most, limit, 1, key=lambda k: len(_dump(graph, objects, links, k)))
+    return _dump(graph, objects, links, fits - 1)
 
 
 def _dump(graph: SceneGraph, objects: list[dict[str, Any]], links: list[list[Any]], most: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from scenegpi.paper.rendered.sheet import CELL, family_sheet, portrait, scene_sheet
+from rendered_pictures import CELL, family_sheet, portrait, scene_sheet
 from scenegpi.paper.rendered.things import DRAW, FAMILIES
 
 

@@ -1,6 +1,6 @@
 """Pictures about rendered scenes: a few of them side by side, and the families of look-alikes.
 
-`python -m scenegpi.paper.rendered.sheet docs/images` draws those of docs/lab/rendered.md.
+`python tools/rendered_pictures.py docs/images` draws those of docs/lab/rendered.md.
 """
 
 from __future__ import annotations
