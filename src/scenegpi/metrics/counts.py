@@ -15,7 +15,6 @@ by addition, and a bootstrap replicate is the same sums with weights. Blocks, G 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,24 +27,16 @@ Blocks = dict[str, NDArray[np.generic]]
 """Counts of n images by name, each (n,) or (n, P)."""
 
 
-@dataclass(frozen=True)
 class Layout:
-    """Where each block is in the vector. The first `replicated` columns are those that intervals need."""
+    """Where each of the `blocks` is in the vector. The first `replicated` columns are those that intervals need."""
 
-    protocol: Protocol
-    predicates: int
-    blocks: dict[str, slice] = field(init=False)
-    replicated: int = field(init=False)
-    size: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        replicated, others = _blocks([], self.protocol, self.predicates, None)
-        widths = {name: 1 if values.ndim == 1 else self.predicates for name, values in {**replicated, **others}.items()}
-        ends = np.cumsum(list(widths.values())).tolist()
-        places = {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
-        object.__setattr__(self, "blocks", places)
-        object.__setattr__(self, "replicated", ends[len(replicated) - 1])
-        object.__setattr__(self, "size", ends[-1])
+    def __init__(self, protocol: Protocol, predicates: int) -> None:
+        self.protocol, self.predicates = protocol, predicates
+        replicated, others = _blocks([], protocol, predicates, None)
+        widths = {name: 1 if values.ndim == 1 else predicates for name, values in (replicated | others).items()}
+        ends: list[int] = np.cumsum(list(widths.values())).tolist()
+        self.blocks = {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
+        self.replicated, self.size = ends[len(replicated) - 1], ends[-1]
 
 
 def count(matches: Sequence[ImageMatch], layout: Layout, zero_shot: ZeroShot | None) -> NDArray[np.float64]:

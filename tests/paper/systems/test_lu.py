@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import torch
 
@@ -79,13 +81,19 @@ def test_frequent_relations_are_to_score_higher():
     network = small_system("lu").network
     torch.manual_seed(3)
     first, second = network.sample(200)
-    seen = {tuple(row[:3]): row[3] for row in network.known.tolist()}
-    for row in (*first.tolist(), *second.tolist()):
-        assert seen.get(tuple(row[:3]), 0) == row[3]
+    seen = Counter(
+        (int(graph.labels[s]), int(graph.labels[o]), p)
+        for graph in random_graphs((4, 6, 3, 8), seed=5)  # those that the system was prepared with
+        for s, o, p in graph.relations.tolist()
+    )
+    assert {tuple(row) for row in network.known.tolist()} == set(seen)
+    assert all(tuple(row) in seen for row in first.tolist())
+    assert 0 < sum(tuple(row) in seen for row in second.tolist()) < 200
     wanted, pairs = 0.0, 0
     for a, b in zip(first, second, strict=True):
-        if a[3] != b[3]:
-            more, less = (a, b) if a[3] > b[3] else (b, a)
+        often = seen[tuple(a.tolist())], seen[tuple(b.tolist())]
+        if often[0] != often[1]:
+            more, less = (a, b) if often[0] > often[1] else (b, a)
             gap = float((network.language(less[None]) - network.language(more[None])).detach())
             wanted, pairs = wanted + max(0.0, gap + 1), pairs + 1
     assert abs(float(network.frequency(first, second).detach()) - wanted / pairs) < 1e-4

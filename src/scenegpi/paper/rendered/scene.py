@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +24,7 @@ SEEN, SIDE = 0.22, 9  # a thing is annotated if this share of it is visible and 
 Box = tuple[int, int, int, int]
 
 
-def render_scene(
-    seed: int, index: int = 0, options: SceneOptions | None = None, image_id: int | None = None
-) -> tuple[Image.Image, SceneGraph]:
+def render_scene(seed: int, index: int = 0, options: SceneOptions | None = None) -> tuple[Image.Image, SceneGraph]:
     """The scene number `index` of a seed: an RGB picture and its graph. It depends on nothing else.
 
     Every scene has at least two boxes and one relation; where the dice give less they are thrown again.
@@ -43,17 +42,11 @@ def render_scene(
     order = list(boxes)
     rng.shuffle(order)  # the order of the grammar must not tell anything
     place = {thing: k for k, thing in enumerate(order)}
-    number = index + 1 if image_id is None else image_id
-    graph = SceneGraph(
-        [boxes[k] for k in order],
-        [stage.things[k].label for k in order],
-        vocabulary,
-        sorted({(place[s], place[o], vocabulary.predicate_index[p]) for s, p, o in relations}),
-        image_id=number,
-        file=f"{number}.jpg",
-        width=stage.size[0],
-        height=stage.size[1],
-    )
+    labels = [stage.things[k].label for k in order]
+    rows = sorted({(place[s], place[o], vocabulary.predicate_index[p]) for s, p, o in relations})
+    about: dict[str, Any] = {"image_id": index + 1, "file": f"{index + 1}.jpg"}
+    about["width"], about["height"] = stage.size
+    graph = SceneGraph([boxes[k] for k in order], labels, vocabulary, rows, **about)
     return damage(painted.image, rng, options.damage), graph
 
 

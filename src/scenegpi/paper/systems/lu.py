@@ -68,6 +68,7 @@ class Lu(LuVisual):
     probabilities = False
     label_words: Tensor
     predicate_words: Tensor
+    counts: Tensor
     known: Tensor
 
     def __init__(self, model: ModelConfig, config: LuConfig, labels: int, predicates: int, *words: Tensor) -> None:
@@ -78,12 +79,13 @@ class Lu(LuVisual):
         self.as_object = nn.Linear(words[0].shape[1], predicates, bias=False)
         self.register_buffer("label_words", words[0])
         self.register_buffer("predicate_words", words[1])
-        self.register_buffer("known", torch.zeros(0, 4, dtype=torch.long), persistent=False)
+        self.register_buffer("counts", torch.zeros(labels, labels, predicates), persistent=False)
+        self.register_buffer("known", torch.zeros(0, 3, dtype=torch.long), persistent=False)
 
     def set_counts(self, counts: Tensor) -> None:
-        """Remembers the triplets of the training images: rows of subject, object, predicate, count."""
-        at = counts[:, :, 1:].nonzero()
-        self.known = torch.cat([at, counts[at[:, 0], at[:, 1], at[:, 2] + 1, None].long()], 1)
+        """Remembers how often each triplet occurs in training, (C, C, P), and which do: rows (K, 3) of them."""
+        self.counts = counts[:, :, 1:].to(self.counts)
+        self.known = self.counts.nonzero()
 
     def answer(self, reading: Reading) -> Answer:
         subject, object_ = self.as_subject(self.label_words), self.as_object(self.label_words)
@@ -127,27 +129,21 @@ class Lu(LuVisual):
         return segment_sum(loss * batch.relation_count.to(loss.dtype), image[row], batch.num_graphs)
 
     def sample(self, count: int) -> tuple[Tensor, Tensor]:
-        """Two lists of relations (count, 4): those of training, and any; with how often each occurs in training."""
+        """Two lists of relations (count, 3): those of training, and any."""
         known = self.known
         first, other = (known[torch.randint(len(known), (count,), device=known.device)] for _ in range(2))
-        sizes = (self.num_labels, self.num_labels, self.num_classes - 1)
-        drawn = torch.stack([torch.randint(size, (count,), device=first.device) for size in sizes], 1)
-        code = self._code(drawn)
-        codes = self._code(known[:, :3])  # sorted, as they were found in the order of the cells
-        at = torch.searchsorted(codes, code).clamp_max(len(codes) - 1)
-        occurs = torch.where(codes[at] == code, known[at, 3], 0)
-        second = torch.cat([drawn, occurs[:, None]], 1)
-        swap = torch.rand(count, device=first.device) < 0.5  # half of the pairs are both of training
-        return first, torch.where(swap[:, None], other, second)
+        drawn = torch.stack([torch.randint(size, (count,), device=known.device) for size in self.counts.shape], 1)
+        swap = torch.rand(count, device=known.device) < 0.5  # half of the pairs are both of training
+        return first, torch.where(swap[:, None], other, drawn)
 
     def language(self, relations: Tensor) -> Tensor:
-        """F (M,) of relations (M, 3 or 4): subject, object, predicate."""
-        a, b, k = relations[:, 0], relations[:, 1], relations[:, 2]
+        """F (M,) of relations (M, 3): subject, object, predicate."""
+        a, b, k = relations.unbind(1)
         return self.as_subject(self.label_words)[a, k] + self.as_object(self.label_words)[b, k]
 
     def frequency(self, first: Tensor, second: Tensor) -> Tensor:
         """L: the more frequent of two relations is to score higher by a margin; the mean over pairs that differ."""
-        more = (first[:, 3] - second[:, 3]).sign()
+        more = (self.counts[first.unbind(1)] - self.counts[second.unbind(1)]).sign()
         gap = (self.language(first) - self.language(second)) * more
         return ((MARGIN - gap).clamp_min(0) * more.abs()).sum() / more.abs().sum().clamp_min(1)
 
@@ -158,10 +154,6 @@ class Lu(LuVisual):
         near = [(table[first[:, c]] * table[second[:, c]]).sum(1) for c, table in enumerate(tables)]
         distance = (3 - torch.stack(near).sum(0)).clamp_min(0) + SAME
         return ((self.language(first) - self.language(second)).square() / distance).var()
-
-    def _code(self, relations: Tensor) -> Tensor:
-        a, b, k = relations.unbind(1)
-        return (a * self.num_labels + b) * (self.num_classes - 1) + k
 
 
 @dataclass(frozen=True)

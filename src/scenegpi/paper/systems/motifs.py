@@ -51,28 +51,21 @@ class Motifs(ProductSystem):
 
     def answer(self, reading: Reading) -> Answer:
         if self.config.context:
-            nodes, labels, d = self._context(reading)
+            ptr, order = reading.batch.ptr, reading_order(reading.batch, reading.dist)
+            c = self.objects(reading.nodes, order, ptr)
+            nodes = self.unless_given(reading, lambda: self.decode(reading, c, order))
+            labels = self.chosen(reading, nodes)
+            d = dropout(self.relations(torch.cat([c, self.label(labels)], 1), order, ptr), DROPOUT, self.training)
         else:
             nodes = self.node_out(reading.nodes)
             d = labels = self.chosen(reading, nodes)
         return Answer(nodes, self.product(reading, labels, self.subject(d), self.object(d)))
 
-    def _context(self, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
-        """Label logits (N, C), labels (N,) and states d (N, h)."""
-        batch = reading.batch
-        order = reading_order(batch, reading.dist)
-        c = self.objects(reading.nodes, order, batch.ptr)
-        nodes = self.unless_given(reading, lambda: self.decode(reading, c, order))
-        labels = self.chosen(reading, nodes)
-        d = self.relations(torch.cat([c, self.label(labels)], 1), order, batch.ptr)
-        return nodes, labels, dropout(d, DROPOUT, self.training)
-
     def decode(self, reading: Reading, c: Tensor, order: Tensor) -> Tensor:
         """Label logits (N, C), one box of each image after the other; each reads the label before it."""
         hidden, none = self.config.width, self.num_labels
-        fed = torch.where(reading.certain, reading.labels, none)  # a label that is known beforehand
-        if self.training:
-            fed = reading.batch.labels
+        known_before = torch.where(reading.certain, reading.labels, none)
+        fed = reading.batch.labels if self.training else known_before
 
         def start(images: int) -> State:
             zero = c.new_zeros(images, hidden)
