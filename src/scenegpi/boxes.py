@@ -23,14 +23,11 @@ def paired_iou(a: NDArray[np.floating], b: NDArray[np.floating]) -> NDArray[np.f
 def suppress(
     boxes: NDArray[np.floating], scores: NDArray[np.floating] | None, groups: NDArray[np.integer], iou: float
 ) -> NDArray[np.int64]:
-    """Non-maximum suppression: indices of the boxes that stay, best first.
+    """Non-maximum suppression: indices of the boxes that stay, best first; boxes (N, 4), scores (N,), groups (N,).
 
     A box goes if a better one of its group (label) that stays overlaps it by more than `iou`. Equal scores keep their
     order; without scores the first is the best. Only the best `MAX_CANDIDATES` boxes are considered, so time and memory
     are bounded.
-
-    Args:
-        boxes, scores, groups: (N, 4), (N,) and (N,).
     """
     weight = np.zeros(len(boxes)) if scores is None else np.asarray(scores, dtype=np.float64)
     order = np.argsort(-weight, kind="stable")[:MAX_CANDIDATES]

@@ -41,13 +41,9 @@ class DataError(SceneGPIError):
 
 
 def require(what: str, extra: str, *packages: str, install: str = "") -> None:
-    """DataError, in one wording for all, where what something needs is not installed.
+    """DataError where `what` needs packages, by the names under which they are imported, that are not installed.
 
-    Args:
-        what: needs the packages.
-        extra: of pyproject.toml, which installs them.
-        packages: by the names under which they are imported.
-        install: what pip installs, where no extra does.
+    `extra` is that of pyproject.toml which installs them; `install` is what pip installs, where no extra does.
     """
     from importlib.util import find_spec
 

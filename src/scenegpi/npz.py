@@ -84,7 +84,7 @@ def _declared_bytes(archive: zipfile.ZipFile, member: str, path: Path) -> int:
     """What an array will take in memory by its own header, or its stored size if that is more."""
     name, info = member.removesuffix(".npy"), archive.getinfo(member)
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise DataError(path, f"{name}: packed in a way that npz files are not")
+        raise DataError(path, f"{name}: compressed by a method that npz files do not use")
     with archive.open(info) as stream:
         try:
             version = np.lib.format.read_magic(stream)

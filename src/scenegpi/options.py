@@ -8,6 +8,7 @@ that names the field. Bounds stand with the field: `bounded(256, 1, 4096)`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, field, fields, is_dataclass, replace
 from math import isfinite
@@ -54,13 +55,8 @@ def check_fields(options: Any) -> None:
 
 def plain(options: Any) -> dict[str, Any]:
     """JSON-ready form, read back by `override`."""
-    return _plain(asdict(options))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+    settings: dict[str, Any] = json.loads(json.dumps(asdict(options)))  # tuples become lists
+    return settings
 
 
 def _checked(value: Any, hint: Any, default: Any, path: str, bounds: Mapping[str, Any]) -> Any:

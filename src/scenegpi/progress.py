@@ -24,10 +24,7 @@ SECONDS = 10.0
 def progress(what: str, total: int | None = None, shown: bool = True) -> Iterator[Callable[..., None]]:
     """Gives `advance(n=1)`, to be called when n more are done. Everything is written to stderr.
 
-    Args:
-        what: the things that are counted, in words.
-        total: how many there will be; None if unknown.
-        shown: False shows nothing.
+    `what` names the things that are counted, `total` of them or None if unknown; `shown=False` shows nothing.
     """
     if shown and sys.stderr.isatty():
         with _bar(what, total) as advance:

@@ -31,8 +31,7 @@ Loss = Callable[[Tensor], Tensor]
 def fit_temperature(logits: Tensor, chosen: Tensor, group: Tensor | None = None) -> float:
     """The temperature of logits ``(N, K)`` given the classes ``(N,)`` that were right; 1 if nothing is gained.
 
-    Args:
-        group: ``(N,)`` the image of each row, whose errors are not independent; by default every row is alone.
+    ``group (N,)`` is the image of each row, whose errors are not independent; by default every row is its own group.
     """
     logits = logits.double()
     group = torch.arange(len(logits), device=logits.device) if group is None else group

@@ -29,11 +29,7 @@ def explain(
 ) -> list[Explained]:
     """The first `protocol.ks[-1]` triplets of one image, best first, each with what it matches.
 
-    Args:
-        prediction, target: of one image, as for `scene_graph_recall`.
-        predicates: P.
-        protocol: how to score.
-        constrained: one predicate per pair, or all of them.
+    Images as for `scene_graph_recall`; `predicates` is P; `constrained`: one predicate per pair, or all of them.
     """
     truth = read_truth(target, predicates)
     found = read_prediction(prediction, truth, predicates, protocol)
@@ -43,19 +39,19 @@ def explain(
     overlap = box_iou(found.boxes, truth.boxes)
     explained = []
     for s, o, p, score in zip(*(part.tolist() for part in ranked), strict=True):
-        alike = [
+        same = [
             (i, min(overlap[s, a], overlap[o, b]))
             for i, (a, b, q) in enumerate(truth.relations.tolist())
             if (found.labels[s], found.labels[o], p) == (truth.labels[a], truth.labels[b], q)
         ]
         ends = np.array([s, o])
-        rows = tuple(i for i, _ in alike if same_object(found, truth, protocol, ends, truth.relations[i, :2]).all())
+        rows = tuple(i for i, _ in same if same_object(found, truth, protocol, ends, truth.relations[i, :2]).all())
         reason = ""
-        if not alike:
+        if not same:
             reason = "no such relation in the ground truth"
         elif not rows and protocol.match != "overlap":
             reason = "other boxes"
         elif not rows:
-            reason = f"a box overlaps by {np.max([least for _, least in alike]):.2f} only"
+            reason = f"a box overlaps by {np.max([least for _, least in same]):.2f} only"
         explained.append(Explained(s, o, p, score, rows, reason))
     return explained

@@ -54,9 +54,9 @@ class Plan:
             predicates = [f"predicate {i + 1}" for i in range(predicates)]
         self.names = tuple(predicates)
         if not self.names:
-            raise MetricError("predicates: there are none, so nothing can be scored")
+            raise MetricError("predicates: expected at least one")
         if self.bootstrap < 0:
-            raise MetricError(f"bootstrap: {self.bootstrap} replicates")
+            raise MetricError(f"bootstrap: expected 0 or more replicates, found {self.bootstrap}")
         self.groups = {name: tuple(map(int, members)) for name, members in (self.groups or {}).items()}
         for name, members in self.groups.items():
             if any(not 0 <= i < len(self.names) for i in members):

@@ -30,12 +30,7 @@ SHIPPED = "label_words.safetensors"
 
 
 class LabelMap:
-    """From the names of one vocabulary to the labels of another.
-
-    Args:
-        target: the vocabulary of the model.
-        matches: what each name of the source became, in the source's order.
-    """
+    """From the names of one vocabulary to the labels of another, `target`; `matches` are in the source's order."""
 
     def __init__(self, target: Vocabulary, matches: Iterable[Match]) -> None:
         self.target = target
