@@ -35,8 +35,7 @@ def train(
     force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Learn GloVe vectors from captions."""
-    from scenegpi.paper.glove.cooccurrence import count_cooccurrences
-    from scenegpi.paper.glove.training import GloveOptions, train_glove
+    from scenegpi.paper.glove import GloveOptions, count_cooccurrences, train_glove
     from scenegpi.words.vectors import WordVectors
 
     if out.exists() and not force:

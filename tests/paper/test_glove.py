@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenegpi.data import DataError
-from scenegpi.paper.glove import cooccurrence
-from scenegpi.paper.glove.cooccurrence import Cooccurrences, count_cooccurrences, count_words
-from scenegpi.paper.glove.training import GloveOptions, train_glove
+from scenegpi.paper import glove
+from scenegpi.paper.glove import Cooccurrences, GloveOptions, count_cooccurrences, count_words, train_glove
 from scenegpi.words.vectors import LONGEST_WORD, WordVectors, tokens
 
 
@@ -38,7 +37,7 @@ def test_counts_against_a_loop_over_positions(tmp_path_factory, lines, window, m
     path.write_text("\n".join(lines) + "\n")
     want = counts_by_loop(lines, window, min_count)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cooccurrence, "BLOCK", block)
+        patch.setattr(glove, "BLOCK", block)
         if not want:
             with pytest.raises(DataError, match="nothing to learn"):
                 count_cooccurrences(path, window, min_count)
@@ -64,12 +63,12 @@ def test_words_come_most_frequent_first():
 
 
 def test_hostile_text_costs_no_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(cooccurrence, "MOST_WORDS", 10)
+    monkeypatch.setattr(glove, "MOST_WORDS", 10)
     words, _ = count_words([f"word{i} often often" for i in range(200)], 2)
     assert words == ("often",)
     path = tmp_path / "captions.txt"
     path.write_text("a b " * 100_000)
-    monkeypatch.setattr(cooccurrence, "MOST_PAIRS", 3)
+    monkeypatch.setattr(glove, "MOST_PAIRS", 3)
     with pytest.raises(DataError, match="raise the minimum count"):
         count_cooccurrences(path)
     path.write_bytes(b"good words\nbad \xff\xfe words\n")
