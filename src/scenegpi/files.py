@@ -8,6 +8,7 @@ import re
 import shutil
 import stat
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,10 +126,8 @@ def check_weight(text: str | bytes) -> None:
     """
     if len(text) * _HEAVIEST <= FREE_BYTES:
         return
-    if isinstance(text, str):
-        counts = {mark: text.count(mark) for mark in (*_WEIGHTS, '"')}
-    else:
-        counts = {mark: text.count(mark.encode()) for mark in (*_WEIGHTS, '"')}
+    count: Any = text.count
+    counts = {mark: count(mark if isinstance(text, str) else mark.encode()) for mark in (*_WEIGHTS, '"')}
     weight = sum(each * counts[mark] for mark, each in _WEIGHTS.items())
     weight += _STRING * max(counts['"'] // 2 - counts[":"], 0)  # keys are shared, other strings are not
     if weight > max(FREE_BYTES, MAX_RATIO * len(text)):
@@ -296,8 +295,7 @@ def _is_part(name: str) -> bool:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"key {twice!r:.60} is duplicated")
     return table
 

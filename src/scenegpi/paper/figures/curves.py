@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenegpi.files import whole_file
+from scenegpi.paper.labelling.models import COMPARED
 from scenegpi.paper.labelling.report import Point, at_sizes, curve
 
 if TYPE_CHECKING:
@@ -21,23 +22,18 @@ _STYLE: dict[str, dict[str, Any]] = {
     "fc": {"color": "#009E73", "marker": "D", "label": "fully connected"},
     "gpi-edges": {"color": "#CC79A7", "marker": "v", "label": "GPI over edges, mean"},
 }
-_COMPARED = ("gpi", "gpi-strict", "lstm", "fc")
 _INK, _FAINT = "#333333", "#8a8a8a"
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
+    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), _INK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
     "axes.titlesize": 10.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": "#e6e6e6",
     "grid.linewidth": 0.8,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
     "lines.linewidth": 1.8,
     "lines.markersize": 4.5,
     "svg.hashsalt": "scenegpi",
@@ -82,7 +78,7 @@ def labelling_figure(results: Mapping[str, Any]) -> Figure:
     whole.set(title=f"a  Accuracy against training graphs, n = {nodes}", ylim=(30, 103))
     zoomed.set(title=f"b  The same, above {_ZOOM_FROM:.0%}", ylim=(100 * _ZOOM_FROM, 100.15))
     zoomed.set_xlim(right=1.2 * shared)
-    _time_panel(seconds, [cell for cell in small if cell["samples"] == shared and cell["model"] in _COMPARED], shared)
+    _time_panel(seconds, [cell for cell in small if cell["samples"] == shared and cell["model"] in COMPARED], shared)
     _sizes_panel(sizes, small, shared, nodes)
     named: dict[str, Any] = {}
     for axes in (sizes, whole):
@@ -95,7 +91,7 @@ def labelling_figure(results: Mapping[str, Any]) -> Figure:
 
 
 def _samples_panel(axes: Axes, cells: Sequence[dict[str, Any]], nodes: int) -> None:
-    for height, model in enumerate(reversed(_COMPARED), start=2):
+    for height, model in enumerate(reversed(COMPARED), start=2):
         _band(axes, curve(cells, model, nodes), _STYLE[model] | {"zorder": height})
     axes.set_xscale("log")
     counts = sorted({cell["samples"] for cell in cells})
