@@ -48,17 +48,18 @@ def _shaped(array: NDArray[Any], shape: tuple[int, ...], field: str) -> NDArray[
     return array
 
 
+def first_row(bad: NDArray[np.bool_]) -> int | None:
+    """The first row of (n, ...) that holds something bad, or None."""
+    return int(bad.reshape(len(bad), -1).any(axis=1).argmax()) if bad.any() else None
+
+
 def box_array(value: Any, field: str = "boxes") -> NDArray[np.float64]:
     array = _shaped(numbers(value, field), (-1, 4), field).astype(np.float64, copy=False)
-    near = np.abs(array) <= MAX_COORDINATE  # not so for NaN either
-    if not near.all():
-        row = int(np.flatnonzero(~near.all(axis=1))[0])
+    if (row := first_row(~(np.abs(array) <= MAX_COORDINATE))) is not None:  # NaN too
         finite = bool(np.isfinite(array[row]).all())
         what = f"is beyond {MAX_COORDINATE:,.0f} pixels" if finite else "is not finite"
         raise GraphError(f"{field}[{row}]: {array[row].tolist()} {what}")
-    bad = (array[:, 2:] < array[:, :2]).any(axis=1)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
+    if (row := first_row(array[:, 2:] < array[:, :2])) is not None:
         raise GraphError(f"{field}[{row}]: {array[row].tolist()} has x2 < x1 or y2 < y1")
     return frozen(array)
 
@@ -75,8 +76,7 @@ def integer_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.
 
 
 def check_range(array: NDArray[np.int32], stop: int, field: str) -> None:
-    if array.size and (array.min() < 0 or array.max() >= stop):
-        row = int(np.flatnonzero(((array < 0) | (array >= stop)).reshape(len(array), -1).any(axis=1))[0])
+    if (row := first_row((array < 0) | (array >= stop))) is not None:
         raise GraphError(f"{field}[{row}]: {np.ravel(array[row]).tolist()} is outside 0..{stop - 1}")
 
 
@@ -102,9 +102,7 @@ def plain_floats(array: NDArray[Any]) -> NDArray[np.floating]:
 
 def check_scores(array: NDArray[np.floating], field: str) -> None:
     """GraphError unless all numbers are finite, and none is beyond MAX_SCORE."""
-    fine = np.abs(array) <= MAX_SCORE  # not so for NaN either
-    if not fine.all():
-        row = int(np.argwhere(~fine)[0][0])
+    if (row := first_row(~(np.abs(array) <= MAX_SCORE))) is not None:  # NaN too
         finite = bool(np.isfinite(array[row]).all())
         raise GraphError(f"{field}[{row}]: {f'beyond {MAX_SCORE:,.0f}' if finite else 'not finite'}")
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.boxes import paired_iou
-from scenegpi.checks import box_array, check_range, integer_array, real_array
+from scenegpi.checks import box_array, check_range, first_row, integer_array, real_array
 from scenegpi.errors import GraphError, MetricError
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.protocol import TASK_NAMES, Protocol
@@ -96,11 +96,6 @@ def read_prediction(
         except GraphError as error:
             raise MetricError(f"prediction: {error}") from None
     return _given(found, truth, protocol) if protocol.given_boxes else found
-
-
-def first_row(bad: NDArray[np.bool_]) -> int | None:
-    """The first bad row of (n,), or None."""
-    return int(bad.argmax()) if bad.any() else None
 
 
 def _given(found: Prediction, truth: Truth, protocol: Protocol) -> Prediction:
