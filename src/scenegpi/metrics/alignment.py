@@ -56,6 +56,6 @@ def _take(
     if len(found) and found.min() < 0:
         row = int(np.flatnonzero(found < 0)[0])
         raise MetricError(
-            f"{field}[{row}]: unknown {what} {names[int(values[row])]!r:.60}; the ground truth has no such name"
+            f"{field}[{row}]: unknown {what} {names[int(values[row])]!r:.60}, the ground truth has no such name"
         )
     return found

@@ -4,7 +4,8 @@ Every finished cell is a file of its own, written to a temporary name and then r
 cell it was in, and the next run skips those that are there. The file's name holds a digest of all that decides its
 content, so cells of other settings are never mixed in.
 
-Seeds are the outermost loop: an interrupted run has whole curves from its first seeds. The dearest cells come last.
+Seeds are the outermost loop: an interrupted run has whole curves from its first seeds. The most expensive cells come
+last.
 """
 
 import copy
