@@ -14,7 +14,7 @@ from scenegpi.vocabulary import Vocabulary, well_formed
 MAX_COORDINATE = 1e7
 """Boxes lie within this many pixels of the origin: squares of areas then still fit single precision."""
 Attributes = tuple[tuple[tuple[str, float], ...], ...]
-"""Names with their scores, of each box."""
+"""Names with their scores for each box."""
 MAX_SCORE = 1e9
 """Scores and distributions are no larger: a product of three then fits it too."""
 

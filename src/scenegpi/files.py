@@ -17,13 +17,13 @@ from typing import Any, BinaryIO
 from scenegpi.errors import DataError, GraphError
 
 PART = ".scenegpi.part"
-"""How the name of a file ends that is not whole yet; no other program writes such names."""
+"""Suffix of files that are not written completely yet; no other program writes such names."""
 LOCK = ".scenegpi.lock"
 WEB = "is a web address, expected a file: nothing is downloaded"
 MAX_BYTES = 2**30
 MAX_FIGURES = 2**26
 MAX_BITS = 1000
-"""Of a whole number among figures; a float holds 1,023."""
+"""Most bits of a whole number among figures; a float holds 1,023."""
 FREE_BYTES = 2**27
 MAX_RATIO = 12
 """The values of a JSON text may take FREE_BYTES in memory, or MAX_RATIO times the text, whichever is more."""

@@ -17,7 +17,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 SECONDS = 10.0
-"""Between two lines where there is no terminal; a job that is done sooner prints none."""
+"""Seconds between two lines where there is no terminal; a job that is done sooner prints no line."""
 
 
 @contextmanager

@@ -63,7 +63,7 @@ class Vocabulary:
 
     @property
     def reference(self) -> str:
-        """How a file refers to this vocabulary: its name, if it has one, and its digest."""
+        """How a file refers to this vocabulary: its name, if not empty, and its digest."""
         return f"{self.name}-{self.digest}" if self.name else self.digest
 
     def to_dict(self) -> dict[str, Any]:

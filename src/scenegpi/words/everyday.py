@@ -53,10 +53,10 @@ def everyday_names(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def may_be(name: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Which of `names`, labels and everyday names, a box may have that another annotation calls `name`."""
+    """The names, among labels and everyday names, that a box may have which another annotation calls `name`."""
     return tuple(each for each in COCO.get(name, (name,)) if each in set(names))
 
 
 def includes(label: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Which of `names` a box may have that is annotated with a label: itself, and what is a kind of it."""
+    """The names that a box annotated with a label may have: the label itself and its kinds."""
     return tuple(each for each in names if each == label or BROADER.get(each) == label)

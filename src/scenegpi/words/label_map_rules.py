@@ -143,7 +143,7 @@ def kinds_of(word: str) -> Iterator[str]:
 
 
 def _nearest(name: str, word: str, labels: Sequence[str], words: WordVectors, threshold: float) -> Match:
-    """By the cosine of the last word's vector to those of the labels, all less the mean of the table.
+    """The label with the largest cosine to the last word's vector, all vectors less the mean of the table.
 
     The mean is what all words share; other words of a name say whose or what for, and would lead to a bottle from a
     bottle opener.

@@ -182,7 +182,7 @@ def wanted_words(names: Iterable[str]) -> set[str]:
 
 
 def load_words(path: str | Path, names: Iterable[str] | None = None) -> WordVectors:
-    """By the file's first bytes: our own safetensors, or a GloVe text file."""
+    """Vectors of our own safetensors or of a GloVe text file; the first bytes of the file tell which."""
     path = Path(path)
     with open_file(path) as handle:
         head = handle.read(9)

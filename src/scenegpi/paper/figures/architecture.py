@@ -22,7 +22,7 @@ _WIDTH, _HEIGHT = 13.6, 4.6
 
 
 class Shapes(NamedTuple):
-    """Of a graph of n nodes and E ordered pairs: features of both, s, g, and labels of both; hidden widths of rho."""
+    """Shapes for n nodes and E ordered pairs: features of both, s, g, labels of both; and the hidden widths of rho."""
 
     nodes: tuple[int, ...]
     pairs: tuple[int, ...]

@@ -22,7 +22,7 @@ PATIENCE, LEAST_STEPS = 5, 1000
 """Training ends after this many checks without a new best, but not before this many steps: the strict form learns
 nothing to be seen for its first few hundred."""
 SOLVED_LOSS = 1e-3
-"""Of validation graphs whose labels are all right: below it they count as solved."""
+"""Validation graphs with all labels right and a loss below this count as solved."""
 _EVALUATION_BATCH = 50
 
 

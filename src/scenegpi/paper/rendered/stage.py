@@ -83,7 +83,7 @@ class Stage:
     taken: list[tuple[float, float, float]] = field(default_factory=list)
 
     def frame(self, x: float, y: float) -> Frame:
-        """Of something that stands there, looking either way."""
+        """The frame of a thing that stands at (x, y), facing left or right at random."""
         return Frame(x, y, max((y - self.horizon) / self.camera, 8.0), self.rng.random() < 0.5)
 
     def spot(self, width: float) -> Frame:

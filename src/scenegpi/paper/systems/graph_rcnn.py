@@ -191,7 +191,7 @@ def kept_pairs(scores: Tensor, batch: SceneBatch, keep: int) -> Tensor:
 
 @dataclass(frozen=True)
 class GraphRcnnConfig(SystemConfig):
-    """With the attention of the paper's text."""
+    """Graph R-CNN with the attention of the paper's text."""
 
     kind: Literal["graph_rcnn"] = "graph_rcnn"
     context, network = True, GraphRcnn

@@ -82,7 +82,7 @@ class Gate(nn.Module):
 
 @dataclass(frozen=True)
 class ImpConfig(SystemConfig):
-    """By default as Zellers et al. trained it again.
+    """Iterative message passing; by default as Zellers et al. trained it again.
 
     Args:
         steps: number of exchanges of messages.

@@ -36,7 +36,7 @@ from scenegpi.paper.systems.system import DROPOUT, Answer, System, SystemConfig
 SAMPLED = 1024
 MARGIN = 1.0
 TEMPERATURE = 4.0
-"""Of the scores, where they become probabilities; it changes no order."""
+"""Temperature by which scores become probabilities; it does not change their order."""
 FREQUENCY, SIMILARITY = 0.05, 0.002
 """lambda_1 and lambda_2."""
 SAME = 1e-3

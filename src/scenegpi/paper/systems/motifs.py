@@ -83,7 +83,7 @@ class Motifs(ProductSystem):
 
 @dataclass(frozen=True)
 class MotifsConfig(SystemConfig):
-    """By default with context; without, the row that the paper calls Baseline.
+    """Neural Motifs; without context, the row that the paper calls Baseline.
 
     Args:
         context: two LSTMs over the boxes of an image.

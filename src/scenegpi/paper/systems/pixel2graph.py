@@ -54,7 +54,7 @@ SAMPLED = 200
 
 
 class Slots(NamedTuple):
-    """Of Q cells with S slots each: `score` (Q, S), `classes` (Q, S, P), tags `subject` and `object` (Q, S, d)."""
+    """Outputs of Q cells, S slots each: `score` (Q, S), `classes` (Q, S, P), tags `subject` and `object` (Q, S, d)."""
 
     score: Tensor
     classes: Tensor
@@ -175,7 +175,7 @@ class Pixel2Graph(System):
         return loss / batch.num_graphs
 
     def _relation_loss(self, batch: SceneBatch, cells: Tensor, features: Tensor, tags: Tensor) -> Tensor:
-        """Of the slots at the cells (M,) of true rows: score, class and pull, (G,)."""
+        """Loss (G,) of the slots at the cells (M,) of true rows: score, class and pull."""
         true, cell = cells.unique(return_inverse=True)
         slots, image = self.slots(features[true]), true // AREA
         place = place_in_group(cell)
@@ -271,7 +271,7 @@ def place_in_group(group: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Pixel2GraphConfig(SystemConfig):
-    """With given boxes, drawn as a picture; `width` is the number of channels of the hourglass."""
+    """Pixel2Graph with given boxes, drawn as a picture; `width` is the number of channels of the hourglass."""
 
     kind: Literal["pixel2graph"] = "pixel2graph"
     network = Pixel2Graph

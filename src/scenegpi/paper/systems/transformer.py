@@ -23,7 +23,7 @@ from scenegpi.paper.systems.sequences import Padding
 from scenegpi.paper.systems.system import LABEL_WIDTH, Answer, System, SystemConfig, wide
 
 OBJECT_LAYERS, RELATION_LAYERS = 4, 2
-"""Before the labels, and between labels and relations."""
+"""Layers before the labels, and between labels and relations."""
 HEADS = 4
 DROPOUT = 0.1
 
