@@ -87,3 +87,5 @@ def test_wrong_use_is_said_plainly():
         Recurrent(GPILayer(3, 2, 3, hidden=4))
     with pytest.raises(ValueError, match="steps"):
         make(steps=0)
+    with pytest.raises(ValueError, match="feedback must be a function of logits, not 'softmax'"):
+        make(feedback="softmax")

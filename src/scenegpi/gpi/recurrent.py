@@ -46,6 +46,8 @@ class Recurrent(nn.Module):
             raise ValueError("Recurrent needs a layer with gate=True")
         if steps < 1:
             raise ValueError(f"steps must be at least 1, not {steps}")
+        if not callable(feedback):
+            raise ValueError(f"feedback must be a function of logits, not {feedback!r}")
         self.layer, self.steps, self.feedback = layer, steps, feedback
 
     def forward(
