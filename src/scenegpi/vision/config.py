@@ -87,6 +87,10 @@ class FinderConfig:
     same_label: float = bounded(0.5, 0.0, 1.0)
     most: int = bounded(40, 1, 400)
 
+    def __post_init__(self) -> None:
+        if len(self.weights) > 4:  # when each kind had a weight of its own there were 6, which mean something else
+            raise ValueError(f"weights: {len(self.weights)} numbers, expected at most 4")
+
 
 @dataclass(frozen=True)
 class VisionConfig:
