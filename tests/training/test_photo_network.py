@@ -21,6 +21,7 @@ from scenegpi.prediction import Predictor
 from scenegpi.training import photo_network, resume, train
 from scenegpi.training.config import stored_config
 from scenegpi.training.data_split import open_images
+from scenegpi.training.finder_calibration import fit_finder
 from scenegpi.training.label_head import folds_of
 from scenegpi.training.photo_batches import PhotoBatch, TrainingPhotos, jittered
 from scenegpi.training.photo_module import PhotoModule
@@ -161,6 +162,24 @@ def test_a_network_that_is_trained_on_gets_the_calibration_that_is_given(run, da
     given = Calibrations(sgcls=Calibration(labels=2.0))
     config = replace(settings(data, continued=True), start=str(run / "model"), calibration=given)
     assert load_model(train(config, tmp_path / "on")).calibration == given
+
+
+def test_a_validation_photo_that_cannot_be_read_costs_that_photo(run, data, tmp_path, caplog):
+    images = open_images(settings_of(run).data, photos=True)
+    photos, graphs = photo_network.with_photos(images.validation_photos, images.validation)
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"no picture")
+
+    def calibrated(photos, graphs):
+        model = load_model(run / "model")
+        figures = photo_network.calibrate_model(model, model.vision, photos, graphs)
+        return figures, model.config, model.calibration
+
+    assert calibrated([broken, *photos], [graphs[0], *graphs]) == calibrated(photos, graphs)
+    assert "broken.png" in caplog.text
+    assert calibrated([broken], graphs[:1])[0] == {}
+    vision = load_model(run / "model").vision
+    assert fit_finder(vision, [(broken, graphs[0])]) == vision.config.finder
 
 
 def test_photos_of_another_annotation_do_not_teach_how_often_a_label_occurs(data):

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scenegpi.boxes import box_iou
+from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
+from scenegpi.training.label_head import report_unreadable
 from scenegpi.vision.combine import SEEN, Things
 from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.find import Finder
@@ -35,8 +37,14 @@ Example = tuple[Things, NDArray[np.float64]]
 def fit_finder(vision: VisionModel, photos: Photos) -> FinderConfig:
     """Weights by which the chance of a box, after suppression, is that of meeting an annotated one of these photos."""
     config = replace(vision.config.finder or FinderConfig(), floor=0.0, named_floor=0.0)
-    read = [_read(Finder(vision, config), path, graph) for path, graph in photos]
-    for _ in range(2):  # which boxes stay depends on their chances: fitted again to those that stay after the first fit
+    read = []
+    for path, graph in photos:
+        try:
+            read.append(_read(Finder(vision, config), path, graph))
+        except DataError as error:
+            report_unreadable(error)
+    # Which boxes stay depends on their chances: fitted again to those that stay after the first fit.
+    for _ in range(2 if read else 0):
         rows = [_outcomes(Finder(vision, config), *each) for each in read]
         x, y = (np.concatenate([row[k] for row in rows]) for k in range(2))
         weights = logistic(np.insert(x, 0, 1.0, axis=1), y, 2 * RIDGE * len(x))

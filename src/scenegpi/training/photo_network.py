@@ -176,15 +176,21 @@ def calibrate_model(
     model: SceneModel, vision: VisionModel, photos: Sequence[Path], graphs: Sequence[SceneGraph]
 ) -> dict[str, float]:
     """Gives the model another vision (in place), fits to photos that neither was trained on how sure its parts are, and
-    gives the figures of the label head there. Without any photo all stays as it was."""
+    gives the figures of the label head there. Without a readable photo all stays as it was."""
     model.vision, model.config = vision, replace(model.config, vision=vision.config)
-    if not photos:
+    logits: dict[int, Tensor] = {}
+    for i, pair in enumerate(zip(photos, graphs, strict=True)):
+        try:
+            logits[i] = box_logits(vision, *pair)
+        except DataError as error:
+            report_unreadable(error)
+    if not logits:
         return {}
-    pairs = list(zip(photos, graphs, strict=True))
-    fitted = calibrated(vision, graphs, {i: box_logits(vision, *pair) for i, pair in enumerate(pairs)})
+    pairs = [(photos[i], graphs[i]) for i in logits]
+    fitted = calibrated(vision, graphs, logits)
     vision.config = replace(vision.config, finder=fit_finder(vision, pairs))
     model.config = replace(model.config, vision=vision.config)
-    labelled = [graph.replace(label_dist=dist) for graph, dist in zip(graphs, fitted.held_out, strict=True)]
+    labelled = [graphs[i].replace(label_dist=fitted.held_out[i]) for i in logits]
     found = fit_calibration(model, labelled, "sgcls")
     model.calibration = replace(model.calibration, sgcls=found)
     return fitted.figures
