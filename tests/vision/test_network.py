@@ -118,11 +118,13 @@ def test_a_high_floor_leaves_nothing(vision):
 
 
 def test_the_chance_weighs_the_evidence_and_takes_what_has_no_weight_for_none(vision):
-    evidence = torch.randn(9, 5, generator=torch.Generator().manual_seed(1))
+    evidence = torch.randn(9, 3, generator=torch.Generator().manual_seed(1))
     short = Finder(vision, FinderConfig(weights=(0.1, 2.0)))
     torch.testing.assert_close(short.chance(evidence), torch.sigmoid(2 * evidence[:, 0] + 0.1))
-    whole = Finder(vision, FinderConfig(weights=(0.1, 0.0, 0.0, 0.0, 0.0, 3.0)))
-    torch.testing.assert_close(whole.chance(evidence), torch.sigmoid(3 * evidence[:, 4] + 0.1))
+    whole = Finder(vision, FinderConfig(weights=(0.1, 0.0, 0.0, 3.0)))
+    torch.testing.assert_close(whole.chance(evidence), torch.sigmoid(3 * evidence[:, 2] + 0.1))
+    with pytest.raises(ValueError, match="weights: 6 numbers, expected at most 4"):
+        FinderConfig(weights=(0.1, 1.0, 0.0, 1.0, 0.0, 0.5))
 
 
 def test_only_a_photo_network_finds():
