@@ -120,7 +120,7 @@ def test_what_to_find_is_for_open_vocabularies(tmp_path):
     assert FinderSpec.of("hf:a/b", find=" dog,red  ball,,dog").find == ("dog", "red ball")
     with pytest.raises(DataError, match="--find: yolov4-tiny finds its own labels only"):
         check_finder(FinderSpec.of("yolov4-tiny", find="dog"))
-    with pytest.raises(DataError, match="expected names with commas"):
+    with pytest.raises(DataError, match="expected names separated by commas"):
         FinderSpec.of("hf:a/b", find=" , ")
     with pytest.raises(DataError, match="--find: needs a detector"):
         FinderSpec.of(None, find="dog")

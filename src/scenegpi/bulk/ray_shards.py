@@ -15,7 +15,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from traceback import clear_frames
@@ -170,11 +169,13 @@ class ShardActor:
 
         self.shards: Shards = ray.get(shards) if isinstance(shards, ray.ObjectRef) else shards
         os.chdir(self.shards.here)  # paths of inputs may be relative
+        self._worker: Worker | None = None
 
-    @cached_property
+    @property  # a cached one has a lock, which ray cannot send
     def worker(self) -> Worker:
         """Made with the first shard, whose answer can carry an error."""
-        return Worker(replace(self.shards.setup, threads=1))
+        self._worker = self._worker or Worker(replace(self.shards.setup, threads=1))
+        return self._worker
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         (k,) = map(int, batch["shard"])

@@ -73,7 +73,7 @@ class PhotoModule(L.LightningModule):
         super().__init__()
         self.vision, self.sets, self.steps, self.rate = vision, sets, steps, rate
         self.labels = sets.folded(vision.stands)
-        self.frequency = nn.Parameter(torch.zeros(len(vision.labels.objects)))
+        self.frequency = nn.Parameter(vision.head.mean.new_zeros(len(vision.labels.objects)))
         self.network.trunk.freeze(options.frozen)
 
     @property
