@@ -157,6 +157,18 @@ def test_a_network_that_is_trained_on_leaves_the_graph_model_alone(run, data, tm
     assert Predictor(made)(data / "images" / "3.png").width == 128
 
 
+def test_of_a_network_that_is_trained_on_the_mean_is_kept(run, data, tmp_path):
+    folder = tmp_path / "on"
+    made = load_model(
+        train(replace(settings(data, continued=True, before=0.25), start=str(run / "model")), folder)
+    ).vision.state_dict()
+    old = load_model(run / "model").vision.state_dict()
+    new = photo_network.read_tensors(folder / "vision" / "whole" / photo_network.WEIGHTS, old)
+    for name in ("backbone.finder.out.last.weight", "head.network.1.weight"):
+        torch.testing.assert_close(made[name], 0.75 * new[name] + 0.25 * old[name])
+        assert not torch.equal(old[name], new[name])
+
+
 def test_a_network_that_is_trained_on_gets_the_calibration_that_is_given(run, data, tmp_path, monkeypatch):
     monkeypatch.setattr(photo_network, "fit_network", lambda *_, **__: None)
     given = Calibrations(sgcls=Calibration(labels=2.0))

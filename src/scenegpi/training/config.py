@@ -181,6 +181,7 @@ class PhotoFitConfig:
     Args:
         other: more photos, in every batch.
         continued: train on the network of the model that the run starts from, on all photos; its graph model stays.
+        before: share of the weights that it had before in the mean with those after, which is what is kept.
         epochs: of each half of the photos.
         whole_epochs: over all photos, after that.
         sizes: sides of the square photos that it is trained on, in pixels, multiples of 32; a batch has one of them.
@@ -192,6 +193,7 @@ class PhotoFitConfig:
 
     other: OtherConfig = OtherConfig()
     continued: bool = False
+    before: float = bounded(0.0, 0.0, 1.0)
     epochs: int = bounded(5, 1, 1000)
     whole_epochs: float = bounded(3.0, 0.1, 1000.0)
     sizes: tuple[int, ...] = (256, 320)

@@ -35,7 +35,11 @@ Example = tuple[Things, NDArray[np.float64]]
 
 
 def fit_finder(vision: VisionModel, photos: Photos) -> FinderConfig:
-    """Weights by which the chance of a box, after suppression, is that of meeting an annotated one of these photos."""
+    """Weights by which the chance of a box, after suppression, is that of meeting an annotated one of these photos.
+
+    The finder's logit alone is weighed: with the second look's and the size of a box, which then count for most, fewer
+    of Visual Genome's boxes come first (docs/lab/vg150-photos.md).
+    """
     config = replace(vision.config.finder or FinderConfig(), floor=0.0, named_floor=0.0)
     read = []
     for path, graph in photos:
@@ -63,10 +67,10 @@ def _read(finder: Finder, path: Path, graph: SceneGraph) -> Candidates:
 def _outcomes(
     finder: Finder, boxes: Tensor, evidence: Tensor, truth: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The evidence of the boxes that stay, (n, F), and which meet an annotated one, (n,)."""
+    """The finder's logits of the boxes that stay, (n, 1), and which meet an annotated one, (n,)."""
     rows = finder.chosen(boxes, finder.chance(evidence))
     met = (box_iou(boxes[rows].numpy(), truth) >= FITS).any(axis=1)
-    return evidence[rows].double().numpy(), np.asarray(met, dtype=np.float64)
+    return evidence[rows, :1].double().numpy(), np.asarray(met, dtype=np.float64)
 
 
 def fit_combination(examples: Sequence[Example], ridge: float = 1.0) -> dict[str, list[float]]:

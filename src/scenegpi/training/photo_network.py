@@ -143,8 +143,9 @@ def fit_photo_network(
 def continue_network(config: TrainConfig, images: Images, folder: Path, shown: bool = False) -> None:
     """Trains on the photo network of the model `config.start`, and writes the model that has it into the run's folder.
 
-    The graph model stays. What is fitted to validation photos is fitted to them again: how sure the label head, the
-    finder and the graph model are.
+    What is kept is the mean of the weights before and after (`photo.before`): it names and finds better than either
+    (Wortsman et al. 2022). The graph model stays. What is fitted to validation photos is fitted to them again: how sure
+    the label head, the finder and the graph model are.
     """
     wanted = config.model.vision
     if config.start is None or wanted is None or not wanted.features.finds:
@@ -163,6 +164,10 @@ def continue_network(config: TrainConfig, images: Images, folder: Path, shown: b
     if not is_first_process():
         wait_for(folder / FINISHED)
         return
+    before = VisionModel(wanted, images.vocabulary)
+    take_over(before, model.vision)
+    old, new = before.state_dict(), vision.state_dict()
+    vision.load_state_dict({key: torch.lerp(new[key], old[key], config.photo.before) for key in new})
     if config.half:
         round_to_half(vision)
     figures = calibrate_model(model, vision, *with_photos(images.validation_photos, images.validation))
