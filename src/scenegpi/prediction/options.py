@@ -9,7 +9,7 @@ from scenegpi.options import bounded, check_fields
 from scenegpi.words.label_map import THRESHOLD
 
 GIVEN_RELATION = 0.1
-FOUND_RELATION = 0.02
+FOUND_RELATION = 0.04
 
 
 @dataclass(frozen=True)
