@@ -22,7 +22,7 @@ DETECTOR = "Find boxes with this detector: finder, yolov4-tiny, FILE.onnx, hf:FO
 LABELS = "What to do with given labels: auto, believed (kept) or found (predicted again); see docs/predict.md."
 FORMATS = "Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. For a video: png, mp4. Or none."
 SIMILARITY = "Least cosine to match unknown labels by word vectors; 2: never."
-FLOOR = "Leave out relations that score less; by default 0.1, between found boxes 0.05."
+FLOOR = "Leave out relations that score less; by default 0.1, between found boxes 0.04."
 TIDY = "Leave out mirrored and implausible relations; label uncertain men and women 'person'."
 ENGINE = "local, or ray: shards on all cores or a cluster; see docs/scale.md."
 
