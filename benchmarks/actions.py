@@ -109,9 +109,8 @@ def main() -> None:
             wanted = actions[rows["action"][k]]
             if label is None:
                 continue
-            place = []
-            for key, what in (("person_u16", labels["person"]), ("object_u16", label)):
-                place.append(boxes.setdefault((*rows[key][k].tolist(), what), (len(boxes), what))[0])
+            ends = (("person_u16", labels["person"]), ("object_u16", label))
+            place = [boxes.setdefault((*rows[key][k].tolist(), what), (len(boxes), what))[0] for key, what in ends]
             if wanted in predicates and place[0] != place[1]:
                 pairs[place[0], place[1]].add(wanted)
         if not pairs:

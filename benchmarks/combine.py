@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from finder import photos_of
 from scenegpi.boxes import box_iou, suppress
 from scenegpi.data import open_dataset
 from scenegpi.files import read_object, write_json
@@ -62,14 +63,12 @@ def main() -> None:
     model = load_model(options.model)
     both: Any = load_finder(UNION + options.detector, model)
     dataset = open_dataset(options.data, options.split, images=options.photos, validation=options.validation)
-    dataset = dataset.drop_empty()
-    places = [k for k in range(len(dataset)) if dataset.image_path(k) is not None][options.first :: options.step]
     examples: list[Any] = []
-    for k in watched(places, "photos"):
-        encoded = EncodedPhoto(open_photo(dataset.image_path(k)))
+    for path, graph in watched(photos_of(dataset)[options.first :: options.step], "photos"):
+        encoded = EncodedPhoto(open_photo(path))
         height, width = encoded.pixels.shape[:2]
-        truth = photo_boxes(dataset[k], encoded.pixels)
-        examples.append((both.candidates(encoded), (width, height), truth, np.array(dataset[k].names)))
+        truth = photo_boxes(graph, encoded.pixels)
+        examples.append((both.candidates(encoded), (width, height), truth, np.array(graph.names)))
     found = [combine.things(*given, size, LEAK) for given, size, _, _ in examples]
     if options.write:
         weights = fit_combination(list(zip(found, (truth for _, _, truth, _ in examples), strict=True)))
@@ -94,7 +93,7 @@ def main() -> None:
             (UNION + options.detector, things.boxes[kept], named(things.dist[kept])),
         ):
             table[name].append((boxes, labels, truth, names))
-    print(f"{options.data.name}: {len(places)} photos, {sum(len(each[2]) for each in examples):,} boxes")
+    print(f"{options.data.name}: {len(examples)} photos, {sum(len(each[2]) for each in examples):,} boxes")
     for name, rows in table.items():
         print(f"{name}: {recalls(rows)}")
 

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,11 +59,8 @@ def make(folder: Path, images: int, seed: int = 0) -> Path:
     objects = {str(i): f"object {i}" for i in range(1, 151)}
     predicates = {str(i): f"predicate {i}" for i in range(1, 51)}
     (folder / "VG-SGG-dicts.json").write_text(json.dumps({"idx_to_label": objects, "idx_to_predicate": predicates}))
-    url = "https://example.org/images/VG_100K_2/"
-    rows = [
-        {"image_id": i, "width": 800, "height": 600, "coco_id": None, "flickr_id": None, "url": f"{url}{i}.jpg"}
-        for i in range(1, images + 1)
-    ]
+    about = {"width": 800, "height": 600, "coco_id": None, "flickr_id": None}
+    rows = [{"image_id": i, "url": f"https://example.org/VG_100K_2/{i}.jpg", **about} for i in range(1, images + 1)]
     (folder / "image_data.json").write_text(json.dumps(rows))
     return folder
 
@@ -95,26 +93,19 @@ def make_raw(folder: Path, images: int, seed: int = 0) -> float:
     return (folder / "scene_graphs.json").stat().st_size / 1e6
 
 
-def step(name: str, folder: Path) -> dict[str, float]:
+def step(name: str, folder: Path) -> dict[str, Any]:
     """Runs one row in this process and measures it."""
     from scenegpi.data import convert, open_dataset, validate
 
-    dataset = open_dataset(folder) if name in ("iterate", "hold", "convert to JSON lines", "convert, half") else None
-    figures: dict[str, float] = {}
+    dataset = open_dataset(folder) if name in ("iterate", "convert to JSON lines", "convert, half") else None
+    figures: dict[str, Any] = {}
     start, start_cpu = time.perf_counter(), time.process_time()
     if name == "open":
         dataset = open_dataset(folder)
     elif name == "iterate":
         figures["images"] = sum(1 for _ in dataset)
-    elif name == "hold":
-        held = list(dataset)
-        raw = sum(g.boxes.nbytes + g.labels.nbytes + g.relations.nbytes for g in held)
-        figures["raw_mb"] = raw / 2**20
     elif name == "validate":
         validate(folder)
-    elif name == "convert raw":
-        convert(open_dataset(folder / "raw"), folder / "raw.jsonl", overwrite=True)
-        (folder / "raw.jsonl").unlink()
     elif name == "train a step":
         figures["loss"] = train_step(folder)
     elif name == "score":
@@ -124,14 +115,15 @@ def step(name: str, folder: Path) -> dict[str, float]:
         result = evaluate_model(folder / "model", Protocol(), data=folder, split="test", bootstrap=0)
         figures["R@50"] = result.figures["R@50"]
     else:
-        part = dataset[: len(dataset) // 2] if name == "convert, half" else dataset
+        whole = open_dataset(folder / "raw") if name == "convert raw" else dataset
+        part = whole[: len(whole) // 2] if name == "convert, half" else whole
         convert(part, folder / f"{name}.jsonl", overwrite=True)
         (folder / f"{name}.jsonl").unlink()
     figures["seconds"] = time.perf_counter() - start
     figures["cpu_seconds"] = time.process_time() - start_cpu
     figures["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if name == "iterate":
-        figures["images_per_second"] = figures["images"] / figures["cpu_seconds"]
+        figures["about"] = f"{figures['images'] / figures['cpu_seconds']:,.0f} images/s"
     return figures
 
 
@@ -155,34 +147,21 @@ def train_step(folder: Path) -> float:
     return float(loss.detach())
 
 
-def held_graphs(count: int = 100_000) -> dict[str, float]:
+def held_graphs(count: int = 100_000) -> dict[str, Any]:
     """Independent graphs of Visual Genome's size (no shared arrays) in a list: memory against their raw arrays."""
     import tracemalloc
 
-    from scenegpi import SceneGraph, Vocabulary
+    from scenegpi import Vocabulary
+    from timing import random_graphs
 
     vocabulary = Vocabulary([f"o{i}" for i in range(150)], [f"p{i}" for i in range(50)])
-    rng = np.random.default_rng(0)
-    low, size = rng.uniform(0, 400, (count, 11, 2)), rng.uniform(1, 100, (count, 11, 2))
-    labels, ends = rng.integers(0, 150, (count, 11)), rng.integers(0, 11, (count, 6, 2))
-    predicates = rng.integers(0, 50, (count, 6, 1))
     tracemalloc.start()
     start = time.perf_counter()
-    held = [
-        SceneGraph(
-            np.concatenate([low[i], low[i] + size[i]], axis=1),
-            labels[i],
-            vocabulary,
-            np.concatenate([ends[i], predicates[i]], axis=1),
-            image_id=10**6 + i,
-            width=500,
-            height=375,
-        )
-        for i in range(count)
-    ]
+    held = list(random_graphs(vocabulary, count, boxes=11, relations=6))
     cost = tracemalloc.get_traced_memory()[0]
     raw = sum(g.boxes.nbytes + g.labels.nbytes + g.relations.nbytes for g in held)
-    return {"seconds": time.perf_counter() - start, "cost_mb": cost / 2**20, "raw_mb": raw / 2**20, "ratio": cost / raw}
+    about = f"{count:,} graphs: {cost / 2**20:.0f} MB for {raw / 2**20:.0f}, {cost / raw:.2f}x"
+    return {"seconds": time.perf_counter() - start, "about": about}
 
 
 def main() -> None:
@@ -217,24 +196,17 @@ def main() -> None:
             command = [sys.executable, __file__, "--step", name, "--folder", folder]
             results[name] = json.loads(subprocess.check_output(command, text=True))
             if name == "convert raw":
-                results[name]["file_mb"] = raw
+                results[name]["about"] = f"{raw:,.0f} MB of JSON"
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"data room, {options.images:,} images, one process a row")
+    table = Table(title=f"data room, {options.images:,} images, one process per row")
     for column in ("what", "wall s", "CPU s", "peak MB", "", "target"):
         table.add_column(column, justify="left" if column in ("what", "target", "") else "right")
     for name, figures in results.items():
-        extra = f"{figures['images_per_second']:,.0f} images/s" if "images_per_second" in figures else ""
-        if "file_mb" in figures:
-            extra = f"{figures['file_mb']:,.0f} MB of JSON"
-        if "ratio" in figures:
-            extra = (
-                f"100,000 graphs: {figures['cost_mb']:.0f} MB for {figures['raw_mb']:.0f} MB, {figures['ratio']:.2f}x"
-            )
         cells = [f"{figures[key]:.2f}" if key in figures else "" for key in ("seconds", "cpu_seconds")]
         peak = f"{figures['peak_mb']:.0f}" if "peak_mb" in figures else ""
-        table.add_row(name, *cells, peak, extra, targets[name])
+        table.add_row(name, *cells, peak, figures.get("about", ""), targets[name])
     Console(width=130).print(table)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))

@@ -133,7 +133,8 @@ def _percent(counts: np.ndarray, total: int) -> list[float]:
     return [round(100 * float(each) / max(total, 1), 1) for each in counts]
 
 
-def photos_of(dataset: Dataset, every: int, relations: bool = True) -> list[tuple[Path, SceneGraph]]:
+def photos_of(dataset: Dataset, every: int = 1, relations: bool = True) -> list[tuple[Path, SceneGraph]]:
+    """Images with a photo, and a relation if wanted."""
     data = dataset.drop_empty() if relations else dataset
     return [(path, data[i]) for i in range(len(data)) if (path := data.image_path(i)) is not None][::every]
 

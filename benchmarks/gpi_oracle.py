@@ -1,8 +1,7 @@
 """The scene-graph predictor written straight from the paper's equations, to compare with.
 
-Two forms with the weights of one ``Recurrent``: image by image, every pair's input written out as an n x n x d tensor
-(as the paper's released code does), and the same for a padded batch of images. Neighbours are j != i: the diagonal is
-masked.
+With the weights of one ``Recurrent``, every pair's input written out as an n x n x d tensor: image by image (as the
+paper's released code does), and for a padded batch of images. Neighbours are j != i: the diagonal is masked.
 """
 
 import torch
@@ -16,25 +15,9 @@ __all__ = ["padded_batch", "per_image"]
 
 def per_image(model: Recurrent, nodes: Tensor, pairs: Tensor, static: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     """nodes ``(n, C)``, pairs ``(n, n, R)`` logits, static ``(n, a)`` -> logits after each step."""
-    node_steps, pair_steps = [], []
-    off_diagonal = ~torch.eye(len(nodes), dtype=torch.bool).unsqueeze(-1)
-    for _ in range(model.steps):
-        x, e = _features(model, nodes, pairs, static)
-        n = len(x)
-        z_i, z_j = x.unsqueeze(1).expand(n, n, -1), x.unsqueeze(0).expand(n, n, -1)
-        pair = torch.cat([z_i, e, z_j], -1)
-        w = _affine(model.layer.beta, pair).masked_fill(~off_diagonal, -torch.inf).softmax(1)
-        s = (w * _affine(model.layer.phi, pair).relu()).sum(1)
-        near = torch.cat([x, s], -1)
-        v = _affine(model.layer.gamma, near).softmax(0)
-        g = (v * _affine(model.layer.alpha, near).relu()).sum(0)
-        node_in = torch.cat([x, s, g.expand(n, -1)], -1)
-        s_i, s_j = s.unsqueeze(1).expand(n, n, -1), s.unsqueeze(0).expand(n, n, -1)
-        pair_in = torch.cat([z_i, z_j, s_i, s_j, e, g.expand(n, n, -1)], -1)
-        nodes, pairs = _update(model, nodes, pairs, node_in, pair_in)
-        node_steps.append(nodes)
-        pair_steps.append(pairs)
-    return node_steps, pair_steps
+    everyone = torch.ones(1, len(nodes), dtype=torch.bool)
+    steps = padded_batch(model, nodes[None], pairs[None], static[None], everyone)
+    return [step[0] for step in steps[0]], [step[0] for step in steps[1]]
 
 
 def padded_batch(

@@ -25,12 +25,15 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
+from finder import photos_of
 from scenegpi.data import open_dataset
 from scenegpi.files import read_object, write_json
 from scenegpi.models import load_model
 from scenegpi.prediction import PredictOptions, Predictor
 from scenegpi.prediction.finding import default_finder, load_finder
+from scenegpi.prediction.rules import PLAIN
 from scenegpi.vision.photos import open_photo
+from scenegpi.vocabulary import spoken
 
 _SPATIAL = """
 above across against along at behind between beneath below beside by in inside near next-to on over under
@@ -39,8 +42,8 @@ on-the-top-of to-the-left-of to-the-right-of
 """
 SPATIAL = frozenset(_SPATIAL.split())
 SHEET = (1180, 700)
-SCORES = (0.0, 0.02, 0.03, 0.04, 0.05, 0.08)
-ENDS = (0.0, 0.15, 0.2, 0.25)
+SCORES = (0.0, 0.02, 0.025, 0.03, 0.04, 0.05, 0.08)
+ENDS = (0.15, 0.2, 0.25)
 
 
 def is_spatial(predicate: str) -> bool:
@@ -50,8 +53,8 @@ def is_spatial(predicate: str) -> bool:
 
 def draw(options: argparse.Namespace) -> None:
     dataset = open_dataset(options.data, options.split, images=options.photos, validation=options.validation)
-    places = [i for i in range(len(dataset)) if dataset.image_path(i) is not None]
-    chosen = np.sort(np.random.default_rng(options.seed).permutation(places)[: options.count]).tolist()
+    photos = photos_of(dataset, relations=False)
+    chosen = np.sort(np.random.default_rng(options.seed).permutation(len(photos))[: options.count]).tolist()
     model, name = load_model(options.model), options.finder or default_finder()
     finder: Any = load_finder(name, model)
     if options.floors is not None:
@@ -59,15 +62,15 @@ def draw(options: argparse.Namespace) -> None:
     predictor = Predictor(model, finder, options=PredictOptions(min_relation=options.min_relation))
     entries = []
     for number, i in enumerate(chosen):
-        path = dataset.image_path(i)
-        assert path is not None
+        path, truth = photos[i]
         graph = predictor(path)
         lines = [
-            f"{t.subject}[{t.subject_index}] - {t.predicate} - {t.object}[{t.object_index}] ({t.score:.3f})"
+            f"{spoken(t.subject)}[{t.subject_index}] - {t.predicate} - "
+            f"{spoken(t.object)}[{t.object_index}] ({t.score:.3f})"
             for t in graph.triplets()
         ]
         ends = graph.scores[graph.relations[:, :2]].min(axis=1).round(3).tolist() if lines else []
-        entries.append({"image": dataset[i].image_id, "triplets": lines, "ends": ends, "first": "", "second": ""})
+        entries.append({"image": truth.image_id, "triplets": lines, "ends": ends, "first": "", "second": ""})
         sheet(path, graph, lines, number).save(options.out / f"{number:02d}.png")
     about = {"model": options.model, "finder": name, "seed": options.seed, "data": options.data.name}
     write_json(options.out / "judged.json", {**about, "images": entries})
@@ -87,7 +90,7 @@ def sheet(path: Path, graph: object, lines: list[str], number: int) -> Image.Ima
         x1, y1, x2, y2 = box * np.array([side / width, side / height] * 2)
         colour = f"hsl({(k * 67) % 360}, 90%, 45%)"
         pen.rectangle((x1, y1, x2, y2), outline=colour, width=2)
-        pen.text((x1 + 2, y1 + 1), f"{name} {k}", fill=colour)
+        pen.text((x1 + 2, y1 + 1), f"{spoken(name)} {k}", fill=colour)
     for k, line in enumerate(lines):
         pen.text((side + 8, 16 + 13 * k), line, fill="black")
     return page
@@ -134,17 +137,19 @@ def count(files: list[Path]) -> None:
 
 
 def by_score(triplets: list[str], verdicts: str, ends: list[float]) -> str:
-    """The share that is right from each of some scores on; and where the lower score of the two boxes is not low."""
+    """The share that is right from each of some scores on; and of a kind, or where no box is too unsure."""
     scores = np.array([float(line.rpartition("(")[2].rstrip(")")) for line in triplets])
     right, lines = np.array([letter == "r" for letter in verdicts]), []
-    for least in ENDS if len(ends) == len(triplets) else ENDS[:1]:
-        some = scores >= 0 if least == 0 else np.array(ends) >= least
+    plain = np.array([line.split(" - ")[1] in PLAIN for line in triplets])
+    masks = {"boxes from 0": scores >= 0, "place and ownership": plain, "others": ~plain}
+    masks |= {f"boxes from {x}": np.array(ends) >= x for x in ENDS if len(ends) == len(triplets)}
+    for title, some in masks.items():
         parts = [
             f"from {low} {100 * right[some & (scores >= low)].mean():.0f}% of {(some & (scores >= low)).sum()}"
             for low in SCORES
             if (some & (scores >= low)).any()
         ]
-        lines.append(f"  boxes from {least}: " + ", ".join(parts))
+        lines.append(f"  {title}: " + ", ".join(parts))
     return "\n".join(lines)
 
 

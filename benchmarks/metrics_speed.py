@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import pickle
-import resource
 import subprocess
 import sys
 import tracemalloc
@@ -17,26 +16,21 @@ from time import process_time
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.metrics import Plan, Protocol, RecallState, ZeroShot
+from timing import peak
 
 VOCABULARY = Vocabulary([f"class {i}" for i in range(150)], [f"predicate {i}" for i in range(50)])
 
 
-def boxes(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
-    """(n, 4) boxes in an image of 1024 x 768 pixels."""
-    start = rng.uniform(0, [900, 700], (n, 2))
-    return np.hstack([start, start + rng.uniform(20, 300, (n, 2))])
-
-
 def image(rng: np.random.Generator, n: int, relations: int, task: str, number: int) -> tuple[SceneGraph, SceneGraph]:
-    """A prediction over all pairs of n boxes, and its ground truth."""
-    place, labels = boxes(rng, n), rng.integers(0, 150, n)
+    """A prediction over all pairs of n boxes, and its ground truth, in an image of 1024 x 768 pixels."""
+    start, labels = rng.uniform(0, [900, 700], (n, 2)), rng.integers(0, 150, n)
+    place = np.hstack([start, start + rng.uniform(20, 300, (n, 2))])
     pairs = np.array([(i, j) for i in range(n) for j in range(n) if i != j])
     rows = np.column_stack([pairs[rng.integers(0, len(pairs), relations)], rng.zipf(1.6, relations) % 50])
     scores = rng.gamma(0.1, size=(len(pairs), 51)).astype(np.float32) + 1e-6
@@ -58,9 +52,7 @@ def state(task: str, bootstrap: int) -> RecallState:
     """An evaluation with everything on."""
     rng = np.random.default_rng(0)
     seen = np.column_stack([rng.integers(0, 150, (20_000, 2)), rng.integers(0, 50, 20_000)])
-    return RecallState(
-        Plan(Protocol(task), VOCABULARY, ZeroShot.not_in(seen), bootstrap=bootstrap)  # type: ignore[arg-type]
-    )
+    return RecallState(Plan(Protocol(task), VOCABULARY, ZeroShot.not_in(seen), bootstrap=bootstrap))  # type: ignore[arg-type]
 
 
 def milliseconds(task: str, n: int, relations: int, images: int, bootstrap: int, repeats: int) -> float:
@@ -85,10 +77,10 @@ def large() -> None:
     start = process_time()
     evaluation.update([prediction], [target])
     seconds = process_time() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    most = peak()
     tracemalloc.start()
     evaluation.update([prediction], [target])
-    print(seconds, peak / 1024, tracemalloc.get_traced_memory()[1] / 2**20)
+    print(seconds, most, tracemalloc.get_traced_memory()[1] / 2**20)
 
 
 def main() -> None:
@@ -106,11 +98,11 @@ def main() -> None:
         spent = [milliseconds(task, 11, 7, options.images, replicates, options.repeats) for replicates in (0, 1000)]
         table.add_row(f"{task}, 11 boxes", *(f"{ms:.3f}" for ms in spent), "0.8")
     run = subprocess.run([sys.executable, __file__, "--large"], capture_output=True, text=True, check=True)
-    seconds, peak, scoring = map(float, run.stdout.split())
+    seconds, most, scoring = map(float, run.stdout.split())
     table.add_row("sgdet, 466 boxes", f"{1000 * seconds:.0f}", "", "1000")
     console = Console()
     console.print(table)
-    console.print(f"Memory with 466 boxes: {peak:.0f} MB in all, {scoring:.0f} MB of it to score them (bound 500).")
+    console.print(f"Memory with 466 boxes: {most:.0f} MB in all, {scoring:.0f} MB of it to score them (bound 500).")
     evaluation = state("predcls", 1000)
     sizes = []
     for number in range(2):

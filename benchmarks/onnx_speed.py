@@ -18,7 +18,6 @@ import argparse
 import os
 import shlex
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,7 +38,8 @@ from scenegpi.onnx.runtime import OnnxModel
 from scenegpi.onnx.session import Session
 from scenegpi.prediction import PredictOptions, Predictor, scored_pairs
 from scenegpi.prediction.model import Model
-from timing import random_graphs, scenegpi
+from scenegpi.vision.photos import open_photo
+from timing import random_graphs, scenegpi, timed
 
 ROUNDS = 9
 
@@ -65,19 +65,14 @@ def main() -> None:
         folder = Path(text)
         file = exported_file(options.model)
         whole = load_model(options.model)
-        models: dict[str, Callable[[], Model]] = {
-            "torch": lambda: load_model(options.model),
-            "onnx": lambda: OnnxModel(file),
-        }
-        files = {"onnx": file}
+        files = {"torch": None, "onnx": file}
         if options.eight_bits:
-            files["onnx, 8 bits"] = small = eight_bits(file, folder)
-            models["onnx, 8 bits"] = lambda: OnnxModel(small)
-        graphs = random_graphs(whole.vocabulary, options.images, options.boxes)
+            files["onnx, 8 bits"] = eight_bits(file, folder)
+        graphs = list(random_graphs(whole.vocabulary, options.images, options.boxes))
         data = None if options.data is None else open_dataset(options.data, options.split)[: options.limit]
         table = Table("", "MB", "load s", "one call ms", "batch, ms per image", "shell s", "off torch by", "R@50")
-        for name, load in models.items():
-            table.add_row(name, *row(load, files.get(name), graphs, whole, options, data, folder))
+        for name, each in files.items():
+            table.add_row(name, *row(each, graphs, whole, options, data, folder))
         console.print(table)
         if data is not None:
             console.print(
@@ -87,11 +82,9 @@ def main() -> None:
 
 def photo_table(model: str) -> Table:
     """A photo to its graph: what it costs, and how far the scores are from torch's."""
-    import matplotlib
-    from PIL import Image
+    from matplotlib.cbook import get_sample_data
 
-    file = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
-    photo = np.asarray(Image.open(file).convert("RGB"))
+    photo = open_photo(get_sample_data("grace_hopper.jpg", asfileobj=False))
     here, there = Predictor(model, "finder"), Predictor(model, "finder", backend="onnx")
     session = Session(exported_file(model, "find"), "find")  # with Resize in the file
     outputs = list(session.outputs)
@@ -119,7 +112,6 @@ def eight_bits(file: Path, folder: Path) -> Path:
 
 
 def row(
-    load: Callable[[], Model],
     file: Path | None,
     graphs: list[SceneGraph],
     whole: Model,
@@ -127,8 +119,10 @@ def row(
     data: Dataset | None,
     folder: Path,
 ) -> list[str]:
-    model = load()
-    one = SceneArrays.of(graphs[:1])
+    def load() -> Model:
+        return load_model(options.model) if file is None else OnnxModel(file)
+
+    model, one = load(), SceneArrays.of(graphs[:1])
     together = list(SceneArrays.of(graphs).pieces(PAIRS))
     wanted = [whole.distributions(each, "predcls") for each in together]
     found = [model.distributions(each, "predcls") for each in together]
@@ -147,13 +141,7 @@ def row(
 
 def median(work: Callable[[], object], rounds: int = ROUNDS) -> float:
     """Seconds of the processor."""
-    work()
-    spent = []
-    for _ in range(rounds):
-        start = time.process_time()
-        work()
-        spent.append(time.process_time() - start)
-    return float(np.median(spent))
+    return float(np.median(timed(work, rounds)[:, 1]))
 
 
 def shell(file: Path | None, name: str, graph: SceneGraph, folder: Path) -> float:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+
+from timing import peak, random_graphs
 
 NAMES = ("open", "features", "labels", "all", "median", "CPU")
 
@@ -38,27 +39,18 @@ def make(path: Path, width: int, height: int) -> None:
     Image.fromarray((np.asarray(coarse) + grain).clip(0, 255).astype(np.uint8)).save(path, quality=90)
 
 
-def peak() -> float:
-    """Peak memory of this process so far in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def row(path: Path, args: argparse.Namespace) -> dict[str, float]:
     """Measures in this process, with the threads the environment gives."""
     import torch
 
-    from scenegpi import SceneGraph, Vocabulary
+    from scenegpi import Vocabulary
     from scenegpi.vision import BoxFeatureConfig, VisionConfig, VisionModel, open_photo
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     before = peak()
-    rng = np.random.default_rng(1)
-    low = rng.uniform(0, 0.7, (args.boxes, 2))
-    high = np.minimum(low + rng.uniform(0.1, 0.5, (args.boxes, 2)), 1)
-    boxes = np.concatenate([low, high], 1) * np.array([args.width, args.height] * 2)
     vocabulary = Vocabulary([f"label {k}" for k in range(100)], ["near"])
     vision = VisionModel(VisionConfig(BoxFeatureConfig(photo_size=args.size)), vocabulary)
-    graph = SceneGraph(boxes, [0] * args.boxes, vocabulary, width=args.width, height=args.height)
+    graph = next(random_graphs(vocabulary, 1, args.boxes, size=(args.width, args.height)))
     times: dict[str, list[float]] = defaultdict(list)
     for repeat in range(args.repeats + 1):
         start, start_cpu = time.perf_counter(), time.process_time()

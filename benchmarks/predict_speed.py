@@ -13,12 +13,12 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -30,7 +30,9 @@ from scenegpi.models.checkpoint import load_model
 from scenegpi.models.shipped import model_vocabulary, shipped_models
 from scenegpi.prediction import Predictor
 from scenegpi.vision.photos import as_photo
-from timing import random_graphs, scenegpi
+from timing import random_graphs, scenegpi, timed
+
+Case = tuple[str, int, Callable[[], object]]
 
 
 def main() -> None:
@@ -43,7 +45,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    console = Console(width=120)
     load = os.getloadavg()[0]
     table = Table(
         "model", "what", "per second", "ms each", "CPU ms each",
@@ -51,39 +52,26 @@ def main() -> None:
     )  # fmt: skip
     for name in [arguments.model] if arguments.model else shipped_models():
         model = load_model(name)
-        graphs = random_graphs(model.vocabulary, arguments.graphs, arguments.boxes)
+        graphs = list(random_graphs(model.vocabulary, arguments.graphs, arguments.boxes))
         for what, count, work in cases(model, graphs, arguments.photo):
-            seconds, used = best(work, arguments.rounds)
-            table.add_row(
-                name, what, f"{count / seconds:,.0f}", f"{1000 * seconds / count:.2f}", f"{1000 * used / count:.2f}"
-            )
+            seconds, used = timed(work, arguments.rounds).min(0) / count
+            table.add_row(name, what, f"{1 / seconds:,.0f}", f"{1000 * seconds:.2f}", f"{1000 * used:.2f}")
     if arguments.model in (None, "vg150-layout"):
-        graphs = random_graphs(model_vocabulary("vg150-layout"), 1, arguments.boxes)
-        seconds, used = command(graphs, arguments.rounds)
-        table.add_row(
-            "vg150-layout", "`scenegpi predict` from the shell", "", f"{1000 * seconds:.0f}", f"{1000 * used:.0f}"
-        )
-    console.print(table)
+        graphs = list(random_graphs(model_vocabulary("vg150-layout"), 1, arguments.boxes))
+        seconds, used = 1000 * command(graphs, arguments.rounds).min(0)
+        table.add_row("vg150-layout", "`scenegpi predict` from the shell", "", f"{seconds:.0f}", f"{used:.0f}")
+    Console(width=120).print(table)
 
 
-def cases(model: SceneModel, graphs: list[SceneGraph], photo: Path | None) -> list[tuple[str, int, Callable[[], None]]]:
+def cases(model: SceneModel, graphs: list[SceneGraph], photo: Path | None) -> list[Case]:
     """What is timed, how many images it is, and the work."""
-    one = graphs[0]
-    predictor = Predictor(model)
+    one, predictor = graphs[0], Predictor(model)
     names, size = one.names, {"width": 640, "height": 480}
-
-    def batches() -> None:
-        for _ in predictor.stream(graphs):
-            pass
 
     def written() -> None:
         with tempfile.TemporaryDirectory() as folder, PredictionLog(Path(folder), {}) as log:
             found = list(predictor.stream(graphs))
             log.append(Row(str(i), str(i), each.graph, "") for i, each in enumerate(found) if each.graph)
-
-    def alone() -> None:
-        for _ in range(20):
-            predictor(boxes=one.boxes, labels=names, **size)
 
     drawn = [each.graph for each in predictor.stream(graphs[:5]) if each.graph]
 
@@ -92,41 +80,26 @@ def cases(model: SceneModel, graphs: list[SceneGraph], photo: Path | None) -> li
             for graph in drawn:
                 graph.draw(Path(folder) / "x.png")
 
-    found: list[tuple[str, int, Callable[[], None]]] = [
-        ("graphs in batches", len(graphs), batches),
+    found: list[Case] = [
+        ("graphs in batches", len(graphs), lambda: list(predictor.stream(graphs))),
         ("the same, written", len(graphs), written),
-        ("one call", 20, alone),
+        ("one call", 20, lambda: [predictor(boxes=one.boxes, labels=names, **size) for _ in range(20)]),
         (f"PNG of {len(one)} boxes", len(drawn), pictures),
     ]
     if model.vision is not None:
         pixels = as_photo(photo) if photo else np.random.default_rng(0).integers(0, 255, (480, 640, 3), dtype=np.uint8)
-
-        def photos() -> None:
-            for _ in range(5):
-                predictor(pixels, one.boxes, **size)
-
-        found.append(("a photo, labels and relations", 5, photos))
+        found.append(
+            ("a photo, labels and relations", 5, lambda: [predictor(pixels, one.boxes, **size) for _ in range(5)])
+        )
     return found
 
 
-def command(graphs: list[SceneGraph], rounds: int) -> tuple[float, float]:
-    """Wall and CPU seconds of `scenegpi predict` on one image, picture included, from the shell; the best of rounds."""
+def command(graphs: list[SceneGraph], rounds: int) -> NDArray[np.float64]:
+    """Wall and CPU seconds of `scenegpi predict` on one image, picture included, from the shell: (rounds + 1, 2)."""
     with tempfile.TemporaryDirectory() as folder:
         write_jsonl(Path(folder) / "boxes.jsonl", graphs)
         words = "predict --boxes boxes.jsonl --model vg150-layout --out out --force"
-        times = [scenegpi(words, folder) for _ in range(rounds + 1)]
-    return min(seconds for seconds, _ in times), min(used for _, used in times)
-
-
-def best(work: Callable[[], None], rounds: int) -> tuple[float, float]:
-    """Seconds of the fastest round, on the clock and of processor."""
-    work()
-    times = []
-    for _ in range(rounds):
-        start, used = time.perf_counter(), time.process_time()
-        work()
-        times.append((time.perf_counter() - start, time.process_time() - used))
-    return min(seconds for seconds, _ in times), min(used for _, used in times)
+        return np.array([scenegpi(words, folder) for _ in range(rounds + 1)])
 
 
 if __name__ == "__main__":

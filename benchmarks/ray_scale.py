@@ -44,8 +44,8 @@ def main() -> None:
     parser.add_argument("--backend", default="torch")
     parser.add_argument("--input", choices=("parquet", "jsonl", "photos"), default="parquet")
     options = parser.parse_args()
-    heads = ("per s", "per CPU s, predicting", "per CPU s, all", "MB halfway", "MB at the end", "MB of the command")
-    heads += ("bytes per image",)
+    cost = ("per s", "per CPU s, predicting", "per CPU s, all", "MB halfway", "MB at the end", "MB of the command")
+    heads = (*cost, "bytes per image")
     table = Table("images", "engine", *heads)
     console = Console(width=120)
     with tempfile.TemporaryDirectory() as text:

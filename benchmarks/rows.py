@@ -25,7 +25,6 @@ from scenegpi.metrics import Plan, RecallState, Result, compare
 from scenegpi.metrics.intervals import percentile_interval, poisson_weights
 from scenegpi.models import PRESETS, BaselineConfig, ModelConfig, SceneModel, build_model, prepare_model
 from scenegpi.models.presets import preset
-from scenegpi.models.systems import MODULES
 from scenegpi.prediction import PredictOptions, Predictor
 from scenegpi.training import TrainConfig, find_recipe, read_config, resume, train
 from scenegpi.training.recipes import merged, with_epochs
@@ -34,6 +33,7 @@ BASELINE = "baseline"
 GROUP = 256
 """Images that are scored at a time."""
 REPLICATES = 1000
+FIGURES = [f"{x}{kind}@{k}" for kind in ("R", "mR", "zR") for x in ("", "ng") for k in (20, 50, 100)]
 
 
 class Row(NamedTuple):
@@ -87,7 +87,7 @@ def preset_config(recipe: str, name: str, options: Mapping[str, Any], start: Pat
     model, given = preset(name), dict(options)
     if model.context is not None and start is not None:
         values["start"] = str(start)
-    if model.context is None and "model" in options:  # settings of the GPI layer are none of its own
+    if model.context is None and "model" in options:  # it has no GPI layer to set
         given["model"] = {key: value for key, value in options["model"].items() if key != "network"}
     config = read_config(find_recipe(recipe), merged(given, values))
     if model.system is None or "epochs" in options:
@@ -109,10 +109,9 @@ def train_presets(
     return found
 
 
-def usable_presets(words: Path | None, systems: bool = False) -> list[str]:
-    """All presets, and the compared systems if wanted; without word vectors those that need none."""
-    found = [*PRESETS, *(MODULES if systems else ())]
-    return [name for name in found if words or not preset(name).words]
+def usable_presets(words: Path | None) -> list[str]:
+    """All presets; without word vectors those that need none."""
+    return [name for name in PRESETS if words or not preset(name).words]
 
 
 def predictions(model: SceneModel, images: Iterable[SceneGraph], task: Any) -> Iterator[SceneGraph]:

@@ -16,7 +16,6 @@ that the photo network was trained on.
 from __future__ import annotations
 
 import argparse
-import resource
 import shutil
 import tempfile
 import time
@@ -28,12 +27,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from finder import photos_of
 from scenegpi.data import open_dataset
 from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.store import Store
 from scenegpi.store.folder import is_store
 from scenegpi.vocabulary import Vocabulary
+from timing import peak
 from vrd_test import known_photos
 
 OBJECTS, RELATIONS, BLOCK = 12, 10, 10_000
@@ -82,7 +83,7 @@ def speed(images: int, folder: Path | None) -> dict[str, Any]:
     figures: dict[str, Any] = {"images": images}
     if not is_store(place):
         _, *figures["index seconds, of the CPU"] = _timed(lambda: store.add(generated(images)))
-        figures["index peak MB"] = _peak()
+        figures["index peak MB"] = round(peak())
     figures["disk MB"] = round(sum(path.stat().st_size for path in place.iterdir()) / 1e6)
     figures["queries"] = {}
     for name, text in QUERIES.items():
@@ -92,7 +93,7 @@ def speed(images: int, folder: Path | None) -> dict[str, Any]:
     query = store.graph(images // 2)
     found, *spent = _timed(lambda: store.similar(query, limit=1))
     figures["by a whole graph"] = {"seconds, of the CPU": spent, "first is itself": found[0].key == str(images // 2)}
-    figures["peak MB"] = _peak()
+    figures["peak MB"] = round(peak())
     if folder is None:
         shutil.rmtree(place.parent)
     return figures
@@ -105,18 +106,9 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
     return given, round(time.perf_counter() - begun, 3), round(time.process_time() - used, 3)
 
 
-def _peak() -> int:
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
-
-
 def vrd(data: Path, models: Sequence[str], known: Container[str | None]) -> dict[str, Any]:
     """Ranks of the image whose annotation is the query, for each kind of predictions; `known` photos are left out."""
-    dataset = open_dataset(data, split="test")
-    scenes = [
-        (graph, photo)
-        for graph in dataset
-        if len(graph.relations) and graph.file not in known and (photo := dataset.photo_path(graph)) is not None
-    ]
+    scenes = [(graph, photo) for photo, graph in photos_of(open_dataset(data, "test")) if graph.file not in known]
     truth = [graph for graph, _ in scenes]
     figures: dict[str, Any] = {"photos": len(truth)}
     for name in models:

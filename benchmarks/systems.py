@@ -1,6 +1,6 @@
-"""Every system of the paper's table on the same inputs: three tables, PredCls without pixels, or SGCls.
+"""Every system of the paper's table on the same inputs, PredCls without pixels: three tables (photos: `table.py`).
 
-    python benchmarks/systems.py --data VG150 --all-boxes VG150_ALLBOXES --words WORDS --runs RUNS \
+    python benchmarks/systems.py --data VG150 [--all-boxes VG150_ALLBOXES] --words WORDS --runs RUNS [--recipe NAME] \
         [--table whole own swapped] [--rows NAME ...] [--seeds 0 1 2] [--images N] [--epochs N] [--json FILE]
 
 whole     each system as a whole, with the loss, the schedule and the augmentation of all the others (Lu et al. and
@@ -9,11 +9,8 @@ own       loss and frequency bias as published
 swapped   the context alone: on one frozen baseline, in the place of the GPI layer
 
 RUNS keeps what is trained: the same command, with the same or other rows, goes on where it stopped. --images trains on
-fewer images and --test-images scores fewer, spread evenly. Figures are means over the seeds; gains over the baseline
-are paired by image and seed, with 95% intervals by bootstrap over images.
-
-With --distributions (an npz file of label distributions of training and of test images) the task is SGCls, from the
-same distributions for every row; scored are the test images that the file names.
+fewer images and --test-images scores fewer, spread evenly; with --data VRD comes --recipe vrd-layout. Figures are means
+over the seeds; gains over the baseline are paired by image and seed, 95% intervals are by bootstrap over images.
 """
 
 from __future__ import annotations
@@ -21,14 +18,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
-from rows import BASELINE, REPLICATES, Row, freq_model, markdown, plain_rows, score_seeds, trained
+from rows import BASELINE, FIGURES, REPLICATES, Row, freq_model, markdown, plain_rows, score_seeds, trained
 from scenegpi.data import Dataset, open_dataset
-from scenegpi.data.distributions import attach_distributions, image_key, read_distributions
 from scenegpi.files import write_json
 from scenegpi.metrics import Plan, Protocol, ZeroShot
 from scenegpi.metrics.published import PREDICATE_RECALL_AT_5
@@ -38,10 +33,8 @@ from scenegpi.models.systems import MODULES
 from scenegpi.training import TrainConfig, find_recipe, read_config
 from scenegpi.training.recipes import merged, with_epochs
 
-Task = Literal["predcls", "sgcls"]
 RECIPE = "vg150-layout"
 FIRST = "first-stage"
-FIGURES = [f"{x}{kind}@{k}" for kind in ("R", "mR", "zR") for x in ("", "ng") for k in (20, 50, 100)]
 SHOWN = ["R@20", "R@50", "R@100", "ngR@50", "ngR@100", "mR@50", "mR@100", "zR@100"]
 
 CROSS_ENTROPY = {"loss": {"kind": "paper", "negatives": 1.0, "entities": 1.0}}
@@ -64,11 +57,12 @@ SWAPPED = ("imp", "graph-rcnn", "motifs", "transformer", "vctree")
 
 
 class Entry(NamedTuple):
-    """A row of a table: what is trained, with which settings, on top of which baseline's folder."""
+    """A row of a table: what is trained, with which settings, on top of which baseline's folder, by which recipe."""
 
     preset: str
     options: dict[str, Any]
     start: str | None = None
+    recipe: str = RECIPE
 
 
 def entries(table: str, words: bool) -> dict[str, Entry]:
@@ -98,7 +92,7 @@ def row_config(entry: Entry, options: Mapping[str, Any], epochs: int, start: Pat
         "optim": {"keep": "last"},
         "start": None if start is None else str(start),
     }
-    config = read_config(find_recipe(RECIPE), merged(merged(options, values), entry.options))
+    config = read_config(find_recipe(entry.recipe), merged(merged(options, values), entry.options))
     first = first_epochs(epochs)
     return with_epochs(config, epochs if start is None else epochs - first)
 
@@ -116,7 +110,7 @@ def train_row(
     start = None
     if entry.start is not None:
         start = runs / FIRST / f"seed{seed}"
-        trained(row_config(Entry(BASELINE, {}), mine, first_epochs(epochs), None), start)
+        trained(row_config(Entry(BASELINE, {}, None, entry.recipe), mine, first_epochs(epochs), None), start)
     if start is not None and entry.preset == BASELINE:
         return start / "model"
     kind = "own" if table == "own" else "whole"
@@ -133,23 +127,18 @@ def per_relation(rows: Mapping[str, Row]) -> str:
     return "\n".join(lines)
 
 
-def spread(data: Dataset, most: int | None) -> Dataset:
-    """At most this many images, evenly spread."""
-    return data if not most or most >= len(data) else data[np.arange(most) * len(data) // most]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--all-boxes", type=Path, required=True)
+    parser.add_argument("--all-boxes", type=Path, help="images with all their boxes, scored as well")
+    parser.add_argument("--recipe", default=RECIPE, help="whose settings all rows have")
     parser.add_argument("--words", type=Path, help="word vectors; without them rows that read them are left out")
     parser.add_argument("--runs", type=Path, required=True, help="folder of the trained models")
-    parser.add_argument("--distributions", type=Path, help="label distributions for SGCls, of training and test images")
     parser.add_argument("--table", nargs="+", choices=["whole", "own", "swapped"], default=["whole"])
     parser.add_argument("--rows", nargs="+", help="names of rows; by default all")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--images", type=int, default=0, help="number of training images; by default all")
-    parser.add_argument("--test-images", type=int, help="number of test images; by default all")
+    parser.add_argument("--test-images", type=int, default=0, help="number of test images; by default all")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--batch", type=int, default=64, help="images per step")
     parser.add_argument("--warmup", type=int, default=100, help="steps of warm-up")
@@ -160,19 +149,15 @@ def main() -> None:
     if options.words is not None:
         shared["data"]["words"] = str(options.words)
     shared["optim"] = {"batch": options.batch, "warmup": options.warmup}
-    train = spread(open_dataset(options.data, "train").drop_empty(), options.images)
-    test = spread(open_dataset(options.data, "test"), options.test_images)
-    tests = {"(a) images with all their boxes": open_dataset(options.all_boxes), "(b) test images": test}
-    task: Task = "predcls"
-    if options.distributions is not None:
-        named = read_distributions(options.distributions).number
-        places = [i for i in range(len(test)) if image_key(test[i]) in named]
-        task, tests = "sgcls", {"test photos": attach_distributions(test[places], options.distributions)}
-        shared |= {"task": task, "data": {**shared["data"], "distributions": str(options.distributions)}}
-    written: dict[str, Any] = {"task": f"{task}, in percent", "training images": len(train)}
+    train = open_dataset(options.data, "train").drop_empty().spread(options.images)
+    test = open_dataset(options.data, "test").spread(options.test_images)
+    more = {} if options.all_boxes is None else {"(a) images with all their boxes": open_dataset(options.all_boxes)}
+    tests = {**more, "(b) test images": test}
+    written: dict[str, Any] = {"task": "predcls, in percent", "training images": len(train)}
     written |= {"epochs": options.epochs, "seeds": options.seeds, "tables": {}}
     for table in options.table:
-        chosen = entries(table, options.words is not None)
+        every = entries(table, options.words is not None)
+        chosen = {name: entry._replace(recipe=options.recipe) for name, entry in every.items()}
         if options.rows:
             chosen = {name: entry for name, entry in chosen.items() if name in {BASELINE, *options.rows}}
         models: dict[str, list[Path]] = {}
@@ -180,33 +165,27 @@ def main() -> None:
             for name, entry in chosen.items():
                 path = train_row(entry, table, name, options.runs, seed, shared, options.epochs)
                 models.setdefault(name, []).append(path)
-        written["tables"][table] = report(table, models, train, tests, task)
+        written["tables"][table] = report(table, models, train, tests)
         if options.json:
             write_json(options.json, written)
 
 
 def report(
-    table: str,
-    models: Mapping[str, Sequence[Path]],
-    train: Dataset,
-    tests: Mapping[str, Dataset],
-    task: Task,
+    table: str, models: Mapping[str, Sequence[Path]], train: Dataset, tests: Mapping[str, Dataset]
 ) -> dict[str, Any]:
     """Scores the models of a table on every data set, prints, and gives what goes into the file."""
     zero_shot = ZeroShot.from_training(train)
     out: dict[str, Any] = {}
     for title, data in tests.items():
-        plan = Plan(Protocol(task, data=title), data.vocabulary, zero_shot, bootstrap=REPLICATES)
-        rows = {}
-        if task == "predcls":
-            rows["FREQ"] = score_seeds([freq_model(train)], data, plan)
+        plan = Plan(Protocol("predcls", data=title), data.vocabulary, zero_shot, bootstrap=REPLICATES)
+        rows = {"FREQ": score_seeds([freq_model(train)], data, plan)}
         for name, paths in models.items():
             print(f"scoring {name} on {title}", flush=True)
             rows[name] = score_seeds([load_model(path) for path in paths], data, plan)
-        plain = plain_rows(rows, FIGURES, ["R@50", *(["pair-R@5"] if task == "predcls" else [])])
-        print(f"\n{table}, {title}: {len(data):,} images, {task}, in percent\n\n{markdown(plain, SHOWN, 'R@50')}\n")
+        plain = plain_rows(rows, FIGURES, ["R@50", "pair-R@5"])
+        print(f"\n{table}, {title}: {len(data):,} images, PredCls, in percent\n\n{markdown(plain, SHOWN, 'R@50')}\n")
         out[title] = {"images": len(data), "rows": plain}
-        if task == "predcls" and rows.keys() & set(APPENDIX):
+        if rows.keys() & set(APPENDIX):
             print(per_relation(rows), flush=True)
     return {"data": out}
 

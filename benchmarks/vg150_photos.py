@@ -1,14 +1,11 @@
-"""Labels and relations of Visual Genome photos: the label predictor alone, FREQ, baseline, the presets with context.
+"""What context is worth on Visual Genome photos, by the quality of the labels: a shipped model and its first stage.
 
-    python benchmarks/vg150_photos.py --data VG150 --photos DIR --all-boxes ALL --all-photos DIR --vision RUN \
-        --runs RUNS [--words WORDS] [--rows NAME ...] [--seeds 0 1 2] [--json FILE]
+    python benchmarks/vg150_photos.py --data VG150 --photos DIR [--all-boxes ALL --all-photos DIR] [--model NAME] \
+        [--every N] [--blur 0 1 2] [--json FILE]
 
-RUN is a run of the recipe `vg150-photo`, whose photo network all rows share: they are given the same label
-distributions. Its graph model is the row "shipped". The others are trained by the recipe with another preset, where
-RUNS does not hold them yet. SGCls and PredCls, constrained and not, on (a) the test images with a photo and (b) images
-with all their boxes and a photo; 95% intervals by bootstrap over images, gains paired with the baseline of the same
-seeds; without RUNS, with the shipped model's own first stage. `--blur` blurs the photos first: what is context worth
-where labels are worse?
+Both read the same label distributions off the photos; the first stage looks at each box and each pair by itself. SGCls
+and PredCls, constrained and not, on (a) the test images with a photo and (b) images with all their boxes and a photo;
+95% intervals by bootstrap over images, gains are paired. `--blur` blurs the photos first.
 """
 
 from __future__ import annotations
@@ -20,8 +17,10 @@ from typing import Any
 
 from PIL import Image, ImageFilter
 
+from finder import photos_of
 from rows import (
     BASELINE,
+    FIGURES,
     REPLICATES,
     Row,
     average,
@@ -31,9 +30,7 @@ from rows import (
     plain_labels,
     plain_rows,
     predictions,
-    preset_config,
-    trained,
-    usable_presets,
+    score,
 )
 from scenegpi.data import Dataset, open_dataset
 from scenegpi.files import write_json
@@ -47,7 +44,6 @@ from scenegpi.vision.photos import open_photo
 
 RECIPE = "vg150-photo"
 TASKS = ("sgcls", "predcls")
-FIGURES = [f"{x}{kind}@{k}" for kind in ("R", "mR", "zR") for x in ("", "ng") for k in (20, 50, 100)]
 SHOWN = ["R@20", "R@50", "R@100", "ngR@20", "ngR@50", "ngR@100", "mR@50", "mR@100", "zR@100"]
 SHIPPED, HEAD, FREQ = "shipped", "label predictor alone", "FREQ"
 
@@ -58,11 +54,10 @@ def photographed(model: SceneModel, data: Dataset, blur: float = 0, every: int =
     A blur is the standard deviation of a Gaussian in pixels of the photo.
     """
     assert model.vision is not None
-    data, out = data.drop_empty(), []
-    places = [(path, i) for i in range(len(data)) if (path := data.image_path(i)) is not None][::every]
-    for path, i in watched(places, "photos"):
+    out = []
+    for path, graph in watched(photos_of(data, every), "photos"):
         photo = Image.fromarray(open_photo(path)).filter(ImageFilter.GaussianBlur(blur)) if blur else path
-        out.append(model.vision.add_labels(photo, data[i]))
+        out.append(model.vision.add_labels(photo, graph))
     return out
 
 
@@ -74,8 +69,7 @@ def table(images: list[SceneGraph], train: Dataset, systems: dict[str, list[Scen
     counts = {HEAD: heads}
     for task in TASKS:
         plan = Plan(Protocol(task, data=title), images[0].vocabulary, zero_shot, bootstrap=REPLICATES)  # type: ignore[arg-type]
-        first = RecallState(plan).update(list(predictions(freq, images, task)), images).result()
-        rows = {FREQ: Row(first, [first])}
+        rows = {FREQ: score(predictions(freq, images, task), images, plan)}
         for name, models in systems.items():
             print(f"scoring {name} on {title}, {task}", flush=True)
             found = [list(predictions(model, images, task)) for model in models]
@@ -88,52 +82,38 @@ def table(images: list[SceneGraph], train: Dataset, systems: dict[str, list[Scen
     return out
 
 
+def show(found: dict[str, Any], title: str) -> None:
+    """Prints what `table` gives."""
+    print(f"\n{title}: {found['images']:,} images, {found['boxes']:,} boxes, in percent\n")
+    print(markdown(found["labels"], ["top-1", "top-5"], "top-1", ["top-1"]))
+    for task in TASKS:
+        print(f"\n{task}\n\n{markdown(found[task], SHOWN, 'R@50', ['R@50', 'R@100'])}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--all-boxes", type=Path)
     parser.add_argument("--all-photos", type=Path)
-    parser.add_argument(
-        "--vision", type=Path, required=True, help="a run of the recipe; or a model, with no other rows"
-    )
-    parser.add_argument("--runs", type=Path, help="where the other rows are trained; without it they are left out")
-    parser.add_argument("--words", type=Path)
-    parser.add_argument("--rows", nargs="+")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--model", default=RECIPE)
     parser.add_argument("--every", type=int, default=1, help="every n-th test image only")
     parser.add_argument("--blur", type=float, nargs="+", default=[0.0], help="of the photos, in pixels")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    folder = options.vision / "model"
-    shipped = load_model(folder if folder.is_dir() else options.vision).labels_only()
-    systems: dict[str, list[SceneModel]] = {SHIPPED: [shipped]}
-    if options.runs is None:
-        systems[BASELINE] = [first_stage(shipped)]
-    else:
-        where = {"path": options.data, "photos": options.photos, "words": options.words}
-        values = {"data": {key: str(value) for key, value in where.items() if value is not None}}
-        names = [BASELINE, *(n for n in options.rows or usable_presets(options.words) if n != BASELINE)]
-        for seed in options.seeds:
-            for name in names:
-                folder = options.runs / f"seed{seed}"
-                start = options.vision if name == BASELINE else folder / BASELINE
-                config = preset_config(RECIPE, name, {**values, "seed": seed, "start": str(start)}, start)
-                systems.setdefault(name, []).append(load_model(trained(config, folder / name)))
+    shipped = load_model(options.model).labels_only()
+    systems = {SHIPPED: [shipped], BASELINE: [first_stage(shipped)]}
     aside = read_config(find_recipe(RECIPE), {}).data.validation
     train = open_dataset(options.data, "train", validation=aside or 0)
     sets = [("(a) test photos", open_dataset(options.data, "test", images=options.photos))]
     if options.all_boxes is not None:
         sets.append(("(b) photos with all boxes", open_dataset(options.all_boxes, images=options.all_photos)))
-    report: dict[str, Any] = {"command": "benchmarks/vg150_photos.py", "seeds": options.seeds, "data": {}}
+    report: dict[str, Any] = {"command": "benchmarks/vg150_photos.py", "data": {}}
     for (title, data), blur in product(sets, options.blur):
         title += f", blurred by {blur:g}" if blur else ""
         images = photographed(shipped, data, blur, options.every)
         found = report["data"][title] = table(images, train, systems, title)
-        print(f"\n{title}: {found['images']:,} images, {found['boxes']:,} boxes, in percent\n")
-        print(markdown(found["labels"], ["top-1", "top-5"], "top-1", ["top-1"]))
-        for task in TASKS:
-            print(f"\n{task}\n\n{markdown(found[task], SHOWN, 'R@50', ['R@50', 'R@100'])}", flush=True)
+        show(found, title)
     if options.json:
         write_json(options.json, report)
 

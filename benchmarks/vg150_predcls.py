@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from rows import (
+    FIGURES,
     REPLICATES,
     Row,
     freq_model,
@@ -41,7 +42,6 @@ from scenegpi.pairs import complete_pairs, edge_numbers
 from scenegpi.training import find_recipe, read_config
 
 RECIPE = "vg150-layout"
-FIGURES = [f"{x}{kind}@{k}" for kind in ("R", "mR", "zR") for x in ("", "ng") for k in (20, 50, 100)]
 SHOWN = ["R@20", "R@50", "R@100", "ngR@20", "ngR@50", "ngR@100", "mR@50", "mR@100", "zR@50", "zR@100"]
 BY_PREDICATE = ["R@50", "R@100", "pair-R@5"]
 

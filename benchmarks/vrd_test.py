@@ -17,11 +17,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rows import BASELINE, markdown, preset_config, trained
+from rows import BASELINE, preset_config, trained
 from scenegpi.data import open_dataset
 from scenegpi.files import write_json
 from scenegpi.models import SceneModel, load_model
-from vg150_photos import SHIPPED, SHOWN, TASKS, photographed, table
+from vg150_photos import SHIPPED, photographed, show, table
 
 RECIPE = "vrd-photo"
 
@@ -62,10 +62,7 @@ def main() -> None:
     images = [graph for graph in photographed(systems[SHIPPED][0], test) if graph.file not in skipped]
     train = open_dataset(options.data, "train")
     found: dict[str, Any] = table(images, train, systems, "VRD test photos")
-    print(f"\n{found['images']:,} images, {found['boxes']:,} boxes, in percent\n")
-    print(markdown(found["labels"], ["top-1", "top-5"], "top-1", ["top-1"]))
-    for task in TASKS:
-        print(f"\n{task}\n\n{markdown(found[task], SHOWN, 'R@50', ['R@50', 'R@100'])}", flush=True)
+    show(found, "VRD test photos")
     if options.json:
         write_json(options.json, {"command": "benchmarks/vrd_test.py", "seeds": options.seeds, **found})
 

@@ -127,8 +127,10 @@ def test_show(tmp_path, scenegpi):
     assert "parked on" in text
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
     assert "no image with id '9'" in scenegpi("data", "show", sample_path(), "9", code=2)
-    assert "there are 3, counted from 0" in scenegpi("data", "show", sample_path(), "--index", "3", code=2)
-    assert "a picture is a .png or .svg" in scenegpi("data", "show", "--out", tmp_path / "x.gif", code=2)
+    assert "the data set has 3 images, counted from 0" in scenegpi(
+        "data", "show", sample_path(), "--index", "3", code=2
+    )
+    assert "expected a .png or .svg" in scenegpi("data", "show", "--out", tmp_path / "x.gif", code=2)
 
 
 def test_demo(tmp_path, scenegpi):

@@ -25,7 +25,7 @@ from strategies import VOCABULARY, graphs, small
         ({"labels": [0, 1, 4]}, "labels[2]: [4] is outside 0..3"),
         ({"labels": [0, 1, -1]}, "labels[2]"),
         ({"labels": [0, 1, 0.5]}, "labels: expected whole numbers"),
-        ({"labels": [0, 1, 2**40]}, "labels: a number too large"),
+        ({"labels": [0, 1, 2**40]}, "labels: a number is too large"),
         ({"labels": ["man", "hta", "c"]}, "labels[1]: 'hta' is not in the vocabulary; did you mean 'hat'?"),
         ({"labels": ["man", "hat", "Xyz"]}, "labels[2]: 'Xyz' is not in the vocabulary"),
         ({"labels": ["man", 0, None]}, "labels: expected numbers"),
@@ -45,7 +45,7 @@ from strategies import VOCABULARY, graphs, small
         ({"scores": [1, 2]}, "scores: expected shape (3)"),
         ({"scores": [1, 2, np.inf]}, "scores[2]: not finite"),
         ({"label_dist": np.ones((3, 5))}, "label_dist: expected shape (3, 4)"),
-        ({"pairs": [[0, 1]]}, "pairs: given without pair_dist"),
+        ({"pairs": [[0, 1]]}, "pairs: give both pairs and pair_dist"),
         ({"pairs": [[0, 9]], "pair_dist": [[1, 0, 0, 0]]}, "pairs[0]: [0, 9]"),
         ({"pairs": [[0, 1]], "pair_dist": [[1, 0, 0]]}, "pair_dist: expected shape (1, 4)"),
         ({"width": 0}, "width: expected a positive whole number"),
@@ -333,3 +333,9 @@ def test_a_graph_costs_at_most_three_times_its_arrays():
     tracemalloc.stop()
     raw = sum(g.boxes.nbytes + g.labels.nbytes + g.relations.nbytes for g in held)
     assert cost <= 3 * raw, cost / raw
+
+
+def test_the_key_is_the_id_or_else_the_file():
+    graph = SceneGraph([], [], VOCABULARY)
+    given = [{"image_id": 0, "file": "a.jpg"}, {"image_id": "x"}, {"file": "a.jpg"}, {"file": ""}, {}]
+    assert [graph.replace(**fields).key for fields in given] == [0, "x", "a.jpg", None, None]

@@ -46,7 +46,7 @@ def test_unknown_fields_are_refused(change):
         ("[]", "line: expected an object"),
         ('{"scenegpi": 2}', "scenegpi: format version 2"),
         ("{}", "vocabulary: missing"),
-        ('{"vocabulary": "x-1"}', "vocabulary: 'x-1' is not known here"),
+        ('{"vocabulary": "x-1"}', "vocabulary: 'x-1' is not a known reference"),
         ('{"vocabulary": {"objects": ["a", "a"]}}', "vocabulary.objects: 'a' is duplicated"),
         ('{"vocabulary": {"objects": "man"}}', "vocabulary.objects: expected a list"),
         ('{"vocabulary": {"objects": [1]}}', "vocabulary.objects[0]"),

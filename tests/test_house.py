@@ -92,7 +92,30 @@ def test_contributing_names_files_that_exist() -> None:
     assert [each for each in named if not any((base / each).exists() for base in (SOURCE, SOURCE.parents[1]))] == []
 
 
+def test_the_house_is_judged_with_true_line_counts() -> None:
+    """Within a twentieth: nobody counts anew for a few lines."""
+    text = (SOURCE.parents[1] / "docs" / "lab" / "house.md").read_text(encoding="utf-8")
+    told = {room: int(lines.replace(",", "")) for room, lines in re.findall(r"^\| `(\w+)/` \| ([\d,]+) \|", text, re.M)}
+    rooms = {folder.name: folder for folder in SOURCE.iterdir() if any(folder.glob("*.py"))}
+    rooms |= {name: SOURCE.parents[1] / name for name in ("tests", "benchmarks", "tools")}
+    assert told.keys() == rooms.keys()
+    for name, folder in rooms.items():
+        lines = sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
+        assert told[name] == pytest.approx(lines, rel=0.05), f"{name}/: {lines:,} lines"
+
+
 def test_contributing_names_every_room() -> None:
     table = CONTRIBUTING.partition("| room |")[2].partition("\n\n")[0]
     rooms = {each.strip("/") for each in re.findall(r"`([a-z_]+/?)`", table)}
     assert {room_of(path) for path in FILES} - rooms - {"__main__", "cli"} == set()
+
+
+def test_no_function_is_long() -> None:
+    """More than 60 lines: two functions; in `commands`, which parse, call and print, a part of another room."""
+    long = [
+        f"{path.name}: {node.name}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
+    ]
+    assert not long

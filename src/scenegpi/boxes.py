@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_CANDIDATES = 4096
-"""Suppression looks at no more boxes than this."""
+"""Suppression considers at most this many boxes."""
 BLOCK = 256
 
 
@@ -23,11 +23,11 @@ def paired_iou(a: NDArray[np.floating], b: NDArray[np.floating]) -> NDArray[np.f
 def suppress(
     boxes: NDArray[np.floating], scores: NDArray[np.floating] | None, groups: NDArray[np.integer], iou: float
 ) -> NDArray[np.int64]:
-    """Non-maximum suppression: indices of the boxes that stay, best first; boxes (N, 4), scores (N,), groups (N,).
+    """Non-maximum suppression: indices of the boxes that are kept, best first; boxes (N, 4), scores (N,), groups (N,).
 
-    A box goes if a better one of its group (label) that stays overlaps it by more than `iou`. Equal scores keep their
-    order; without scores the first is the best. Only the best `MAX_CANDIDATES` boxes are considered, so time and memory
-    are bounded.
+    A box is dropped if a better one of its group (label) is kept and overlaps it by more than `iou`. Equal scores keep
+    their order; without scores the first is the best. Only the best `MAX_CANDIDATES` boxes are considered, so time and
+    memory are bounded.
     """
     weight = np.zeros(len(boxes)) if scores is None else np.asarray(scores, dtype=np.float64)
     order = np.argsort(-weight, kind="stable")[:MAX_CANDIDATES]
@@ -40,7 +40,7 @@ def suppress(
 
 
 def _unbeaten(boxes: NDArray[np.floating], iou: float) -> NDArray[np.bool_]:
-    """Which of the boxes (N, 4), best first, overlap no earlier one that stays; block by block, so in little memory."""
+    """Which of the boxes (N, 4), best first, overlap no earlier one that is kept; block by block, to save memory."""
     stays = np.ones(len(boxes), dtype=bool)
     for start in range(0, len(boxes), BLOCK):
         block = boxes[start : start + BLOCK]

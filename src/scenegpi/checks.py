@@ -16,7 +16,7 @@ MAX_COORDINATE = 1e7
 Attributes = tuple[tuple[tuple[str, float], ...], ...]
 """Names with their scores for each box."""
 MAX_SCORE = 1e9
-"""Scores and distributions are no larger: a product of three then fits it too."""
+"""Upper bound of scores and distributions: a product of three still fits single precision."""
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -27,7 +27,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def numbers(value: Any, field: str) -> NDArray[Any]:
     """Any list, array or tensor of numbers as an array; GraphError on anything else."""
-    if hasattr(value, "detach"):  # a torch tensor; NumPy knows no bfloat16
+    if hasattr(value, "detach"):  # a torch tensor; NumPy has no bfloat16
         value = value.detach().cpu()
         value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
     try:
@@ -49,7 +49,7 @@ def _shaped(array: NDArray[Any], shape: tuple[int, ...], field: str) -> NDArray[
 
 
 def first_row(bad: NDArray[np.bool_]) -> int | None:
-    """The first row of (n, ...) that holds something bad, or None."""
+    """The first row of (n, ...) that is marked as bad, or None."""
     return int(bad.reshape(len(bad), -1).any(axis=1).argmax()) if bad.any() else None
 
 
@@ -71,7 +71,7 @@ def integer_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.
         if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
             raise GraphError(f"{field}: expected whole numbers")
         if array.min() < np.iinfo(np.int32).min or array.max() > np.iinfo(np.int32).max:
-            raise GraphError(f"{field}: a number too large")
+            raise GraphError(f"{field}: a number is too large")
     return frozen(array.astype(np.int32, copy=False))
 
 
@@ -85,7 +85,7 @@ def real_array(value: Any, shape: tuple[int, ...], field: str) -> NDArray[np.flo
         return None
     array = _shaped(numbers(value, field), shape, field)
     if not len(array) and field != "pair_dist":
-        return None  # no rows, nothing said: one form only, so that equality and files agree
+        return None  # always None if empty, so that equality and files agree
     if array.dtype != np.float32:
         array = array.astype(np.float64, copy=False)
     check_scores(array, field)
@@ -142,7 +142,7 @@ def file_name(value: Any) -> str | None:
 
 
 def attribute_rows(value: Any, n: int) -> Attributes | None:
-    """Names, or name -> score, of each box -> ((name, score), ...) of each; None where no box has any."""
+    """Names, or name -> score, for each box -> ((name, score), ...) for each; None where no box has any."""
     if value is None:
         return None
     rows = list(value) if isinstance(value, list | tuple) else []
@@ -168,7 +168,7 @@ def _attributes(row: Any, field: str) -> tuple[tuple[str, float], ...]:
 
 
 def label_numbers(labels: Any, vocabulary: Vocabulary) -> Any:
-    """Object names -> their indices in the vocabulary; what is not a name stays as it is, to be checked as a number."""
+    """Object names -> their indices in the vocabulary; other values are unchanged, to be checked as numbers."""
     rows = _plain_rows(labels)
     if not any(isinstance(name, str) for name in rows):
         return labels
@@ -193,7 +193,7 @@ def relation_numbers(relations: Any, vocabulary: Vocabulary) -> Any:
 
 
 def _plain_rows(values: Any) -> list[Any] | tuple[Any, ...]:
-    """The rows of a value that may hold names: lists, and arrays of text or of anything; of other values none."""
+    """The rows of a value that may hold names (a list, or an array of text or objects); none of other values."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "OTU":
         values = values.tolist()
     return values if isinstance(values, list | tuple) else ()
@@ -203,7 +203,7 @@ def _place(name: Any, index: Mapping[str, int], field: str) -> Any:
     if not isinstance(name, str):
         return name
     if name not in index:
-        from difflib import get_close_matches  # only where something is wrong: every command pays for its imports
+        from difflib import get_close_matches  # imported only on an error, as every command pays for its imports
 
         close = get_close_matches(name[:100], index, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""

@@ -104,7 +104,7 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("SCENEGPI_DEBUG"):
             raise
-        if stops:  # libraries in C and Rust turn the exception of a signal into errors of their own
+        if stops:  # libraries in C and Rust turn a signal's exception into errors of their own
             sys.exit(128 + stops[0])
         from scenegpi.errors import SceneGPIError, printable
 
@@ -114,9 +114,9 @@ def main() -> None:
             expected, text = True, f"the output cannot be written ({error.strerror})"
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it once more on its way out
         elif isinstance(error, RuntimeError) and "Symlink loop" in text:
-            expected, text = True, f"{text} (a link that leads to itself)"
+            expected, text = True, f"{text} (a link that points to itself)"
         elif isinstance(error, FileNotFoundError) and not _has_folder():
-            expected, text = True, "the current folder does not exist any more"
+            expected, text = True, "the current folder no longer exists"
         elif not expected:
             text = f"internal error (please report it): {type(error).__name__}: {error}; scenegpi --debug shows where"
         print(f"scenegpi: {printable(text)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""One family of errors: what can be wrong, said in one line that names the file, the image and the field."""
+"""One family of errors, each told in one line that names the file, the image and the field."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 KEPT_DEFECTS = 100_000
-"""Warnings of a file that are kept, the others are counted; a file with more errors than this is refused."""
+"""Number of warnings kept per file; more are only counted. A file with more errors than this is refused."""
 MOST_CHARACTERS = 1000
 """Longer messages, and names of images, are cut."""
 
 
 class SceneGPIError(Exception):
-    """Anything wrong that the user can mend: one line, no traceback on the command line."""
+    """Anything wrong that the user can fix: one line, no traceback on the command line."""
 
 
 class GraphError(SceneGPIError, ValueError):
@@ -26,7 +26,7 @@ class OptionError(SceneGPIError, ValueError):
 
 
 class MetricError(SceneGPIError, ValueError):
-    """Input that cannot be scored as asked; one line that says which image, which field, and what to do."""
+    """Input that cannot be scored as asked; one line that names the image and the field, and says what to do."""
 
 
 class DataError(SceneGPIError):
@@ -41,9 +41,9 @@ class DataError(SceneGPIError):
 
 
 def require(what: str, extra: str, *packages: str, install: str = "") -> None:
-    """DataError where `what` needs packages, by the names under which they are imported, that are not installed.
+    """DataError where `what` needs packages (given by import name) that are not installed.
 
-    `extra` is that of pyproject.toml which installs them; `install` is what pip installs, where no extra does.
+    `extra` is the extra in pyproject.toml that installs them; `install` is what to give pip if there is no such extra.
     """
     from importlib.util import find_spec
 
@@ -61,8 +61,8 @@ class RowError(DataError):
 def printable(text: object) -> str:
     """A path, a label or any other text from outside, safe to print, on one line.
 
-    What a terminal would act on is written as \\n, \\x1b, \\x9b: controls (C0 and C1), line ends of every kind, marks
-    that turn the direction of writing; halves of surrogate pairs too, which can't be written at all.
+    Characters that a terminal would act on are written as \\n, \\x1b, \\x9b: controls (C0 and C1), line ends of every
+    kind, marks that change the writing direction; and halves of surrogate pairs, which can't be written at all.
     """
     text = str(text)
     if text.isprintable():
@@ -71,7 +71,7 @@ def printable(text: object) -> str:
 
 
 def counted(count: int, name: str) -> str:
-    """A number of things: 1 box, 2 boxes."""
+    """A count with its noun: 1 box, 2 boxes."""
     return f"{count:,} {name}{'' if count == 1 else 'es' if name.endswith('x') else 's'}"
 
 
@@ -82,7 +82,7 @@ def cut(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One thing wrong with one image. An `error` costs the image; a `warning` does not."""
+    """One defect of one image. An `error` leaves the image out; a `warning` does not."""
 
     file: str
     image: str
@@ -111,7 +111,7 @@ class Report:
 
     @property
     def first_error(self) -> Defect | None:
-        """The first defect that cost an image."""
+        """The first defect for which an image was left out."""
         return next((defect for defect in self.defects if defect.severity == "error"), None)
 
     def error(self, image: object, where: str, message: str, file: str | None = None) -> None:
@@ -126,7 +126,7 @@ class Report:
         self.defects.append(defect)
 
     def skip(self, image: object, *problems: object, line: str = "", file: str | None = None) -> None:
-        """An image left out; each problem says "field: message", of a `line` of the file where that is given."""
+        """An image left out; each problem says "field: message", with the `line` of the file if given."""
         for problem in problems:
             where, colon, message = str(problem).partition(": ")
             where, message = (where, message) if colon else ("", where)
@@ -134,7 +134,7 @@ class Report:
         self.skipped += 1
 
     def warning(self, image: object, where: str, message: str, file: str | None = None) -> None:
-        """An oddity that costs nothing."""
+        """An oddity for which nothing is left out."""
         self.warnings += 1
         if self.warnings <= KEPT_DEFECTS:
             self.defects.append(Defect(file or self.file, _name(image), where, cut(message), "warning"))

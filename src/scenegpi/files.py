@@ -23,7 +23,7 @@ WEB = "is a web address, expected a file: nothing is downloaded"
 MAX_BYTES = 2**30
 MAX_FIGURES = 2**26
 MAX_BITS = 1000
-"""Most bits of a whole number among figures; a float holds 1,023."""
+"""Maximum bits of a whole number in a file of figures; a float holds 1,023."""
 FREE_BYTES = 2**27
 MAX_RATIO = 12
 """The values of a JSON text may take FREE_BYTES in memory, or MAX_RATIO times the text, whichever is more."""
@@ -35,7 +35,7 @@ def reason(error: OSError) -> str:
 
 
 def missing(path: str | Path) -> DataError:
-    """What is said of a path where nothing is."""
+    """The error for a path that does not exist."""
     return DataError(path, WEB if is_web(path) else "no such file or folder")
 
 
@@ -54,8 +54,8 @@ def not_an_input(target: Path, *inputs: object) -> None:
 def open_file(path: str | Path, max_bytes: int | None = None, empty: bool = False) -> BinaryIO:
     """A regular file, opened to be read: at most `max_bytes`, and not empty unless it may be; DataError on all else.
 
-    Whatever comes from outside is opened with this, or looked at by `check_file` before a library opens it: pipes and
-    devices would be waited for, or read for ever.
+    Every file from outside is opened with this, or checked by `check_file` before a library opens it: pipes and
+    devices could block or never end.
     """
     try:
         _check_regular(path, os.stat(path))  # before it is opened: opening alone can act on a device
@@ -66,7 +66,7 @@ def open_file(path: str | Path, max_bytes: int | None = None, empty: bool = Fals
             if not info.st_size and not empty:
                 raise DataError(path, "the file is empty")
             if max_bytes is not None and info.st_size > max_bytes:
-                raise DataError(path, f"{info.st_size:,} bytes, more than the {max_bytes:,} this reader takes")
+                raise DataError(path, f"{info.st_size:,} bytes, more than the {max_bytes:,} this reader accepts")
         except BaseException:
             handle.close()
             raise
@@ -82,7 +82,7 @@ def check_file(path: str | Path, max_bytes: int | None = None, empty: bool = Fal
 
 
 def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES, empty: bool = False) -> bytes:
-    """The content of a file; DataError as `open_file`."""
+    """The content of a file; DataError as from `open_file`."""
     with open_file(path, max_bytes, empty) as handle:
         try:
             return handle.read()
@@ -91,7 +91,7 @@ def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES, empty: bool = False
 
 
 def read_text(path: str | Path, max_bytes: int = MAX_BYTES, empty: bool = False) -> str:
-    """The content of a UTF-8 file, with or without a byte order mark; DataError as `read_bytes`."""
+    """The content of a UTF-8 file, with or without a byte order mark; DataError as from `read_bytes`."""
     try:
         return read_bytes(path, max_bytes, empty).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -115,14 +115,14 @@ def json_problem(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if "integer string conversion" in str(error):
-        return "a whole number of thousands of digits"
+        return "a whole number with thousands of digits"
     return str(error)
 
 
 def check_weight(text: str | bytes) -> None:
     """GraphError if the values of a JSON text would take far more memory than the text: 20 million {} in 60 MB do.
 
-    An estimate from above for what people write, from the counts of a few characters, before anything is parsed.
+    An upper estimate for what people write, from the counts of a few characters, before anything is parsed.
     """
     if len(text) * _HEAVIEST <= FREE_BYTES:
         return
@@ -138,7 +138,7 @@ def check_weight(text: str | bytes) -> None:
 
 _WEIGHTS = {"{": 64, "[": 64, ":": 100, ",": 16, ".": 24}
 _STRING = 56
-_HEAVIEST = 34  # bytes of values for a byte of text: {"":{"":{...
+_HEAVIEST = 34  # bytes of values per byte of text: {"":{"":{...
 
 
 def read_json(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> Any:
@@ -161,7 +161,7 @@ def read_object(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) ->
 
 
 def read_figures(path: Path) -> dict[str, Any]:
-    """A JSON object of at most MAX_FIGURES bytes; DataError that names a whole number which no float can hold."""
+    """A JSON object of at most MAX_FIGURES bytes; DataError that names a whole number too large for a float."""
     data = read_object(path, MAX_FIGURES)
     keys: list[Any] = [""]
     levels: list[Any] = [iter(data.items())]
@@ -176,7 +176,7 @@ def read_figures(path: Path) -> dict[str, Any]:
             levels.append(iter(value.items() if isinstance(value, dict) else enumerate(value)))
             keys.append("")
         elif isinstance(value, int) and value.bit_length() > MAX_BITS:
-            raise DataError(path, f"{'.'.join(map(str, keys))}: a whole number of {len(str(value)):,} digits")
+            raise DataError(path, f"{'.'.join(map(str, keys))}: a whole number with {len(str(value)):,} digits")
     return data
 
 
@@ -201,7 +201,7 @@ def write_json(path: Path, data: Any) -> None:
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """Turns what the system says about a full disk, a missing folder or permissions into one line."""
+    """Turns the system's errors about a full disk, a missing folder or permissions into one line."""
     try:
         yield
     except Exception as error:
@@ -219,7 +219,7 @@ _HIDDEN_NUMBER = re.compile(r"errno = (\d+),|\(os error (\d+)\)")  # in the text
 
 @contextmanager
 def whole_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
-    """A path to write to; it becomes `target` at the end, or vanishes if anything goes wrong on the way."""
+    """A path to write to; it becomes `target` at the end, or is removed if anything goes wrong."""
     with writing(target):
         target = target.parent.resolve() / target.name  # a link is replaced, never written through
         if target.is_dir():
@@ -244,10 +244,10 @@ def whole_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to write files to, which vanishes if anything goes wrong on the way.
+    """A folder to write files to, removed if anything goes wrong.
 
     At the end it becomes `target`. Where that is a folder with other things in it, the files are moved in, each
-    whole, and nothing else is touched.
+    of them whole, and nothing else is touched.
     """
     with writing(target):
         target = target.resolve()
@@ -271,9 +271,9 @@ def whole_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
 
 
 def tidy(folder: Path, below: bool = True) -> None:
-    """Removes what a killed process of ours left half written in a folder (and below); call it with the folder locked.
+    """Removes files that a killed process of ours left half written in a folder (and below); lock the folder first.
 
-    Folders below in which another process works (they are locked) and half-written files of other programs stay.
+    Subfolders locked by another process, and half-written files of other programs, are left alone.
     """
     for place, folders, files in os.walk(folder):
         if LOCK in files and Path(place) != folder:
@@ -301,12 +301,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def no_constant(text: str) -> Any:
-    """For JSON readers: NaN and Infinity are no numbers."""
+    """For JSON readers: NaN and Infinity are not numbers."""
     raise ValueError(f"{text} is not a JSON number")
 
 
 def no_link(path: str, flags: int) -> int:
-    """Opener of files in a folder that others may write to: a link there is refused, not followed."""
+    """Opener of files in a folder that others may write to: symbolic links are refused, not followed."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 

@@ -1,8 +1,8 @@
-"""SceneGraph: the one record that all parts of the project speak.
+"""SceneGraph: the one record that all parts of the project exchange.
 
 An image's objects (boxes, labels, scores, maybe whole label distributions) and the relations between them (subject,
-object, predicate, scores, maybe a whole distribution for each pair), with the vocabulary that gives the numbers their
-names. Arrays inside, checked once at construction, read-only afterwards.
+object, predicate, scores, maybe a whole distribution for each pair), with the vocabulary that names
+the numbers. Arrays inside, checked once at construction, read-only afterwards.
 
 The score of a triplet is the product of its parts, P(subject) P(object) P(predicate); a score that is not given is 1.
 """
@@ -83,9 +83,9 @@ class SceneGraph:
         label_dist: (N, C) distribution over `vocabulary.objects`.
         relation_scores: (R,) P(predicate) of each relation; None means 1.
         pairs, pair_dist: (E, 2) ordered pairs and (E, 1 + P) their distributions; column 0 is "no relation".
-        attributes: for each box names ("red"), or name -> score; kept as ((name, score), ...) of each, not given is 1.
+        attributes: for each box names ("red"), or name -> score; kept as ((name, score), ...); no score means 1.
         image_id, file, width, height: the image; each may be None.
-        photo: the path of the photo that the graph was read from, for `draw`. Neither compared nor written to files.
+        photo: the path of the photo that the graph was read from, for `draw`; not compared, not written to files.
     """
 
     image_id: int | str | None
@@ -146,7 +146,7 @@ class SceneGraph:
         set_(self, "relation_scores", real_array(relation_scores, (len(self.relations),), "relation_scores"))
         set_(self, "attributes", attribute_rows(attributes, n))
         if (pairs is None) != (pair_dist is None):
-            raise GraphError("pairs: given without pair_dist, or the other way round")
+            raise GraphError("pairs: give both pairs and pair_dist, or neither")
         set_(self, "pairs", None if pairs is None else integer_array(pairs, (-1, 2), "pairs"))
         if self.pairs is not None:
             check_range(self.pairs, n, "pairs")
@@ -167,7 +167,7 @@ class SceneGraph:
         image_id: int | str | None = None,
         file: str | None = None,
     ) -> SceneGraph:
-        """The boxes of one image, whatever detector found them: arguments as of `data.detector_results.graph_of`."""
+        """The boxes of one image from any detector: arguments as of `data.detector_results.graph_of`."""
         from scenegpi.data.detector_results import graph_of
 
         return graph_of(objects, names, labels=labels, width=width, height=height, image_id=image_id, file=file)
@@ -202,15 +202,19 @@ class SceneGraph:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        image = self.file if self.image_id is None else self.image_id
         size = "" if self.width is None else f"{self.width}x{self.height}, "
         words = [f"{spoken(t.subject)} {t.predicate} {spoken(t.object)}" for t in self.triplets(top=3)]
         more = ", ..." if len(self.relations) > 3 else ""
         shown = f" ({'; '.join(words)}{more})" if words else ""
-        return f"SceneGraph({image!r}, {size}{len(self)} boxes, {len(self.relations)} relations{shown})"
+        return f"SceneGraph({self.key!r}, {size}{len(self)} boxes, {len(self.relations)} relations{shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, ({name: getattr(self, name) for name in self.__slots__},)
+
+    @property
+    def key(self) -> int | str | None:
+        """What the image is called: its id, or else its file; None without both."""
+        return (self.file or None) if self.image_id is None else self.image_id
 
     @property
     def names(self) -> list[str]:
@@ -247,7 +251,7 @@ class SceneGraph:
         return SceneGraph(**self._changed(changes))
 
     def with_fields(self, **changes: Any) -> SceneGraph:
-        """As `replace`, but unchecked: arrays of the record's dtypes, which are not copied and become read-only."""
+        """As `replace`, but unchecked: arrays must have the record's dtypes; they become read-only, uncopied."""
         for value in changes.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
@@ -300,7 +304,7 @@ class SceneGraph:
 
     @classmethod
     def from_dict(cls, data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
-        """Inverse of `to_dict`. `vocabulary` is used where the data holds none of its own."""
+        """Inverse of `to_dict`. `vocabulary` is used where the data has none of its own."""
         from scenegpi.graph_json import from_dict
 
         return from_dict(data, vocabulary)
@@ -319,14 +323,14 @@ class SceneGraph:
     def draw(self, target: str | Path, photo: str | Path | bytes | None = None, top: int = 20) -> Path:
         """Writes a picture (.png or .svg): the boxes on the photo, and the graph beside it.
 
-        Without `photo` it is the one that the graph was read from; without any, an empty canvas of its size.
+        The default photo is the one that the graph was read from; without any, the canvas is empty.
         """
         from scenegpi.viz.picture import draw
 
         return draw(self, target, photo, top)
 
     def _repr_png_(self) -> bytes | None:
-        """The picture that notebooks show; None, and so the text, where it can't be drawn."""
+        """The picture that notebooks show; None, so that they show the text, where it can't be drawn."""
         try:
             from scenegpi.viz.picture import picture
 
@@ -335,7 +339,7 @@ class SceneGraph:
             return None
 
     def _repr_html_(self) -> str | None:
-        """What notebooks show first: boxes with their relations on hover; None where it can't be made."""
+        """HTML that notebooks prefer: boxes with their relations on hover; None where it can't be made."""
         try:
             from scenegpi.viz.notebook import notebook_html
 

@@ -27,7 +27,7 @@ VERSION = 1
 
 
 def to_dict(graph: SceneGraph, vocabulary: bool = True, **more: Any) -> dict[str, Any]:
-    """Plain Python values, `more` of them too; the vocabulary is last, and with False only the reference to it."""
+    """Plain Python values, with those of `more`; the vocabulary is last, and only a reference to it if False."""
     image = {"id": graph.image_id, "file": graph.file, "width": graph.width, "height": graph.height}
     objects: list[dict[str, Any]] = [
         {"box": box, "label": name} for box, name in zip(graph.boxes.tolist(), graph.names, strict=True)
@@ -62,7 +62,7 @@ def to_dict(graph: SceneGraph, vocabulary: bool = True, **more: Any) -> dict[str
 
 
 def plain_attributes(attributes: Sequence[tuple[str, float]]) -> list[str] | dict[str, float]:
-    """The names; with their scores where one is not 1."""
+    """The names, or name -> score where a score is not 1."""
     scored = dict(attributes)
     return list(scored) if all(score == 1 for score in scored.values()) else scored
 
@@ -75,7 +75,7 @@ def factors(graph: SceneGraph) -> NDArray[np.float64]:
 
 
 def _predicate_scores(relations: list[dict[str, Any]]) -> list[Any] | None:
-    """P(predicate) of each relation: the last of its factors; a relation without factors has it as its score."""
+    """P(predicate) of each relation: the last of its factors, or the score of a relation without factors."""
     if not any("factors" in row for row in relations):
         return _column(relations, "score", "relations")
     for i, row in enumerate(relations):
@@ -92,7 +92,7 @@ def from_dict(data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
     data = _typed(data, dict, "line")
     version = data.get("scenegpi", VERSION)
     if version != VERSION:
-        raise GraphError(f"scenegpi: format version {version!r:.40}, this reader knows {VERSION}")
+        raise GraphError(f"scenegpi: format version {version!r:.40} is not supported by this reader ({VERSION} is)")
     known = _vocabulary(data.get("vocabulary"), vocabulary)
     image = _typed(data.get("image", {}), dict, "image")
     objects = _rows(data, "objects")
@@ -127,12 +127,12 @@ def from_dict(data: Any, vocabulary: Vocabulary | None = None) -> SceneGraph:
     sizes = {key: image.get(key) for key in ("width", "height")}
     try:
         return SceneGraph(vocabulary=known, image_id=image.get("id"), file=file, **sizes, **fields)
-    except GraphError as error:  # by the name that the file has for it
+    except GraphError as error:  # with the file's name for the field
         raise GraphError(re.sub(r"^boxes(\[\d+\])", r"objects\1.box", str(error))) from None
 
 
 def single(values: Any) -> Any:
-    """The values in single precision; unchanged where that can't be, for the record to say what is wrong."""
+    """The values in single precision; unchanged where that is impossible, for SceneGraph to say what is wrong."""
     try:
         with np.errstate(over="ignore"):
             return np.asarray(values, dtype=np.float32)
@@ -177,7 +177,7 @@ def _vocabulary(value: Any, given: Vocabulary | None) -> Vocabulary:
     if value is not None and not isinstance(value, str):
         raise GraphError(f"vocabulary: expected an object or a reference, found {type(value).__name__}")
     if given is None:
-        raise GraphError(f"vocabulary: {'missing' if value is None else f'{value!r:.60} is not known here'}")
+        raise GraphError(f"vocabulary: {'missing' if value is None else f'{value!r:.60} is not a known reference'}")
     return given
 
 
@@ -223,5 +223,5 @@ def _pairs_of_relations(relations: list[dict[str, Any]], n: int) -> tuple[list[A
     seen: dict[tuple[int, int], Any] = {}
     for i, (ends, dist) in enumerate(zip(_ends(relations, n, "relations"), rows, strict=True)):
         if seen.setdefault(ends, dist) != dist:
-            raise GraphError(f"relations[{i}].distribution: differs from an earlier one of the same pair")
+            raise GraphError(f"relations[{i}].distribution: differs from an earlier one for the same pair")
     return list(seen), list(seen.values())

@@ -1,7 +1,7 @@
 """A scene graph in words, for people and for language models: sentences, triples or short JSON, bounded in length.
 
-What says most comes first: relations are taken one by one, each time the one with the largest score, doubled for every
-object that was not named yet and halved where its predicate says little ("on", "has", "near").
+The most informative come first: relations are picked one by one, each time the one with the largest score, which is
+doubled for every object not named yet and halved for a vague predicate ("on", "has", "near").
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PLACES = frozenset(
     ("on", "in", "of", "with", "near", "at", "to", "for", "from", "above", "across", "against", "along", "behind", "by")
 ) | {"between", "inside", "over", "under", "beside", "below", "next", "left", "right", "front", "part", "outside"}
 MOST = 300
-"""Relations that are ranked; the others are counted only."""
+"""Number of relations that are ranked; others are only counted."""
 
 
 def to_text(graph: SceneGraph, style: Style = "sentences", limit: int = 2000) -> str:
@@ -31,7 +31,7 @@ def to_text(graph: SceneGraph, style: Style = "sentences", limit: int = 2000) ->
     if style not in get_args(Style):
         raise GraphError(f"style: expected one of {', '.join(get_args(Style))}, found {style!r:.40}")
     if limit < 100:
-        raise GraphError(f"limit: {limit} characters are too few, at least 100")
+        raise GraphError(f"limit: expected at least 100 characters, found {limit}")
     told = informative(graph)
     if style == "json":
         return _json(graph, told, limit)
@@ -59,7 +59,7 @@ def to_text(graph: SceneGraph, style: Style = "sentences", limit: int = 2000) ->
 
 
 def informative(graph: SceneGraph) -> list[Triplet]:
-    """The relations, those first that say most."""
+    """The relations, the most informative first."""
     left = graph.triplets(top=MOST)
     told: list[Triplet] = []
     seen: set[int] = set()
@@ -77,7 +77,7 @@ def informative(graph: SceneGraph) -> list[Triplet]:
 
 
 def object_names(graph: SceneGraph) -> list[str]:
-    """What each object is called; those of one name are counted from 1."""
+    """A name for each object; objects of the same name are numbered from 1."""
     names = [_clean(spoken(name)) for name in graph.names]
     total, seen = Counter(names), Counter[str]()
     out = []

@@ -5,7 +5,7 @@
 
     __getattr__, __dir__, __all__ = lazy(__name__)
 
-The imports for type checkers are what is imported later, so each name is written once.
+The imports for type checkers are also those made later, so each name is written once.
 """
 
 from __future__ import annotations

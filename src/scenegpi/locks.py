@@ -17,7 +17,7 @@ __all__ = ["LOCK", "folder_lock"]
 def folder_lock(folder: Path) -> Iterator[None]:
     """Only one process at a time works in a folder: DataError that names the process that holds the lock.
 
-    The system holds the lock, so it ends with its process, however that ends. Where the system has no locks, nothing is
+    The system holds the lock, so it ends with its process, however that ends. On a system without locks, nothing is
     locked.
     """
     try:
@@ -36,14 +36,14 @@ def folder_lock(folder: Path) -> Iterator[None]:
                 holder = os.read(handle, 20).decode("ascii", "replace").strip()
                 os.close(handle)
                 raise DataError(folder, f"in use by process {holder or 'unknown'}") from None
-            try:  # whoever held the lock before may have taken the file away since it was opened
+            try:  # the previous holder may have removed the file since it was opened
                 if path.stat().st_ino == os.fstat(handle).st_ino:
                     break
             except FileNotFoundError:
                 pass
             os.close(handle)
     try:
-        with suppress(OSError):  # on a full disk it is locked without saying by whom
+        with suppress(OSError):  # on a full disk, the lock does not name its process
             os.ftruncate(handle, 0)
             os.write(handle, f"{os.getpid()}\n".encode())
         yield

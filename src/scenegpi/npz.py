@@ -1,4 +1,4 @@
-"""npz files from anywhere: no pickles, and no array larger than its file makes believable."""
+"""npz files from anywhere: no pickles, and no array implausibly large for its file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCK = 2**20
 
 
 def load_npz(path: Path, known: Collection[str]) -> dict[str, NDArray[Any]]:
-    """The arrays of these names that the file holds; DataError with one line if anything about it is wrong."""
+    """The arrays of these names that the file holds; DataError if anything about the file is wrong."""
     with open_file(path) as handle:
         try:
             _check_members(path, handle)
@@ -31,7 +31,7 @@ def load_npz(path: Path, known: Collection[str]) -> dict[str, NDArray[Any]]:
                 declared = sum(_declared_bytes(archive, name, path) for name in names)
                 allowed = max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
                 if declared > allowed:
-                    said = f"declares {declared:,} bytes of arrays, more than the {allowed:,} this reader takes"
+                    said = f"declares {declared:,} bytes of arrays, more than the {allowed:,} this reader accepts"
                     raise DataError(path, said)
                 return {name.removesuffix(".npy"): _array(archive, name) for name in names}
         except zipfile.BadZipFile:
@@ -70,7 +70,7 @@ def check_local(rows: NDArray[Any], pointer: NDArray[np.int64], box_ptr: NDArray
 
 
 def _check_members(path: Path, handle: BinaryIO) -> None:
-    """Counts the entries of the archive's directory before Python makes an object of each."""
+    """Counts the entries of the archive's directory before Python creates an object for each."""
     members, tail = 0, b""
     while block := handle.read(BLOCK):
         members += (tail + block).count(b"PK\x01\x02")
@@ -81,7 +81,7 @@ def _check_members(path: Path, handle: BinaryIO) -> None:
 
 
 def _declared_bytes(archive: zipfile.ZipFile, member: str, path: Path) -> int:
-    """What an array will take in memory by its own header, or its stored size if that is more."""
+    """Memory that an array will take according to its header, or its stored size if larger."""
     name, info = member.removesuffix(".npy"), archive.getinfo(member)
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DataError(path, f"{name}: compressed by a method that npz files do not use")
@@ -103,7 +103,7 @@ def _declared_bytes(archive: zipfile.ZipFile, member: str, path: Path) -> int:
         raise DataError(
             path, f"{name}: shape {shape} and {dtype}, but the file holds only {info.file_size:,} bytes of it"
         )
-    # Checking makes eight bytes of a number, however it is stored; the distributions among them stay float32.
+    # Checking widens every number to eight bytes, except in distributions, which stay float32.
     return count * max(dtype.itemsize, 4 if dtype.kind == "f" else 8)
 
 

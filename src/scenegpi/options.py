@@ -2,8 +2,8 @@
 
     options = override(BaselineOptions(), {"hidden": 256}, "model.baseline")
 
-A key that is no field, a value of another type, or a number outside the field's bounds raises `OptionError`, one line
-that names the field. Bounds stand with the field: `bounded(256, 1, 4096)`.
+An unknown key, a value of another type, or a number outside the field's bounds raises `OptionError`, one line that
+names the field. Bounds are declared with the field: `bounded(256, 1, 4096)`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def override(default: T, data: Any, where: str) -> T:
     for key, value in data.items():
         path = f"{where}.{key}" if where else str(key)
         if key not in known:
-            raise OptionError(f"{path[:80]}: no such setting (there are {', '.join(known)})")
+            raise OptionError(f"{path[:80]}: no such setting (known: {', '.join(known)})")
         changes[key] = _checked(value, hints[key], getattr(default, key), path, known[key].metadata)
     try:
         return replace(default, **changes)  # type: ignore[type-var]
@@ -72,7 +72,7 @@ def _checked(value: Any, hint: Any, default: Any, path: str, bounds: Mapping[str
         return override(hint() if default is None else default, value, path)
     if origin is Literal:
         if value not in get_args(hint):
-            raise OptionError(f"{path}: {value!r:.40} is none of {', '.join(map(str, get_args(hint)))}")
+            raise OptionError(f"{path}: {value!r:.40} is not one of {', '.join(map(str, get_args(hint)))}")
         return value
     if origin is tuple:
         if not isinstance(value, list | tuple) or len(value) > LONGEST_LIST:
@@ -83,16 +83,16 @@ def _checked(value: Any, hint: Any, default: Any, path: str, bounds: Mapping[str
     if type(value) is not hint:
         raise OptionError(f"{path}: expected {_NAMES.get(hint, hint)}, found {_kind(value)}")
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        raise OptionError(f"{path}: a text of {len(value):,} characters")
+        raise OptionError(f"{path}: too long ({len(value):,} characters)")
     if isinstance(value, int | float) and not isinstance(value, bool):
         least, most = bounds.get("least", -LARGEST_NUMBER), bounds.get("most", LARGEST_NUMBER)
         if not isfinite(value) or not least <= value <= most:
-            raise OptionError(f"{path}: {value!r:.40} is not within {least:g} and {most:g}")
+            raise OptionError(f"{path}: {value!r:.40} is not between {least:g} and {most:g}")
     return value
 
 
 def _of_kind(hint: Any, value: Any, default: Any, path: str) -> Any:
-    """Settings of one of several kinds say which by `kind`: what they change, `default` or that kind's defaults."""
+    """Settings with a choice of kinds name theirs in `kind`; the defaults are `default`, or those of that kind."""
     if not isinstance(value, Mapping):
         raise OptionError(f"{path}: expected a table of settings, found {_kind(value)}")
     known = getattr(default, "kind", None)

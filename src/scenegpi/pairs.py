@@ -1,6 +1,6 @@
-r"""All ordered pairs of an image's boxes, in the one order that the whole house uses.
+r"""All ordered pairs of an image's boxes, in the one order used everywhere here.
 
-Pairs i != j are sorted by i, then j. With n boxes, the pair (i, j) has the number
+Pairs i != j are sorted by i, then j. With n boxes, the pair (i, j) has the index
 
 .. math:: e(i, j) = i (n - 1) + j - [j > i].
 """

@@ -17,12 +17,12 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 SECONDS = 10.0
-"""Seconds between two lines where there is no terminal; a job that is done sooner prints no line."""
+"""Seconds between two lines where there is no terminal; a shorter job prints none."""
 
 
 @contextmanager
 def progress(what: str, total: int | None = None, shown: bool = True) -> Iterator[Callable[..., None]]:
-    """Gives `advance(n=1)`, to be called when n more are done. Everything is written to stderr.
+    """Gives `advance(n=1)`, to be called after each n items. Everything is written to stderr.
 
     `what` names the things that are counted, `total` of them or None if unknown; `shown=False` shows nothing.
     """

@@ -1,4 +1,4 @@
-"""One thread for little work: waiting for a second one, on a busy machine, can take ten times as long as the work."""
+"""One thread for small jobs: on a busy machine, waiting for a second one can take ten times as long as the work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def one_thread(little: bool = True) -> Iterator[None]:
-    """Torch uses one thread inside if the work is `little`, and as many as before otherwise."""
+    """Torch uses one thread inside if the job is `little`, and as many as before otherwise."""
     import torch
 
     before = torch.get_num_threads()

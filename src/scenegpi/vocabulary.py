@@ -1,7 +1,7 @@
 """The names behind the numbers: object classes and predicates.
 
 Everywhere in this project a label is a 0-based index into `Vocabulary.objects`, and a predicate a 0-based index into
-`Vocabulary.predicates`. A distribution over predicates has one column more: column 0 is "no relation", column
+`Vocabulary.predicates`. A distribution over predicates has one more column: column 0 is "no relation", column
 p + 1 is predicate p.
 """
 
@@ -15,8 +15,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-SPOKEN = MappingProxyType({"short": "shorts", "pant": "pants", "jean": "jeans", "men": "people"})
-"""Labels of Visual Genome whose names are not what people call these things."""
+SPOKEN = MappingProxyType({"short": "shorts", "pant": "pants", "jean": "jeans", "ski": "skis", "men": "people"})
+"""Visual Genome's labels that differ from the everyday name."""
 
 
 def spoken(name: str) -> str:
@@ -31,7 +31,7 @@ class Vocabulary:
     Args:
         objects: the object class names; label i is `objects[i]`.
         predicates: the predicate names; predicate p is `predicates[p]`. May be empty (boxes from a detector).
-        name: what people call it ("vg150"); not part of equality.
+        name: a short name ("vg150"); not part of equality.
     """
 
     objects: tuple[str, ...]
@@ -57,7 +57,7 @@ class Vocabulary:
 
     @cached_property
     def digest(self) -> str:
-        """Twelve hex digits that name this content."""
+        """Twelve hex digits that identify this content."""
         text = json.dumps([self.objects, self.predicates], ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 

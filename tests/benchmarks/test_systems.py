@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from paper.systems.system_cases import NARROW, SYSTEMS
-from rows import preset_config, usable_presets
+from rows import preset_config
 from scenegpi.models import load_model
 from scenegpi.models.presets import PRESETS
 from systems import FIRST, OWN, Entry, entries, first_epochs, row_config, train_row
@@ -60,4 +60,3 @@ def test_a_system_on_vrd_has_the_epochs_of_both_stages():
     gpi, imp = (preset_config("vrd-layout", name, {}) for name in ("gpi-neighbour-attention", "imp"))
     assert imp.stage.epochs == gpi.baseline.epochs + gpi.context.epochs
     assert preset_config("vrd-layout", "imp", {"epochs": 3}).stage.epochs == 3
-    assert set(usable_presets(None, systems=True)) == entries("whole", words=False).keys()

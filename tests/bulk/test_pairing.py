@@ -92,19 +92,19 @@ def test_photos_of_one_name_get_their_own_boxes_or_none(tmp_path):
             "b": 2,
         }
     one = lines(tmp_path / "one.jsonl", scene(1, "0001.jpg"), scene(7))
-    assert "fit this photo and" in refused(a, b, "--boxes", one, "--out", tmp_path / "x")
+    assert "match this photo and" in refused(a, b, "--boxes", one, "--out", tmp_path / "x")
     two = lines(tmp_path / "two.jsonl", scene(1, "c/0001.jpg"), scene(2, "d/0001.jpg"))
-    assert "fit this photo equally well" in refused(a, b, "--boxes", two, "--out", tmp_path / "x")
+    assert "match this photo equally well" in refused(a, b, "--boxes", two, "--out", tmp_path / "x")
 
 
 def test_a_photo_that_is_not_read_is_said(tmp_path):
     boxes, file = lines(tmp_path / "b.jsonl", scene(1)), photo(tmp_path / "a.jpg")
     common = ("--boxes", boxes, "--formats", "none")
     text = fine(file, *common, "--out", tmp_path / "a")
-    assert "this model uses boxes and labels only: the photo is only drawn on" in text
+    assert "this model uses boxes and labels only: the photo is used only to draw on" in text
     text = fine(file, *common, "--out", tmp_path / "b", "--model", "vrd-photo")
-    assert "labels without scores are taken as given: the photo is only drawn on" in text
-    assert "only drawn on" not in fine(*common, "--out", tmp_path / "c")
+    assert "labels without scores are taken as given: the photo is used only to draw on" in text
+    assert "used only to draw on" not in fine(*common, "--out", tmp_path / "c")
 
 
 def test_a_photo_changes_what_a_detectors_boxes_become(tmp_path):

@@ -401,7 +401,7 @@ def test_a_ray_that_does_not_start_is_one_line():
         raise Exception("The current node timed out during startup.\nMore of it.")
 
     with pytest.raises(
-        DataError, match=r"--engine ray: ray does not start or answer \(The current node timed out"
+        DataError, match=r"--engine ray: ray does not start or respond \(The current node timed out"
     ) as error:
         ray_shards._connect(SimpleNamespace(init=init), 1, None)
     assert "\n" not in str(error.value)

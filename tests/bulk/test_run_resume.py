@@ -38,6 +38,15 @@ def test_a_second_run_just_works(tmp_path):
     assert [len(graph.relations) for graph in predictions(tmp_path / "out")] == [1]
 
 
+def test_other_default_floors_answer_anew(tmp_path, monkeypatch):
+    """What is shown by default belongs to the answer: a version with other floors does not show what this one did."""
+    common = ("--boxes", lines(tmp_path / "a.jsonl", scene(1)), "--out", tmp_path / "out", "--formats", "none")
+    fine(*common)
+    monkeypatch.setattr("scenegpi.bulk.job.FOUND_PLAIN", 0.5)
+    assert "done before" not in fine(*common)
+    assert sorted(path.name for path in tmp_path.glob("out*")) == ["out", "out-2"]
+
+
 def test_images_that_share_an_id_are_all_kept(tmp_path):
     """1 and "1", and files of one name in two folders, are four images, also when the run goes on."""
     graphs = [scene(1), scene("1"), scene(None, "train/a.jpg"), scene(None, "valid/a.jpg")]

@@ -288,10 +288,10 @@ def test_files_left_out_are_named_and_counted(desk):
     for name in ("clip.raw", "README", ".hidden"):
         (desk / "in" / name).write_text("x")
     words = ["in", "--boxes", lines(desk / "b.jsonl", scene("a")), *LAYOUT, "--out", "out", "--formats", "none"]
-    assert "2 files left out, not known as photos: README, clip.raw" in fine(*words)
+    assert "2 files left out, not recognised as photos: README, clip.raw" in fine(*words)
     for k in range(9):
         (desk / "in" / f"{k}.txt").write_text("x")
-    assert "11 files left out, not known as photos: .txt 9, no suffix 1, .raw 1" in fine(*words)
+    assert "11 files left out, not recognised as photos: .txt 9, no suffix 1, .raw 1" in fine(*words)
 
 
 def test_a_folder_that_may_not_be_listed_is_named(desk, monkeypatch):

@@ -63,7 +63,7 @@ def test_patterns_and_repeats(tmp_path):
     fine(f"{tmp_path}/*.jpg", tmp_path / "a.jpg", "--boxes", boxes, "--out", tmp_path / "out", "--formats", "none")
     assert [path.rpartition("/")[2] for path in sources(tmp_path / "out")] == ["a.jpg", "b.jpg"]
     assert "no file matches" in refused(f"{tmp_path}/*.webp", "--boxes", boxes)
-    assert "there is no photo in this folder" in refused(tmp_path / "out", "--boxes", boxes)
+    assert "this folder contains no photos" in refused(tmp_path / "out", "--boxes", boxes)
 
 
 def test_pictures_of_an_earlier_run_are_no_photos(tmp_path):
@@ -181,12 +181,12 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
     assert "either --boxes or --detector" in refused(
         photo(tmp_path / "a.jpg"), "--boxes", boxes, "--detector", "yolov4-tiny"
     )
-    assert "'gif': expected some of png, svg" in refused("--boxes", boxes, "--formats", "png,gif")
+    assert "'gif': expected any of png, svg" in refused("--boxes", boxes, "--formats", "png,gif")
     assert "no such model folder; shipped models: " in refused(
         "--boxes", boxes, "--model", "nothing", "--out", tmp_path / "o"
     )
     assert "--names coco" in refused("--boxes", coco_results(tmp_path / "c.json", 1))
-    assert "no such detector; there are finder, yolov4-tiny" in refused(tmp_path / "a.jpg", "--detector", "best")
+    assert "no such detector; known: finder, yolov4-tiny" in refused(tmp_path / "a.jpg", "--detector", "best")
     (tmp_path / "file").write_text("x")
     assert "expected a folder to write" in refused("--boxes", boxes, "--out", tmp_path / "file")
     installed = importlib.util.find_spec

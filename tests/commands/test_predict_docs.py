@@ -81,9 +81,12 @@ def test_the_scores_that_the_readme_shows_are_true():
 
 def test_help_and_docs_name_the_floors_in_use():
     from scenegpi.commands import predict
-    from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION
+    from scenegpi.prediction.options import FOUND_PLAIN, FOUND_RELATION, GIVEN_RELATION
 
-    floors = f"by default {GIVEN_RELATION}, between found boxes {FOUND_RELATION}."
+    floors = f"default {GIVEN_RELATION}, or {FOUND_RELATION} between found boxes (place, ownership: {FOUND_PLAIN})."
     assert floors in Path(predict.__file__).read_text()
     page = (Path(__file__).parents[2] / "docs" / "predict.md").read_text()
-    assert f"by default {GIVEN_RELATION}, and {FOUND_RELATION} between boxes" in page
+    assert (
+        f"by default {GIVEN_RELATION}, and between boxes that were found {FOUND_RELATION}, or {FOUND_PLAIN} for"
+        in " ".join(page.split())
+    )

@@ -57,7 +57,7 @@ def test_results_have_the_names_and_numbers_of_the_pictures(tmp_path):
     run("index", tmp_path / "graph.jsonl", "--out", tmp_path / "store")
     assert "people 2, shorts" in run("search", tmp_path / "store", "men wearing shorts")
     said = CliRunner().invoke(app, ["search", str(tmp_path / "store"), "hors"]).output
-    assert "no label of this store matches 'hors'" in said
+    assert "no label in this store matches 'hors'" in said
     assert "did you mean" not in said  # neither short nor shirt
 
 
@@ -75,7 +75,7 @@ def test_indexing_again_replaces(place):
 def test_a_query_that_finds_nothing_says_why(place):
     done = CliRunner().invoke(app, ["search", str(place / "store"), "unicorn on bench"])
     assert done.exit_code == 0
-    assert "no label of this store matches 'unicorn'" in done.output
+    assert "no label in this store matches 'unicorn'" in done.output
 
 
 def predicted_run(folder):

@@ -33,7 +33,7 @@ def test_a_port_that_is_taken():
 
 
 def test_a_host_that_is_none():
-    assert "cannot be listened on" in refused("--host", "300.1.1.1")
+    assert "cannot listen on" in refused("--host", "300.1.1.1")
 
 
 @pytest.mark.parametrize("text", ["[]", '{"objects": ["a", "a"]}', "{"])

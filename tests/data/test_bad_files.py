@@ -60,7 +60,7 @@ def test_nothing_there(tmp_path):
 def test_unknown_kind(tmp_path):
     (tmp_path / "x.xml").write_text("<a/>")
     assert "unknown kind of file" in complain(tmp_path / "x.xml")
-    assert "the folder holds no known data set" in complain(tmp_path)
+    assert "the folder contains no known data set" in complain(tmp_path)
 
 
 def test_no_permission(tmp_path, monkeypatch):
@@ -123,7 +123,7 @@ def test_json_larger_than_allowed_is_not_even_read(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     path.write_text("[" + "1," * 1000 + "1]")
     monkeypatch.setattr(Path, "read_bytes", lambda self: pytest.fail("it was read"))
-    with pytest.raises(DataError, match="more than the 1,000 this reader takes"):
+    with pytest.raises(DataError, match="more than the 1,000 this reader accepts"):
         files.read_json(path, max_bytes=1000)
 
 
@@ -206,7 +206,7 @@ def test_links_are_not_written_through_and_devices_are_refused(tmp_path):
 
 
 def test_nothing_to_write(tmp_path):
-    with pytest.raises(DataError, match="there is no image to write"):
+    with pytest.raises(DataError, match="no images to write"):
         convert(open_dataset(sample_path())[:0], tmp_path / "x.jsonl")
 
 
@@ -241,5 +241,5 @@ def test_targets_that_cannot_be(tmp_path):
         convert(data, tmp_path, "jsonl")
     with pytest.raises(DataError, match="cannot be written"):
         convert(data, tmp_path / "file" / "x.jsonl")
-    with pytest.raises(DataError, match="tells no format"):
+    with pytest.raises(DataError, match="does not tell the format"):
         convert(data, tmp_path / "x.png")

@@ -124,7 +124,7 @@ def test_coco_annotations_that_contradict_each_other(tmp_path, change, message):
     ("change", "message"),
     [
         ({"categories": 3}, "categories: expected a list"),
-        ({"categories": [{"id": 1}]}, "categories[0]: expected an id of its own and a name"),
+        ({"categories": [{"id": 1}]}, "categories[0]: expected a unique id and a name"),
         ({"images": None}, "images: expected a list"),
         ({"annotations": {}}, "annotations: expected a list"),
     ],

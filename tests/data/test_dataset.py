@@ -46,6 +46,12 @@ def test_splits_and_filters(data):
     assert [g.image_id for g in data.split("train")] == [11, 12]
     assert [g.image_id for g in data.split("test")] == [13]
     assert [g.image_id for g in data.drop_empty()] == [11, 13]
+    assert [[g.image_id for g in data.spread(most)] for most in (0, 1, 2, 3)] == [
+        [11, 12, 13],
+        [11],
+        [11, 12],
+        [11, 12, 13],
+    ]
     with pytest.raises(DataError, match="validation=N"):
         data.split("val")
     with pytest.raises(DataError, match="expected one of train, val, test"):

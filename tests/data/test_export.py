@@ -159,7 +159,7 @@ def test_files_are_written_by_their_suffix(tmp_path, kind):
 
 
 def test_an_unknown_suffix_is_said(tmp_path):
-    with pytest.raises(DataError, match="tells no format"):
+    with pytest.raises(DataError, match="does not tell the format"):
         write_export(hostile(), tmp_path / "x.txt")
     assert list(tmp_path.iterdir()) == []
 

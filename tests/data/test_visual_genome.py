@@ -107,8 +107,8 @@ def changed(name, index, value, dtype=None):
         (changed("labels", 0, 0), "11", "labels[0]", "0 is not a label"),
         (changed("labels", 0, np.nan, float), "11", "labels[0]", "is not a label"),
         (changed("predicates", 2, 3), "13", "predicates[2]", "3 is not a predicate"),
-        (changed("relationships", 0, [0, 2]), "11", "relationships[0]", "[0, 2] leads to a box of another image"),
-        (changed("relationships", 2, [4, -1]), "13", "relationships[2]", "leads to a box of another image"),
+        (changed("relationships", 0, [0, 2]), "11", "relationships[0]", "[0, 2] refers to a box of another image"),
+        (changed("relationships", 2, [4, -1]), "13", "relationships[2]", "refers to a box of another image"),
         (changed("boxes_1024", (3, 2), -5), "13", "boxes[3]", "has a negative width or height"),
         (changed("boxes_1024", (3, 2), np.nan, float), "13", "boxes[3]", "is not finite"),
         (changed("boxes_1024", 3, 1.7e308, float), "13", "boxes[3]", "is beyond 10,000,000 pixels"),
@@ -150,7 +150,7 @@ def test_rows_without_any_image(tmp_path):
     changes = dict.fromkeys(
         ("img_to_first_box", "img_to_last_box", "img_to_first_rel", "img_to_last_rel", "split"), none
     )
-    with pytest.raises(DataError, match=r"image_data\.json: holds no image"):
+    with pytest.raises(DataError, match=r"image_data\.json: contains no images"):
         open_dataset(vg_files.write(tmp_path, changes, images=[]))
 
 
@@ -179,7 +179,7 @@ def test_bad_image_data(tmp_path, rows, message):
     [
         ({"changes": {"labels": None}}, "dataset 'labels' is missing"),
         ({"changes": {"boxes_1024": None, "boxes_512": None}}, "dataset 'boxes_1024' is missing"),
-        ({"changes": {"labels": np.ones((4, 1), int)}}, "must be equally long are not: labels 4, boxes 5"),
+        ({"changes": {"labels": np.ones((4, 1), int)}}, "must have the same length do not: labels 4, boxes 5"),
         ({"changes": {"predicates": np.ones((2, 1), int)}}, "predicates 2, relationships 3"),
         ({"changes": {"img_to_last_rel": np.zeros(2, int)}}, "img_to_last_rel 2"),
         ({"changes": {"split": np.zeros(2, int)}}, "split: 2 rows, expected 3"),
@@ -209,7 +209,7 @@ def test_a_dataset_that_claims_to_be_huge_is_refused(tmp_path):
     vg_files.write(tmp_path, {"labels": None})
     with h5py.File(tmp_path / "VG-SGG.h5", "a") as file:
         file.create_dataset("labels", shape=(10**12, 1), dtype="i8", chunks=(1024, 1))
-    with pytest.raises(DataError, match=r"labels: shape .* more than the 134,217,728 this reader takes"):
+    with pytest.raises(DataError, match=r"labels: shape .* more than the 134,217,728 this reader accepts"):
         open_dataset(tmp_path)
 
 
@@ -221,18 +221,18 @@ def test_links_to_other_files_are_not_followed(tmp_path):
     secret.write_bytes(np.ones(5, dtype="i8").tobytes())
     with h5py.File(tmp_path / "VG-SGG.h5", "a") as file:
         file.create_dataset("labels", shape=(5, 1), dtype="i8", external=[(str(secret), 0, 40)])
-    with pytest.raises(DataError, match="labels: the data must lie in this file"):
+    with pytest.raises(DataError, match="labels: the data must be in this file"):
         open_dataset(tmp_path)
     with h5py.File(tmp_path / "VG-SGG.h5", "a") as file:
         del file["labels"]
         file["labels"] = h5py.ExternalLink(str(vg_files.write(tmp_path / "other") / "VG-SGG.h5"), "/labels")
-    with pytest.raises(DataError, match="labels: the data must lie in this file"):
+    with pytest.raises(DataError, match="labels: the data must be in this file"):
         open_dataset(tmp_path)
     with h5py.File(tmp_path / "VG-SGG.h5", "a") as file:
         file["elsewhere"] = file.get("labels", getlink=True)
         del file["labels"]
         file["labels"] = h5py.SoftLink("/elsewhere")
-    with pytest.raises(DataError, match="labels: the data must lie in this file"):
+    with pytest.raises(DataError, match="labels: the data must be in this file"):
         open_dataset(tmp_path)
 
 

@@ -102,7 +102,7 @@ def test_the_command_scores_the_shipped_photo_model(data):
     again = CliRunner().invoke(app, [*call, "--photos", str(data / "photos"), "--detector", "nobody"])
     assert isinstance(again.exception, DataError)  # it is what finds the boxes
     given = CliRunner().invoke(app, [*call, "--task", "predcls", "--detector", "finder"])
-    assert (given.exit_code, "only sgdet finds boxes" in given.output) == (2, True)
+    assert (given.exit_code, "--detector needs --task sgdet" in given.output) == (2, True)
 
 
 def test_two_detectors_together_are_scored_without_their_floors():

@@ -63,7 +63,7 @@ def test_another_number_of_boxes_and_other_names_are_refused(tmp_path, graphs, d
     with pytest.raises(DataError, match="image '3': 12 boxes, the data set has 3"):
         attach_distributions(dataset, tmp_path / "d.npz")
     np.savez(tmp_path / "e.npz", **arrays | {"objects": arrays["objects"][::-1]})
-    with pytest.raises(DataError, match="not the names"):
+    with pytest.raises(DataError, match="differ from the names"):
         attach_distributions(dataset, tmp_path / "e.npz")
 
 

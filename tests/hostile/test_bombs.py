@@ -67,7 +67,7 @@ def test_a_list_of_detections_and_of_boxes_in_one_image(tmp_path, outcome):
     assert outcome("data", tmp_path / "x.json") == "defects"
     defects = validate(tmp_path / "x.json").defects
     assert [str(d).rpartition("image 1: ")[2] for d in defects] == [
-        f"boxes: {BYTES // len(row):,} in one image, more than the 10,000 this reader takes"
+        f"boxes: {BYTES // len(row):,} in one image, more than the 10,000 this reader accepts"
     ]
 
 

@@ -46,7 +46,7 @@ def test_labels_of_a_category_type_are_named(tmp_path):
     pq.write_table(
         pa.table({"boxes": boxes, "labels": pa.array(["a", "b"]).dictionary_encode()}), tmp_path / "a.parquet"
     )
-    with pytest.raises(DataError, match="labels: expected lists of texts, found dictionary"):
+    with pytest.raises(DataError, match="labels: expected lists of strings, found dictionary"):
         open_dataset(tmp_path / "a.parquet")
 
 

@@ -85,7 +85,7 @@ def test_a_progressive_jpeg_is_held_whole(tmp_path, monkeypatch, options):
     monkeypatch.setattr(photo_files, "MAX_HELD", held)
     assert open_photo(path).shape == (100, 100, 3)
     monkeypatch.setattr(photo_files, "MAX_HELD", held - 1)
-    assert "more than this reader takes" in refusal(path)
+    assert "more than this reader accepts" in refusal(path)
 
 
 def exif(kind: int, count: int = 1, value: bytes = b"\6\0\0\0", tag: int = 0x0112) -> bytes:

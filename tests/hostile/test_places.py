@@ -52,7 +52,7 @@ def loop(path):
         (fifo, "is not a regular file"),
         (device, "is not a regular file"),
         (loop, "Too many levels|no such file"),
-        (lambda path: path.mkdir(), "is a directory|holds no known data set"),
+        (lambda path: path.mkdir(), "is a directory|contains no known data set"),
         (lambda path: path.touch(), "the file is empty|no label"),
         (lambda path: None, "No such file|no such file"),
     ],

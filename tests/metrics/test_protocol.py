@@ -78,5 +78,5 @@ def test_the_very_boxes_are_said_and_need_given_boxes():
     ]
     with pytest.raises(MetricError, match=r"protocol\.match: identity needs given boxes"):
         Protocol("sgdet", match="identity")
-    with pytest.raises(MetricError, match=r"protocol\.match: 'near' is none of"):
+    with pytest.raises(MetricError, match=r"protocol\.match: 'near' is not one of"):
         Protocol(match="near")

@@ -169,7 +169,7 @@ def test_models_from_before_there_was_calibration_are_neutral(tmp_path):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"sgcls": {"predicates": 0.0}}, r"calibration\.sgcls\.predicates: 0\.0 is not within 0\.05 and 20"),
+        ({"sgcls": {"predicates": 0.0}}, r"calibration\.sgcls\.predicates: 0\.0 is not between 0\.05 and 20"),
         ({"predcls": {"offset": "far"}}, r"calibration\.predcls\.offset: expected a number"),
         ({"warm": 1}, r"calibration\.warm: no such setting"),
         ([1], r"calibration: expected a table of settings"),

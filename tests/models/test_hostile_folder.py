@@ -115,7 +115,7 @@ def test_a_figure_that_no_float_holds(command, tmp_path):
     (folder / "metrics.json").write_text(json.dumps({"validation": {"figures": {"R@50": 10**400}}}))
     caught = called(command, tmp_path, folder).exception
     assert isinstance(caught, DataError)
-    assert str(caught) == f"{folder / 'metrics.json'}: validation.figures.R@50: a whole number of 401 digits"
+    assert str(caught) == f"{folder / 'metrics.json'}: validation.figures.R@50: a whole number with 401 digits"
 
 
 def called(command, tmp_path, folder):

@@ -1,4 +1,4 @@
-"""Detectors in ONNX files: recognized by what they give, boxes back in pixels of the photo, anything else refused."""
+"""Detectors in ONNX files: recognised by what they give, boxes back in pixels of the photo, anything else refused."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ def test_names_come_from_metadata_the_caller_or_coco():
     assert OnnxDetector(file_of(*cases()["detr"])).names == tuple(COCO_PLACES.values())
     with pytest.raises(DataError, match="3 labels without names; give them with --names FILE"):
         OnnxDetector(file_of(outputs))
-    with pytest.raises(DataError, match="names of 2 labels, and the file has 3"):
+    with pytest.raises(DataError, match="2 names, but the file has 3 labels"):
         OnnxDetector(file_of(outputs), names=["cat", "dog"])
-    with pytest.raises(DataError, match="label 1, and names of 1"):
+    with pytest.raises(DataError, match="label 1, but only 1 names"):
         OnnxDetector(file_of(*cases()["detr"]), names=["cat"]).detect(PHOTO)
     for names in ("{0: ", "{0: [1]}", "[" * 3000, "a" * 300_000, "{x: 'cat'}"):
         with pytest.raises(DataError):
@@ -149,7 +149,7 @@ def test_a_free_size_is_the_files_or_640():
         (file_of({"x": np.zeros((1, 5, 6), np.float32), "y": np.zeros(3, np.float32)}), "outputs x .*, y"),
         (file_of(cases()["detr"][0], True, size_type=TensorProto.FLOAT), "not a known kind of detector"),
         (file_of(cases()["detr"][0], False), "not a known kind of detector"),
-        (file_of({"output0": np.array([["a"]])}), "no array of numbers|cannot"),
+        (file_of({"output0": np.array([["a"]])}), "not an array of numbers|cannot"),
     ],
 )
 def test_any_other_file_is_refused_in_one_line_that_tells_what_was_found(bad, message):

@@ -113,7 +113,7 @@ def test_a_predictor_reads_photos_without_torch(tmp_path, monkeypatch):
 
 def test_what_cannot_be_exported_is_refused_in_one_line():
     for model, form, message in (
-        (small_model("baseline"), "photo", "boxes and labels only"),
+        (small_model("baseline"), "photo", "uses only boxes and labels"),
         (cases.small_photo_model(), "find", "finds no boxes"),
     ):
         with pytest.raises(DataError, match=message) as error:

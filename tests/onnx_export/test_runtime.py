@@ -45,7 +45,7 @@ def test_which_backend_runs_what(file):
     assert open_onnx(cases.exported(NAME)) is cases.exported(NAME)
     with pytest.raises(OptionError, match="ONNX file"):
         Predictor(file, backend="torch")
-    with pytest.raises(OptionError, match="none of torch, onnx"):
+    with pytest.raises(OptionError, match="not one of torch, onnx"):
         Predictor(file, backend="tensorflow")
     with pytest.raises(OptionError, match="on the CPU"):
         Predictor(file, device="cuda")

@@ -60,7 +60,7 @@ def test_a_file_that_is_no_detector_is_said_once_not_for_every_photo(photo, tmp_
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("yolov5", "no such detector; there are finder, yolov4-tiny.*FILE.onnx, hf:FOLDER, finder.NAME"),
+        ("yolov5", "no such detector; known: finder, yolov4-tiny.*FILE.onnx, hf:FOLDER, finder.NAME"),
         ("finder+best", "no such detector"),
         ("nowhere.onnx", "nowhere.onnx: cannot be read"),
         ("finder+nowhere.onnx", "nowhere.onnx: cannot be read"),
@@ -77,7 +77,7 @@ def test_names_are_for_files_that_have_none(tmp_path):
     told = FinderSpec.of("a.onnx", str(tmp_path / "names.txt"))
     assert told == FinderSpec("a.onnx", ("cat", "dog"))
     assert len(FinderSpec.of("a.onnx", "coco").names) == 80
-    with pytest.raises(DataError, match="--names: yolov4-tiny has names of its own"):
+    with pytest.raises(DataError, match="--names: yolov4-tiny has its own names"):
         check_finder(FinderSpec("yolov4-tiny", ("cat",)))
     (tmp_path / "far.json").write_text('{"999999999": "cat"}')  # a list up to that number would fill the memory
     with pytest.raises(DataError, match=r"far\.json: names: more than"):

@@ -17,7 +17,7 @@ from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models import PRESETS, build_model
 from scenegpi.prediction import Item, default_model
 from scenegpi.prediction.inputs import boxes_graph
-from scenegpi.prediction.options import FOUND_RELATION
+from scenegpi.prediction.options import FOUND_PLAIN
 from scenegpi.vision.detect import finished
 from scenegpi.vision.photos import EncodedPhoto, as_photo
 from vision.vision_cases import PACKAGED
@@ -162,10 +162,10 @@ def test_nothing_is_shown_below_the_floor(model):
 
     ranked = scores(1.0, min_relation=0.0)
     assert len(ranked) == 12
-    for best in (1.1 * FOUND_RELATION, 0.9 * FOUND_RELATION):
+    for best in (1.1 * FOUND_PLAIN, 0.9 * FOUND_PLAIN):
         sure = (best / ranked[0]) ** 0.5
-        wanted = [score * sure**2 for score in ranked if score * sure**2 >= FOUND_RELATION]
-        assert bool(wanted) == (best > FOUND_RELATION)
+        wanted = [score * sure**2 for score in ranked if score * sure**2 >= FOUND_PLAIN]
+        assert bool(wanted) == (best > FOUND_PLAIN)
         np.testing.assert_allclose(scores(sure), wanted, rtol=1e-4)
 
 
@@ -352,8 +352,8 @@ def test_the_model_that_suits():
         ({"labels": b"mh"}, "labels"),
         ({"labels": "mh"}, "labels"),
         ({"labels": 1}, "labels"),
-        ({"labels": [0, 1], "scores": [2, 0.5]}, r"scores\[0\]: 2 is not within 0 and 1"),
-        ({"labels": [0, 1], "scores": [0.5, -1]}, r"scores\[1\]: -1 is not within"),
+        ({"labels": [0, 1], "scores": [2, 0.5]}, r"scores\[0\]: 2 is not between 0 and 1"),
+        ({"labels": [0, 1], "scores": [0.5, -1]}, r"scores\[1\]: -1 is not between"),
         ({"labels": [0, 1], "width": 0}, "width"),
         ({"labels": ["man", "hat"], "height": 0}, "height"),
         ({"label_dist": "x"}, "label_dist"),
@@ -375,7 +375,7 @@ def test_a_photo_may_be_the_content_of_a_file_or_an_open_one(tmp_path):
         for form in forms:
             np.testing.assert_array_equal(EncodedPhoto.of(form).pixels, wanted)
     np.testing.assert_array_equal(as_photo(path.read_bytes()), wanted)
-    with pytest.raises(DataError, match="open for text"), path.open(encoding="latin-1") as handle:
+    with pytest.raises(DataError, match="in text mode"), path.open(encoding="latin-1") as handle:
         as_photo(handle)
     with pytest.raises(DataError, match="cannot be read as an image"):
         as_photo(b"nothing")

@@ -10,7 +10,7 @@ import pytest
 from scenegpi import PredictOptions
 from scenegpi.models.relation_counts import RelationCounts
 from scenegpi.prediction import rules
-from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION
+from scenegpi.prediction.options import FOUND_PLAIN, FOUND_RELATION, GIVEN_RELATION
 from scenegpi.prediction.rules import NEARLY, ONE_THING, Candidates
 from scenegpi.vocabulary import Vocabulary
 
@@ -113,15 +113,19 @@ def test_the_most_specific_of_those_that_are_nearly_as_probable():
     assert rules.most_specific(alone, np.array([0.9, 0.04, 0.03, 0.02, 0.01])).tolist() == [0]
 
 
-def test_what_is_shown_is_above_the_floor_best_first_and_bounded(some):
+def test_what_is_shown_is_above_its_floor_best_first_and_bounded(some):
     plain = PredictOptions(tidy=False, top=4)
-    for found, floor in ((True, FOUND_RELATION), (False, GIVEN_RELATION)):
-        assert rules.floor(plain, found) == floor
-        assert rules.floor(replace(plain, min_relation=0.2), found) == 0.2
-        mixed = some.at(np.random.default_rng(1).permutation(len(some.pairs)))
-        shown = rules.chosen(mixed, plain, None, found)
-        wanted = sorted((score for score in some.scores.tolist() if score >= floor), reverse=True)
-        assert shown.scores.tolist() == wanted[:4]
+    some = replace(some, vocabulary=Vocabulary(WORDS.objects, ["has", "holding"]))
+    for found, least in ((True, (FOUND_PLAIN, FOUND_RELATION)), (False, (GIVEN_RELATION, GIVEN_RELATION))):
+        for scale in (1.0, 0.3):  # best scores near the floors, too
+            scored = replace(some, scores=some.scores * scale)
+            assert (rules.floors(scored, replace(plain, min_relation=0.2), found) == 0.2).all()
+            mixed = scored.at(np.random.default_rng(1).permutation(len(some.pairs)))
+            shown = rules.chosen(mixed, replace(plain, top=100), None, found)
+            rows = zip(scored.scores.tolist(), scored.predicates.tolist(), strict=True)
+            wanted = sorted((score for score, p in rows if score >= least[p]), reverse=True)
+            assert shown.scores.tolist() == wanted
+            assert rules.chosen(mixed, plain, None, found).scores.tolist() == wanted[:4]
     assert not len(rules.chosen(some, replace(plain, min_relation=1.0), None, True).pairs)
     every = rules.chosen(some, replace(plain, top=None), None, True)
     assert len(every.pairs) == (some.chances > some.none).sum()

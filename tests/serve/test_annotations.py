@@ -202,7 +202,7 @@ def test_a_full_disk_is_said_and_the_same_change_is_saved_once_there_is_room(tmp
 def test_two_studios_that_begin_in_one_folder(tmp_path):
     with Annotations(tmp_path / "a") as one, Annotations(tmp_path / "a") as two:
         one.save("a", scene(), "begun", 0)
-        with pytest.raises(NotWrittenError, match="another studio has begun it"):
+        with pytest.raises(NotWrittenError, match="another studio has created it"):
             two.save("a", scene("near"), "begun", 0)
 
 

@@ -137,7 +137,7 @@ def test_words_cover_kinds_synonyms_and_forms():
 def test_what_was_not_understood_is_said():
     said = WORDS.notes(parse_query("an enormous man wearing a floppy hat or unicorn", WORDS))
     assert said[0] == "not understood, ignored: enormous, floppy"
-    assert said[1].startswith("no label of this store matches 'unicorn'")
+    assert said[1].startswith("no label in this store matches 'unicorn'")
     assert WORDS.notes(parse_query("a red hat on the beach", WORDS)) == []
 
 

@@ -42,7 +42,7 @@ def test_pictures_that_are_stored_twice(folder):
     assert groups == [["0", "2"], ["3", "x"], ["5", "y"]]  # by the photo; by the graph where it says nothing
     done = CliRunner().invoke(app, ["search", str(folder / "store"), "--duplicates"])
     assert done.exit_code == 0, done.output
-    assert "3 pictures stored more than once, 3 images too many" in done.output
+    assert "3 pictures stored more than once, 3 extra images" in done.output
     assert "0.png, 2.jpg" in done.output
     done = CliRunner().invoke(app, ["search", str(folder / "store"), "--duplicates", "--json"])
     assert json.loads(done.stdout)["duplicates"][0] == ["0.png", "2.jpg"]

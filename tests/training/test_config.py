@@ -65,11 +65,11 @@ def test_one_epoch_is_enough_for_one_stage_only():
     [
         ({"optim": {"epochs": 3}}, r"optim\.epochs: no such setting"),
         ({"baseline": {"optim": {"rate": 1}}}, r"baseline\.optim\.rate: no such setting"),
-        ({"epochs": 0}, "epochs: 0 is not within"),
+        ({"epochs": 0}, "epochs: 0 is not between"),
         ({"epochs": "two"}, "epochs: expected a whole number"),
-        ({"preset": 3}, "preset: expected a text"),
+        ({"preset": 3}, "preset: expected a string"),
         ({"baseline": 4}, "baseline: expected a table"),
-        ({"loss": {"kind": "coverage"}}, r"loss\.kind: 'coverage' is none of"),
+        ({"loss": {"kind": "coverage"}}, r"loss\.kind: 'coverage' is not one of"),
         ({"stage": "both"}, "stage: no such setting"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_kill_at_any_moment_leaves_no_half_stage(images, tmp_path, monkeypatch
 
 
 def test_what_cannot_be_fitted_is_said(images, tmp_path):
-    with pytest.raises(OptionError, match=r"fit\.folds: 1 is not within 2"):
+    with pytest.raises(OptionError, match=r"fit\.folds: 1 is not between 2"):
         settings(folds=1)
     with pytest.raises(DataError, match="photos of 0 training images"):
         fit_stage(settings(), images._replace(train_photos=[None] * 24), tmp_path)

@@ -52,5 +52,5 @@ def test_a_box_takes_from_boxes_of_its_size():
 
 
 def test_without_sources_there_is_nothing_to_take():
-    with pytest.raises(GraphError, match="no image has one"):
+    with pytest.raises(GraphError, match="no image has a distribution"):
         LabelResampler(random_graphs((3,), dist=False), LABELS)

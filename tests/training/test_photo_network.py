@@ -17,12 +17,14 @@ from scenegpi.errors import DataError
 from scenegpi.files import read_object
 from scenegpi.models import load_model
 from scenegpi.models.calibration import Calibration, Calibrations
+from scenegpi.models.checkpoint import save_model
 from scenegpi.prediction import Predictor
 from scenegpi.training import photo_network, resume, train
 from scenegpi.training.config import stored_config
 from scenegpi.training.data_split import open_images
 from scenegpi.training.finder_calibration import fit_finder
 from scenegpi.training.label_head import folds_of
+from scenegpi.training.label_predictor import stage_figures
 from scenegpi.training.photo_batches import PhotoBatch, TrainingPhotos, jittered
 from scenegpi.training.photo_module import PhotoModule
 from scenegpi.training.photo_sets import LabelSets, own_photos
@@ -155,6 +157,22 @@ def test_a_network_that_is_trained_on_leaves_the_graph_model_alone(run, data, tm
     assert all(torch.equal(old[name], new[name]) for name in kept)
     assert made.vision.config.finder.weights != before.vision.config.finder.weights  # fitted to what it says now
     assert Predictor(made)(data / "images" / "3.png").width == 128
+
+
+def test_a_run_that_starts_from_a_photo_model_takes_its_network_and_trains_the_halves(run, data, tmp_path):
+    start, folder, model = str(tmp_path / "start"), tmp_path / "row", load_model(run / "model")
+    model.vision.head.temperature.fill_(3.0)
+    save_model(model, start, {}, {})
+    made = load_model(train(replace(settings(data), start=start), folder))
+    before, after = (model.vision.state_dict() for model in (load_model(start), made))
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert {path.name for path in (folder / "vision").iterdir() if path.is_dir()} == {"features", "half0", "half1"}
+    assert stage_figures(folder)["temperature"] != 3.0  # that of the halves
+    wider = settings(data)
+    wider = replace(wider, start=start, model=replace(wider.model, vision=replace(wider.model.vision, everyday=True)))
+    with pytest.raises(DataError, match=r"model\.vision: its settings differ"):
+        train(wider, tmp_path / "other")
+    assert not (tmp_path / "other" / "vision").exists()
 
 
 def test_of_a_network_that_is_trained_on_the_mean_is_kept(run, data, tmp_path):

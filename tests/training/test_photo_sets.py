@@ -83,3 +83,12 @@ def test_a_thing_with_two_different_names_is_two_things():
     (both,) = Annotations(sets, {"7": (Path("7.jpg"), there)}, {"1": "7"}).training([Path("a.jpg")], [own])
     assert both.rows.tolist() == [sets.other[0], sets.alone[4]]
     assert both.kinds.tolist() == [0, 1]
+
+
+def test_a_half_does_not_see_the_photos_of_the_other_half():
+    sets = LabelSets(LABELS, NAMES, OTHER)
+    own = [graph(LABELS, ["man"], [[10, 10, 50, 90]], image_id=k) for k in (1, 2)]
+    there = graph(OTHER, ["person"], [[10, 10, 50, 90]])
+    other = {name: (Path(f"{name}.jpg"), there) for name in ("7", "8", "9")}
+    photos = Annotations(sets, other, {"1": "7", "2": "8"}).training([Path("a.jpg")], own[:1])
+    assert [str(photo.path) for photo in photos] == ["a.jpg", "9.jpg"]

@@ -8,13 +8,17 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from models.model_cases import WORDS, predict_graphs, random_graphs
+from models.model_cases import VOCABULARY, WORDS, predict_graphs, random_graphs
 from paper.systems.system_cases import NARROW, SYSTEMS
 from scenegpi.cli import app
-from scenegpi.models import load_model
+from scenegpi.models import PRESETS, build_model, load_model
 from scenegpi.models.calibration import Calibrations
+from scenegpi.models.presets import preset as preset_model
+from scenegpi.models.systems import MODULES
 from scenegpi.training import train
+from scenegpi.training.data_split import open_words
 from scenegpi.training.recipes import merged, train_config
+from scenegpi.words.label_map import shipped_words
 from training.training_cases import data_file
 
 
@@ -42,6 +46,17 @@ def test_a_system_is_trained_and_loaded_like_any_model(preset, tmp_path):
     assert len(list(predict_graphs(model, random_graphs((3, 4))))) == 2
     if not model.network.probabilities:
         assert model.calibration == Calibrations()
+
+
+@pytest.mark.parametrize("preset", [name for name in (*PRESETS, *MODULES) if preset_model(name).words])
+def test_every_preset_that_reads_words_finds_some_in_the_package(preset):
+    config = train_config({"preset": preset})
+    found = build_model(config.model, VOCABULARY, open_words(config, VOCABULARY))
+    assert found.config.words == shipped_words().dim
+
+
+def test_presets_that_read_words():
+    assert {name for name in (*PRESETS, *MODULES) if preset_model(name).words} == {"gpi-linguistic", "lu", "pe-net"}
 
 
 def test_a_system_that_reads_words(tmp_path):

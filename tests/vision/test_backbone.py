@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.nn import functional as F
 
 from scenegpi.errors import DataError
 from scenegpi.vision import BoxFeatureConfig, efficientnet
 from scenegpi.vision.backbone import load_backbone
 from scenegpi.vision.efficientnet import EfficientNetLite0, packaged_network
+from scenegpi.vision.packaged import packaged_file
 from vision.vision_cases import needs_package
 
 LAYERS = ("early", "middle", "last")
@@ -23,8 +25,14 @@ def pattern(height: int, width: int):
 @needs_package
 @torch.no_grad()
 def test_known_logits():
-    # From another implementation, the package efficientnet_lite_pytorch 0.1.0, with the same weights and picture.
-    logits = packaged_network()(pattern(224, 224))[0]
+    # From another implementation, the package efficientnet_lite_pytorch 0.1.0, with the same weights and picture. What
+    # makes logits of the last map, a wide layer and a classifier, is no part of the backbone.
+    file = packaged_file(efficientnet.PACKAGE, efficientnet.WEIGHTS, efficientnet.SHA256, efficientnet.INSTALL)
+    state = torch.load(file, weights_only=True)
+    (last,) = EfficientNetLite0().features(pattern(224, 224), ["last"])
+    norm = [state[f"_bn1.{name}"] for name in ("running_mean", "running_var", "weight", "bias")]
+    wide = F.batch_norm(F.conv2d(last.values, state["_conv_head.weight"]), *norm, eps=1e-3)
+    logits = F.linear(F.relu6(wide).mean((2, 3)), state["_fc.weight"], state["_fc.bias"])[0]
     best = logits.topk(5)
     assert best.indices.tolist() == [749, 794, 854, 906, 556]
     torch.testing.assert_close(best.values, torch.tensor([6.5510, 6.2253, 5.9434, 5.3452, 5.1201]), atol=2e-4, rtol=0)

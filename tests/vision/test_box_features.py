@@ -23,7 +23,7 @@ from scenegpi.vision import (
     photo_boxes,
 )
 from scenegpi.vision.backbone import load_backbone
-from scenegpi.vision.crops import clipped
+from scenegpi.vision.roi import clipped
 from vision.vision_cases import TINY_FEATURES, VOCABULARY, colour_scene, needs_package
 
 CONFIGS = [TINY_FEATURES, replace(TINY_FEATURES, roi_bins=1, mirror=True, surroundings=0.5)]

@@ -93,7 +93,7 @@ def test_weights_are_read_in_order_and_counted(tmp_path):
 
 
 def test_unknown_and_missing_detectors_are_said(monkeypatch):
-    with pytest.raises(DataError, match="no such detector; there are yolov4-tiny"):
+    with pytest.raises(DataError, match="no such detector; known: yolov4-tiny"):
         load_detector("best")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for name in DETECTORS:
@@ -105,7 +105,7 @@ def test_another_weight_file_is_refused(tmp_path, monkeypatch):
     (tmp_path / "w").write_bytes(b"x")
     spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
     monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
-    with pytest.raises(DataError, match="not the known file"):
+    with pytest.raises(DataError, match="not the expected file"):
         packaged.packaged_file("p", "w", "0" * 64, "p")
     with pytest.raises(DataError, match="cannot be read"):
         packaged.packaged_file("p", "nowhere", "0" * 64, "p")

@@ -88,7 +88,7 @@ def test_what_can_not_be_loaded_is_said_in_one_line(folders, tmp_path, monkeypat
         assert "\n" not in str(told.value)
     folder = folders("yolos")
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    with pytest.raises(DataError, match="'bert' model is no detector"):
+    with pytest.raises(DataError, match="'bert' model is not a supported detector"):
         hf.load(str(tmp_path), FIND)
     for name in ("config.json", "preprocessor_config.json"):
         (tmp_path / name).write_text((folder / name).read_text())
@@ -118,7 +118,7 @@ def test_a_model_of_the_hub_without_a_network(monkeypatch):
 
 def test_what_to_find_is_for_open_vocabularies(tmp_path):
     assert FinderSpec.of("hf:a/b", find=" dog,red  ball,,dog").find == ("dog", "red ball")
-    with pytest.raises(DataError, match="--find: yolov4-tiny finds its own labels only"):
+    with pytest.raises(DataError, match="--find: yolov4-tiny finds only its own labels"):
         check_finder(FinderSpec.of("yolov4-tiny", find="dog"))
     with pytest.raises(DataError, match="expected names separated by commas"):
         FinderSpec.of("hf:a/b", find=" , ")

@@ -121,7 +121,7 @@ def test_it_is_exported_or_refused_in_one_line(folder):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"model_type": "bert"}, "model_type: 'bert' is none of resnet"),
+        ({"model_type": "bert"}, "model_type: 'bert' is not one of resnet"),
         ({"depths": [10**6, 1, 1, 1]}, "depths: too large"),
         ({"hidden_sizes": [10**9, 8, 8, 8]}, "hidden_sizes: too large"),
         ({"hidden_sizes": [40_000] * 4}, "weights are too many"),

@@ -164,9 +164,9 @@ def test_a_model_on_the_packaged_backbone_holds_its_head_alone():
     ("data", "said"),
     [
         ({"features": {"photo_size": 100}}, "multiple of 32"),
-        ({"features": {"photo_size": 10**6}}, "not within"),
-        ({"features": {"backbone": "vgg"}}, "none of"),
-        ({"head": {"hidden": -1}}, "not within"),
+        ({"features": {"photo_size": 10**6}}, "not between"),
+        ({"features": {"backbone": "vgg"}}, "not one of"),
+        ({"head": {"hidden": -1}}, "not between"),
         ({"head": {"wings": 2}}, "no such setting"),
     ],
 )

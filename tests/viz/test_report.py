@@ -266,7 +266,7 @@ def test_predictions_are_a_gallery_of_photos(tmp_path):
     assert "data:image/" in page
     assert page.index("people") < page.index("wearing")
     assert "0.25" in page
-    assert "No relation is sure enough." in page
+    assert "No relation is likely enough." in page
     for word in ("ground truth", "worst", "missed by", 'id="figures"'):
         assert word not in page.split("<main")[-1].split("</main>")[0].lower()
     assert "1 image of 2" in run_command(run, "--out", tmp_path / "r.html", "--limit", 1).output

@@ -123,7 +123,7 @@ def test_public_text_files_give_only_what_is_wanted(tmp_path):
         (b"the 1 2 3\n\xff\xff 4 5 6\n", "line 2: 'utf-8' codec can't decode"),
         (b"the 1 2 3\n" + b"9" * 70_000 + b"\n", "line 2: longer than"),
         (b"nothing\n", "line 1: 1 columns"),
-        (b"cat 1 2 3\n", "no vector of a wanted word"),
+        (b"cat 1 2 3\n", "no vector for a wanted word"),
         (b"", "empty"),
     ],
 )

@@ -1,7 +1,9 @@
-"""Digests of what an answer is made from: photo, boxes, weights, options. It is reused only if all are the same."""
+"""Digests of all that an answer depends on: photo, boxes, weights, options. It is reused only if all are equal."""
 
 from __future__ import annotations
 
+import hashlib
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,14 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import find_model
 
 BYTES = 12
-DECIDING = ("scenegpi", "model", "weights", "finder", "options")
+DECIDING = ("scenegpi", "model", "weights", "finder", "options", "floors")
 NONE = "-"
-"""Instead of a digest, if there is no photo or no boxes, or the file can't be read."""
+"""Used in place of a digest if there is no photo, there are no boxes, or the file can't be read."""
 WEIGHTS = (".safetensors", ".json", ".onnx", ".bin", ".pt", ".cfg", ".txt", ".names")
 
 
 def image_digest(photo: Path | bytes | None, boxes: SceneGraph | None, settings: str) -> str:
-    """Of one image, three parts: the bytes of its photo, the boxes that were given for it, the settings of the run."""
+    """The digest of one image in three parts: its photo's bytes, its given boxes, the settings of the run."""
     return f"{photo_digest(photo)}.{boxes_digest(boxes)}.{settings}"
 
 
@@ -34,7 +36,7 @@ def photo_digest(photo: Path | bytes | None) -> str:
 
 
 def boxes_digest(graph: SceneGraph | None) -> str:
-    """Of boxes, labels, scores and the image's own fields, in whatever file; relations are not used and don't count."""
+    """The digest of boxes, labels, scores and the image's own fields, whatever the file; relations don't count."""
     if graph is None:
         return NONE
     digest = blake2b(digest_size=BYTES)
@@ -47,13 +49,13 @@ def boxes_digest(graph: SceneGraph | None) -> str:
 
 
 def settings_digest(settings: dict[str, Any]) -> str:
-    """Of what decides all answers of a run; the engine is not part of it, so all engines write the same lines."""
+    """The digest of all settings that affect answers; the engine does not, as all engines write the same lines."""
     deciding = {key: value for key, value in settings.items() if key in DECIDING}
     return blake2b(line_of(deciding), digest_size=8).hexdigest()
 
 
 def weights_digest(*sources: str | None) -> str:
-    """Of the files of models and detectors: shipped names, folders, files; any other name has no files to read."""
+    """The digest of the files of models and detectors: shipped names, folders, files; other names have no files."""
     digest = blake2b(digest_size=BYTES)
     for source in filter(None, sources):
         place = Path(source.partition(":")[2] if source.startswith("hf:") else source)
@@ -71,12 +73,9 @@ def weights_digest(*sources: str | None) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Of a file's bytes; DataError where it can't be read."""
-    digest = blake2b(digest_size=BYTES)
+    """The digest of a file's bytes; DataError if it can't be read."""
     with open_file(path, empty=True) as handle:
         try:
-            while data := handle.read(1 << 20):
-                digest.update(data)
+            return hashlib.file_digest(handle, partial(blake2b, digest_size=BYTES)).hexdigest()  # type: ignore[arg-type]
         except OSError as error:
             raise DataError(path, f"cannot be read ({reason(error)})") from None
-    return digest.hexdigest()

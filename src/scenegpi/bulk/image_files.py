@@ -17,12 +17,12 @@ FORMATS = (*PICTURES, *(name for name in EXPORTS if name not in WHOLE), *WHOLE)
 
 
 def file_names(name: str, formats: Iterable[str]) -> dict[str, str]:
-    """The files of one image by their format."""
+    """The files of one image, by format."""
     return {kind: f"{name}{suffix(kind)}" for kind in formats if kind not in WHOLE}
 
 
 def suffix(kind: str) -> str:
-    """How the file of one image in this format ends."""
+    """The suffix of one image's file in this format."""
     return f".{kind}" if kind in PICTURES else EXPORTS[kind].suffix
 
 
@@ -36,7 +36,7 @@ def write_image(graph: SceneGraph, folder: Path, name: str, formats: Iterable[st
 
 
 def write_whole(lines: Path, formats: Iterable[str]) -> list[Path]:
-    """Writes the files that hold all images, beside the lines that they are made from; whole or not at all."""
+    """Writes the files that hold all images, next to the lines that they are made from; whole or not at all."""
     wanted = [kind for kind in formats if kind in WHOLE]
     if not wanted:
         return []

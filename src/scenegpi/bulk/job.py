@@ -1,4 +1,4 @@
-"""One run: its folder, the settings that decide its answers, and the engine that does the work."""
+"""One run: its folder, the settings that affect its answers, and the engine that does the work."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from scenegpi.bulk.workers import Engine, Setup, run
 from scenegpi.errors import DataError
 from scenegpi.options import plain
 from scenegpi.prediction.finding import default_finder
+from scenegpi.prediction.options import FOUND_PLAIN, FOUND_RELATION, GIVEN_RELATION
 
 
 def open_log(setup: Setup, engine: Engine, files: Collection[Path], inputs: Inputs | None = None) -> PredictionLog:
@@ -34,13 +35,14 @@ def open_log(setup: Setup, engine: Engine, files: Collection[Path], inputs: Inpu
         "weights": weights,
         "finder": finder.settings() if finder else default_finder(setup.backend),
         "options": plain(setup.options),
+        "floors": [GIVEN_RELATION, FOUND_RELATION, FOUND_PLAIN],  # of a version: "by default" is no number
     }
     if inputs is not None and engine.kind == "ray":
         whole = next((kind for kind in setup.formats if kind in WHOLE), None)
         if whole is not None:
             raise DataError("--formats", f"{whole} holds all images in one file, which --engine ray does not write")
         settings |= shard_settings(inputs, engine.form, engine.shard)
-    if inputs is not None and engine.force:  # without it, nothing that is not ours is overwritten anyway
+    if inputs is not None and engine.force:  # otherwise only our own files are overwritten
         files = [*files, *inputs.photos_of_boxes()]
     folder = choose_folder(setup.folder, settings, engine.resume, engine.force)
     return PredictionLog(folder, settings, engine.force, files)
@@ -49,7 +51,7 @@ def open_log(setup: Setup, engine: Engine, files: Collection[Path], inputs: Inpu
 def run_images(
     inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, step: Callable[[int], None]
 ) -> tuple[Summary, list[Path]]:
-    """Predicts the images into an open log; gives what became of them, and the files that hold all images."""
+    """Predicts the images into an open log; returns the summary, and the files that hold all images."""
     threads = 0 if engine.jobs == 1 else max(1, (os.cpu_count() or 1) // engine.jobs)
     setup = replace(setup, folder=log.folder, threads=threads)
     if engine.kind == "ray":

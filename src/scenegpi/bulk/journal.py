@@ -1,4 +1,4 @@
-"""A journal: JSON objects, one per line, added at the end and forced to disk before they count.
+"""A journal: JSON objects, one per line, appended and forced to disk before they count.
 
     with Journal(path) as journal:
         for number, row in journal.rows(): ...
@@ -21,16 +21,16 @@ from scenegpi.errors import DataError, GraphError
 from scenegpi.files import check_file, no_link, open_file, parse_json, whole_file, writing
 
 MAX_LINE = 2**28
-"""Bytes of one line."""
+"""Maximum bytes of one line."""
 TORN = (b"{", b"\0")
-"""How a torn line begins: as ours do, or with the zeros of a block that a crash kept from the disk."""
+"""How a torn line begins: like our lines, or with the zeros of a block that did not reach the disk before a crash."""
 
 
 class Journal:
-    """An open journal; whoever opens it must hold its folder (`folder_lock`), and call it from one thread at a time.
+    """An open journal; the opener must hold the folder's lock (`folder_lock`), and call it from one thread at a time.
 
     Args:
-        path: the file, which is made if it does not exist. A link is refused.
+        path: the file, created if it does not exist. A link is refused.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,11 +58,11 @@ class Journal:
         return read_rows(self.path)
 
     def damage(self, number: int, message: str) -> DataError:
-        """The error for a line that lacks what the caller expects in it."""
+        """The error for a line that lacks what the caller expects."""
         return damage(self.path, number, message)
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Adds rows. They are on the disk when this returns; where it fails, none of them is in the file."""
+        """Adds rows. They are on the disk when this returns; if it fails, none of them is in the file."""
         data = memoryview(b"".join(map(line_of, rows)))
         with writing(self.path):
             start = os.fstat(self._file.fileno()).st_size
@@ -71,11 +71,11 @@ class Journal:
                     data = data[os.write(self._file.fileno(), data) :]
                 os.fsync(self._file.fileno())
             except BaseException:
-                os.ftruncate(self._file.fileno(), start)  # half a line would spoil the next one
+                os.ftruncate(self._file.fileno(), start)  # half a line would damage the next one
                 raise
 
     def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Puts these rows in the place of all lines, whole or not at all; they may come from `rows`, one by one."""
+        """Replaces all lines by these rows, whole or not at all; they may come from `rows`, one by one."""
         with whole_file(self.path) as part, part.open("wb") as handle:
             for row in rows:
                 handle.write(line_of(row))
@@ -87,7 +87,7 @@ class Journal:
             return open(self.path, "ab+", buffering=0, opener=no_link)
 
     def _cut_torn_line(self) -> None:
-        """Cuts off a last line without newline, if it is the beginning of one of ours."""
+        """Cuts off an unfinished last line, if it begins like one of ours."""
         size = os.fstat(self._file.fileno()).st_size
         end, tail = size, b""
         while end and b"\n" not in tail:
@@ -97,13 +97,13 @@ class Journal:
         start = end + tail.rfind(b"\n") + 1
         if start < size:
             if os.pread(self._file.fileno(), 1, start) not in TORN:
-                raise DataError(self.path, "its last line is not one of a journal; nothing was changed")
+                raise DataError(self.path, "its last line is not a journal's; nothing was changed")
             with writing(self.path):
                 os.ftruncate(self._file.fileno(), start)
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a journal that another process may be writing: a last line without newline is not there yet."""
+    """The rows of a journal that another process may be writing: a last line without newline is skipped."""
     with open_file(path, empty=True) as lines:
         number = 0
         while line := lines.readline(MAX_LINE + 1):

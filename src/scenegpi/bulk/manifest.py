@@ -1,4 +1,4 @@
-"""Whose file is it: the names of all that we wrote into a folder, noted before they are written.
+"""Which files are ours: the names of all files that we wrote into a folder, noted before they are written.
 
 Nothing else in the folder is overwritten (unless forced) or deleted (never), and an input is never an output.
 """
@@ -21,12 +21,12 @@ SHARD_FILE = re.compile(r"\d{6,}\.(jsonl|parquet|skipped\.txt)")
 
 
 class Manifest:
-    """The names that we wrote into a folder; a context. Whoever opens it holds the folder (`folder_lock`).
+    """The names that we wrote into a folder; a context manager. The opener must hold the folder's lock (`folder_lock`).
 
     Args:
         folder: where we write.
         inputs: files that are read and so must not be written.
-        force: overwrite files of others that are in the way; None if the command has no --force.
+        force: overwrite other programs' files that are in the way; None if the command has no --force.
     """
 
     def __init__(self, folder: Path, inputs: Iterable[Path] = (), force: bool | None = False) -> None:
@@ -36,7 +36,7 @@ class Manifest:
         self.names: set[str] = set()
         new = not os.path.lexists(folder / MANIFEST)
         if not new:
-            self.names.update(_listed(folder / MANIFEST))  # before a torn line is cut: it may be somebody else's
+            self.names.update(_listed(folder / MANIFEST))  # before a torn line is cut: the file may not be ours
         self._journal = Journal(folder / MANIFEST)
         try:
             if new:
@@ -52,7 +52,7 @@ class Manifest:
         self._journal.close()
 
     def claim(self, names: Iterable[str]) -> None:
-        """Notes that we write these names, which are checked."""
+        """Checks these names and notes that we write them."""
         found = list(dict.fromkeys(names))
         self.check(found)
         new = [name for name in found if name not in self.names]
@@ -61,7 +61,7 @@ class Manifest:
             self.names.update(new)
 
     def check(self, names: Iterable[str]) -> None:
-        """DataError that names a file which is an input, or in our way and not ours."""
+        """DataError for a file that is an input, or that exists and is not ours."""
         for name in names:
             path = self.folder / name
             if not os.path.lexists(path):
@@ -73,7 +73,7 @@ class Manifest:
                 raise DataError(path, f"exists and was not written by this run: choose another folder with --out{hint}")
 
     def remove(self) -> None:
-        """Deletes what we wrote, but for the manifest."""
+        """Deletes what we wrote, except the manifest."""
         with writing(self.folder):
             for path in (self.folder / name for name in sorted(self.names - {MANIFEST})):
                 if not path.is_dir() or path.is_symlink():
@@ -104,7 +104,7 @@ def _listed(path: Path) -> Iterator[str]:
     with open_file(path, empty=True) as handle:
         begins = handle.read(len(BEGINS))
     if not BEGINS.startswith(begins.rstrip(b"\0")):
-        raise damage(path, 1, "not a manifest of ours")
+        raise damage(path, 1, "not a manifest written by scenegpi")
     for number, row in read_rows(path):
         files = row.get("files")
         if not isinstance(files, list) or not all(isinstance(name, str) and _is_plain(name) for name in files):
@@ -113,7 +113,7 @@ def _listed(path: Path) -> Iterator[str]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether this names something in the folder, and nothing elsewhere."""
+    """Whether this names something inside the folder."""
     return name not in ("", ".", "..") and not set(name) & {"/", "\\", "\0"}
 
 

@@ -1,9 +1,9 @@
-"""The run of `scenegpi predict --engine ray`: shards of images through actors, on one machine or a cluster.
+"""The run of `scenegpi predict --engine ray`: shards of images, predicted by actors on one machine or a cluster.
 
-A shard is a number of images in a row. An actor holds one predictor; it reads the images of a shard, predicts them and
-writes one file, whole or not at all: `shards/000012.jsonl` (or `.parquet`), pictures and exports in `shards/000012/`,
-and `shards/000012.skipped.txt` where images were skipped. A shard whose file is whole is done. So nothing is lost and
-nothing done twice when an actor, a machine or the whole run is killed; ray restarts what it has lost.
+A shard is a number of consecutive images. An actor holds one predictor; it reads the images of a shard, predicts them
+and writes one file, whole or not at all: `shards/000012.jsonl` (or `.parquet`), pictures and exports in
+`shards/000012/`, and `shards/000012.skipped.txt` where images were skipped. A shard whose file is whole is done. So
+nothing is lost or done twice when an actor, a machine or the whole run is killed; ray restarts lost actors.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from scenegpi.errors import DataError, SceneGPIError, require
 from scenegpi.files import reason, tidy, whole_file
 
 ENVIRONMENT = {"RAY_worker_niceness": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
-"""Settings of ray, unless the user has set them: workers of normal priority, and no log among our lines."""
+"""Ray settings, unless the user has set them: workers of normal priority, and no ray log in our output."""
 SHARDS_PER_BLOCK = 8
-"""Number of shards that ray schedules together if there are many: it must not track each of a million."""
+"""Number of shards that ray schedules together if there are many, as it can't track each of a million."""
 
 
 def shard_settings(inputs: Inputs, form: Form, size: int) -> dict[str, Any]:
-    """Settings that must be the same to continue a run: shards go by number, so the images must not change."""
+    """Settings that must be the same to continue a run: shards are numbered, so the images must not change."""
     digest = blake2b(digest_size=8)
     for photo in inputs.photos:
         digest.update(f"{os.path.abspath(photo)}\n".encode(errors="backslashreplace"))
@@ -88,7 +88,7 @@ def run_ray(inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, st
     finally:
         ray.shutdown()
         if shards.folder.exists():
-            tidy(shards.folder)  # actors that were killed leave half-written files
+            tidy(shards.folder)  # killed actors leave half-written files
     return summary
 
 
@@ -105,9 +105,9 @@ def _connect(ray: Any, jobs: int, address: str | None) -> None:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **({"address": address} if address else here))
     except Exception as error:  # ray raises a plain Exception for a node that takes too long
         where = f"--address {address}" if address else "--engine ray"
-        raise DataError(where, f"ray does not start or answer ({str(error).partition(chr(10))[0]})") from None
+        raise DataError(where, f"ray does not start or respond ({str(error).partition(chr(10))[0]})") from None
     if stop is not None:
-        signal.signal(signal.SIGTERM, stop)  # ray's own ends the process with another exit code, and a page of text
+        signal.signal(signal.SIGTERM, stop)  # ray's own handler prints a page of text and exits with another code
 
 
 def _check_answers(address: str) -> None:
@@ -123,7 +123,7 @@ def _check_answers(address: str) -> None:
 
 
 class Shards:
-    """The shards of a run and their files; travels to every actor."""
+    """The shards of a run and their files; sent to every actor."""
 
     def __init__(self, inputs: Inputs, setup: Setup, form: Form, size: int, settings: str) -> None:
         self.inputs, self.setup, self.form, self.size, self.settings = inputs, setup, form, size, settings
@@ -138,7 +138,7 @@ class Shards:
         return k * self.size, min((k + 1) * self.size, len(self.inputs))
 
     def is_done(self, k: int) -> bool:
-        """Whether the file of a shard holds all its images but those skipped, and its photos have not changed."""
+        """Whether the file of a shard holds all its images except skipped ones, and its photos have not changed."""
         file, (start, stop) = self.file(k), self.place(k)
         if not file.exists():
             return False
@@ -147,7 +147,7 @@ class Shards:
         try:
             same = list(map(_same_photo, _lines(file)))
             return len(same) + missing == stop - start and all(same)
-        except (ValueError, KeyError, TypeError, OSError):  # not a file of ours, or a damaged one
+        except (ValueError, KeyError, TypeError, OSError):  # not our file, or damaged
             return False
 
     def waiting(self, summary: Summary, step: Callable[[int], None]) -> Iterator[int]:
@@ -162,7 +162,7 @@ class Shards:
 
 
 class ShardActor:
-    """Does shards, one at a time, with one predictor."""
+    """Predicts shards, one at a time, with one predictor."""
 
     def __init__(self, shards: Any) -> None:
         import ray
@@ -173,7 +173,7 @@ class ShardActor:
 
     @property  # a cached one has a lock, which ray cannot send
     def worker(self) -> Worker:
-        """Made with the first shard, whose answer can carry an error."""
+        """Created for the first shard, whose result can carry an error."""
         self._worker = self._worker or Worker(replace(self.shards.setup, threads=1))
         return self._worker
 
@@ -182,7 +182,7 @@ class ShardActor:
         start, stop = self.shards.place(k)
         try:
             done, problem = self.shard(k), ""
-        except SceneGPIError as error:  # as text: ray does not hand on what an error was raised from
+        except SceneGPIError as error:  # as text: ray drops an error's cause
             done, problem = Summary(), str(error)
         return {"summary": [done], "images": [stop - start], "problem": [problem]}
 

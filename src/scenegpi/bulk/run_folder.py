@@ -2,7 +2,7 @@
 
 A line of predictions.jsonl is a graph in the project's JSON form with more keys (docs/formats.md, "Predictions"). A
 batch is one write to the end of the file, forced to disk. An image that is predicted again, because its photo or its
-boxes changed, gets a new line; the old one is taken out when the run ends, or by the next run.
+boxes changed, gets a new line; the old one is removed when the run ends, or by the next run.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from scenegpi.vocabulary import Vocabulary
 
 LINES, RUN, SKIPPED = "predictions.jsonl", "run.json", "skipped.txt"
 FRAME, SHEET, CLIP = ", frame ", ".frames", ".clip"
-"""Of a video: the word before a frame's number, and how the names of its own pictures end."""
+"""For a video: the text before a frame's number, and the suffixes of the names of its sheet and clip."""
 OURS = "scenegpi"
-"""A key that every run.json of ours has."""
+"""A key that each of our run.json files has."""
 
 
 class Row(NamedTuple):
@@ -38,12 +38,12 @@ class Row(NamedTuple):
 
     Args:
         source: what identifies it in the run: the absolute path of the photo that was given, or the id of its boxes.
-        name: of its files, without suffix.
+        name: the name of its files, without suffix.
         graph: the prediction.
-        digest: of what it was made from (see `bulk.digests`).
+        digest: of everything that it was predicted from (see `bulk.digests`).
         photo: the path of its photo.
         more: keys that only lines of a video have.
-        things: in a video, the number of the thing that each object shows.
+        things: in a video, the thing number of each object.
     """
 
     source: str
@@ -64,7 +64,7 @@ class Done(NamedTuple):
 
 
 def usable_folder(out: Path) -> Path:
-    """The same folder; DataError if it can't be written: a file, a link to itself, below a folder that is gone."""
+    """The same folder; DataError if it can't be written: a file, a link to itself, or in a folder that was deleted."""
     try:
         with writing(out):
             out.resolve()
@@ -76,9 +76,9 @@ def usable_folder(out: Path) -> Path:
 
 
 def choose_folder(folder: Path, settings: dict[str, Any], resume: bool, force: bool) -> Path:
-    """Where a run goes: `folder` where it is new, or holds a run of these settings, which is continued.
+    """Where a run is written: `folder`, if it is new or holds a run with these settings, which is continued.
 
-    A run of other settings is not touched: this one goes to the next free `folder-2`, `folder-3`, ..., unless `resume`
+    A run with other settings is kept: this one goes to the next free `folder-2`, `folder-3`, ..., unless `resume`
     insists on the folder, or `force` replaces what is in it.
     """
     if resume or force:
@@ -91,12 +91,12 @@ def choose_folder(folder: Path, settings: dict[str, Any], resume: bool, force: b
 
 
 class PredictionLog:
-    """The lines of a run, and which images they hold. A context: the folder is locked while it is open.
+    """The lines of a run, and which images they hold. A context manager: the folder is locked while it is open.
 
     Args:
-        folder: where everything goes; it is made if it does not exist. A run in it is continued.
-        settings: what decides all answers (model, weights, options); a run that is continued must have the same.
-        force: start again, in place of the run in the folder; overwrite files of others that are in the way.
+        folder: where everything is written; created if it does not exist. A run in it is continued.
+        settings: everything that affects answers (model, weights, options); a run that is continued must have the same.
+        force: replace the run in the folder; overwrite other programs' files that are in the way.
         inputs: files that are read, and so never written.
     """
 
@@ -121,7 +121,7 @@ class PredictionLog:
             if changed is not None:
                 raise DataError(self.folder / RUN, f"{changed}: continue with the same settings, or use --force")
             self.manifest = stack.enter_context(Manifest(self.folder, self._inputs, self.force))
-            tidy(self.folder, below=False)  # what is below is of other runs, or of shards (see `ray_shards`)
+            tidy(self.folder, below=False)  # subfolders belong to other runs, or to shards (see `ray_shards`)
             if not continued:
                 self.manifest.remove()
             self.manifest.check([SKIPPED])
@@ -137,14 +137,14 @@ class PredictionLog:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._open:
-            tidy(self.folder, below=False)  # workers that were stopped leave half-written files
+            tidy(self.folder, below=False)  # stopped workers leave half-written files
             if kind is None and self._lines > len(self.done):
                 self.rewrite()
             if self.path.exists() and not self.path.stat().st_size:
-                self.path.unlink()  # shards hold the lines, or nothing was predicted
+                self.path.unlink()  # the lines are in shards, or nothing was predicted
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Adds some images: all of them are in the file, or the next run does them again."""
+        """Adds images: all of them are in the file, or the next run predicts them again."""
         new = list(rows)
         known = set(self._vocabularies)
         self._journal.append(prediction_lines(new, known))
@@ -154,7 +154,7 @@ class PredictionLog:
             self.done[row.source] = Done(row.name, row.digest, self._lines)
 
     def names(self) -> Names:
-        """The names that images of this run have; those of a video's own pictures are taken, too."""
+        """The names of this run's images; those of a video's sheet and clip are taken, too."""
         before = {source: done.name for source, done in self.done.items()}
         videos = {name for source, name in before.items() if FRAME in source}
         return Names(before, (f"{name}{end}" for name in videos for end in (SHEET, CLIP)))
@@ -223,11 +223,11 @@ class PredictionLog:
             part.write_text("".join(lines), encoding="utf-8", errors="backslashreplace")
 
     def _recover(self) -> None:
-        """Reads what is done from the journal."""
+        """Reads from the journal what is done."""
         for number, row in self._journal.rows():
             source, name, digest = (row.get(key) for key in ("source", "name", "digest"))
             if not (isinstance(source, str) and isinstance(name, str) and isinstance(digest, str)):
-                raise self._journal.damage(number, "source, name and digest: expected texts")
+                raise self._journal.damage(number, "source, name and digest: expected strings")
             self._vocabulary(number, row)
             self.done[source] = Done(name, digest, number)
             self._lines = number
@@ -250,7 +250,7 @@ class PredictionLog:
 
 
 def prediction_lines(rows: Iterable[Row], written: set[str]) -> Iterator[dict[str, Any]]:
-    """The line of each image; a vocabulary is written out once and added to `written`, then referred to."""
+    """The line of each image; a vocabulary is written once, added to `written`, and then referred to."""
     for row in rows:
         reference = row.graph.vocabulary.reference
         more: dict[str, Any] = {"source": row.source, "name": row.name, "digest": row.digest}
@@ -264,7 +264,7 @@ def prediction_lines(rows: Iterable[Row], written: set[str]) -> Iterator[dict[st
 
 
 def _holds_run(folder: Path) -> bool:
-    """Whether the folder holds a run of ours, not the run.json of another program, or a link."""
+    """Whether the folder holds one of our runs, not another program's run.json, or a link."""
     if not (folder / RUN).is_file() or (folder / RUN).is_symlink():
         return False
     try:
@@ -279,9 +279,9 @@ def _difference(folder: Path, settings: dict[str, Any]) -> str | None:
     """The first setting that differs from the run in a folder, in one line; None if all are the same."""
     before = read_object(folder / RUN)
     if not (folder / MANIFEST).exists():
-        return "an older version made this run"
+        return "this run was made by an older version"
     for key in settings | before:
         then, now = before.get(key), settings.get(key)
         if then != now:
-            return f"{key} was {json.dumps(then):.80}, is {json.dumps(now):.80} now"
+            return f"{key} was {json.dumps(then):.80} and is now {json.dumps(now):.80}"
     return None

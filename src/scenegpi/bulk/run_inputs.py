@@ -1,4 +1,4 @@
-"""What a run works on: photos (files, folders, patterns), boxes from a file, and which boxes belong to which photo."""
+"""The inputs of a run: photos (files, folders, patterns), boxes from a file, and a source and a name for each image."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from scenegpi.bulk.manifest import MANIFEST, written_by_us
+from scenegpi.bulk.pairing import called, pair
 from scenegpi.data import DataError, Dataset, open_dataset
 from scenegpi.data.coco_names import COCO_IDS, COCO_PLACES
 from scenegpi.data.images import SUFFIXES, photo_size
@@ -23,20 +24,20 @@ from scenegpi.prediction.inputs import resized
 PHOTOS = (*SUFFIXES, ".gif", ".tif", ".tiff", ".ppm", ".pgm")
 UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\ud800-\udfff/\\:*?"<>|]+')
 LONGEST_NAME = 120
-"""Bytes of a file name, without a number to tell it apart and without its suffix."""
+"""Maximum bytes of a file name, without its suffix and the number that makes it unique."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One image of a run: what to predict, or why not; and what came of it.
+    """One image of a run: what to predict, or why not; and the result.
 
     Args:
-        item: its photo and boxes; its key is what it is called in messages.
+        item: its photo and boxes; its key is its name in messages.
         source: identifies it in the run (see `run_folder.Row`).
-        name: of its files, without suffix.
+        name: the name of its files, without suffix.
         problem: why it can't be predicted.
         digest: of photo, boxes and settings.
-        known: an earlier answer to the same, of which only files are missing.
+        known: an earlier answer to the same input, of which only files are missing.
         prediction: the answer.
     """
 
@@ -50,7 +51,7 @@ class Entry:
 
 
 class Names:
-    """Names of files, all different in a run, whatever their case.
+    """File names, unique within a run even where case is ignored.
 
     Args:
         before: by source, the names that images had in an earlier run, which they keep.
@@ -68,7 +69,7 @@ class Names:
 
 
 class Inputs:
-    """The images of one call, in order, the same each time: photos, boxes, or both. A finder finds missing boxes."""
+    """The images of one call, in a reproducible order: photos, boxes, or both. A finder finds missing boxes."""
 
     def __init__(self, photos: Sequence[Path], boxes: Dataset | None) -> None:
         self.photos, self.boxes = photos, boxes
@@ -82,11 +83,11 @@ class Inputs:
 
     @property
     def files(self) -> list[Path]:
-        """What is read, as far as it is known before the images are."""
+        """The files that are read, as far as they are known before the images are."""
         return [*self.photos, *([] if self.boxes is None else [Path(self.boxes.path)])]
 
     def photos_of_boxes(self) -> Iterator[Path]:
-        """Photos that only the boxes name."""
+        """Photos that are named only by the boxes."""
         if not self.photos and self.boxes is not None:
             yield from (photo for photo, _, _ in self._images(slice(None)) if isinstance(photo, Path))
 
@@ -97,7 +98,7 @@ class Inputs:
         boxed = self.boxes is not None and self.boxes.boxed
         for photo, graph, problem in self._images(slice(start, stop)):
             file = photo if isinstance(photo, Path) and self.photos else None
-            shown = file.as_posix() if file is not None else _shown(graph, start + len(sources))
+            shown = file.as_posix() if file is not None else called(graph, start + len(sources))
             given = os.path.abspath(file) if file is not None else shown
             source = _free(given.encode(errors="backslashreplace").decode(), sources)
             key = shown if self.photos else source
@@ -120,7 +121,7 @@ class Inputs:
             for i in range(*part.indices(len(self.boxes))):
                 try:
                     graph = self.boxes[i]
-                except RowError as error:  # a table that is read as it goes
+                except RowError as error:  # a table that is read while predicting
                     yield None, None, str(error)
                 else:
                     yield self.boxes.photo_bytes(i) or self.boxes.photo_path(graph), graph, ""
@@ -128,7 +129,7 @@ class Inputs:
 
 @dataclass
 class Found:
-    """Photos, in order; what was left out of folders because of its name; folders that may not be listed."""
+    """Photos, in order; files in folders left out because of their names; folders that may not be listed."""
 
     photos: list[Path] = field(default_factory=list)
     left_out: list[Path] = field(default_factory=list)
@@ -146,7 +147,7 @@ def find_photos(paths: Sequence[str]) -> Found:
         if path.is_dir():
             photos = sorted(_photos_below(path, found))
             if not photos and not found.problems:
-                raise DataError(path, "there is no photo in this folder")
+                raise DataError(path, "this folder contains no photos")
             found.photos += photos
         elif path.exists():
             found.photos.append(path)
@@ -210,74 +211,12 @@ def open_boxes(
     dataset = open_dataset(path, format=format, names=table, images=beside, sizes=sizes)
     if not len(dataset):
         first = f" ({dataset.report.first_error})" if dataset.report.first_error else ""
-        raise DataError(path, f"there is no usable image in it{first}")
+        raise DataError(path, f"contains no usable image{first}")
     objects = dataset.vocabulary.objects
     if objects and all(name.startswith("class ") for name in objects):
         hint = "add --names FILE, or --names coco for the 80 names of COCO"
         raise DataError(path, f"its classes have numbers but no names, which a model needs: {hint}")
     return dataset
-
-
-def pair(photos: Sequence[Path], boxes: Dataset) -> list[int | None]:
-    """For each photo the index of its boxes, or None: by the longest end of the path that both share.
-
-    The last part may differ in its suffix, or be the image's id. DataError where two images fit one photo equally
-    well, or one image's boxes fit two photos. One photo and the boxes of one image belong together.
-    """
-    ends: dict[str, list[int]] = {}
-    parts: list[tuple[str, ...]] = []
-    for i, graph in enumerate(boxes):
-        parts.append(PurePosixPath(graph.file).parts if graph.file else ())
-        for name in _names(graph):
-            ends.setdefault(name, []).append(i)
-    if len(photos) == len(boxes) == 1:
-        return [0]
-    claims: dict[int, list[tuple[int, int]]] = {}
-    for k, path in enumerate(photos):
-        candidates = next((ends[name] for name in _wanted(path) if name in ends), [])
-        shared = {i: _shared(path.parts, parts[i]) for i in candidates}
-        best = max(shared.values(), default=0)
-        fits = [i for i, count in shared.items() if count == best]
-        if len(fits) > 1:
-            who = " and ".join(repr(_shown(boxes[i], i)) for i in fits[:2])
-            raise DataError(path, f"the boxes of images {who} fit this photo equally well")
-        if fits:
-            claims.setdefault(fits[0], []).append((best, k))
-    found: list[int | None] = [None] * len(photos)
-    for i, claimed in claims.items():
-        (best, k), *others = sorted(claimed, key=lambda claim: (-claim[0], claim[1]))
-        if others and others[0][0] == best:
-            other = photos[others[0][1]]
-            raise DataError(photos[k], f"the boxes of image {_shown(boxes[i], i)!r} fit this photo and {other}")
-        found[k] = i
-    return found
-
-
-def _shared(path: tuple[str, ...], other: tuple[str, ...]) -> int:
-    """How many parts two paths share, from the end; the last one without regard to its suffix."""
-    count = 0
-    for a, b in zip(reversed(path), reversed(other), strict=False):
-        if a != b and not (count == 0 and PurePosixPath(a).stem == PurePosixPath(b).stem):
-            break
-        count += 1
-    return count
-
-
-def _names(graph: SceneGraph) -> Iterator[str]:
-    """What the last part of a photo's path may be, for the boxes of an image."""
-    if graph.file:
-        yield from (PurePosixPath(graph.file).name, PurePosixPath(graph.file).stem)
-    if graph.image_id is not None:
-        yield str(graph.image_id)
-
-
-def _wanted(path: Path) -> Iterator[str]:
-    """The same for a photo, the surest first."""
-    yield path.name
-    yield path.stem
-    number = re.search(r"\d+$", path.stem)  # COCO_val2014_000000000042.jpg is image 42
-    if number and len(number[0]) >= 6:
-        yield str(int(number[0]))
 
 
 def _on_photo(graph: SceneGraph, photo: Path) -> SceneGraph:
@@ -288,15 +227,8 @@ def _on_photo(graph: SceneGraph, photo: Path) -> SceneGraph:
         return graph
 
 
-def _shown(graph: SceneGraph | None, place: int) -> str:
-    """What an image is called: its id, its file, or its place."""
-    if graph is not None and graph.image_id is not None:
-        return str(graph.image_id)
-    return graph.file if graph is not None and graph.file else str(place)
-
-
 def _file_name(photo: Path | bytes | None, graph: SceneGraph | None, shown: str) -> str:
-    """A readable file name, safe whatever the image is called."""
+    """A readable and safe file name for any image name."""
     text = photo.stem if isinstance(photo, Path) else shown
     if not isinstance(photo, Path) and graph is not None and graph.file:
         text = PurePosixPath(graph.file).stem
@@ -305,7 +237,7 @@ def _file_name(photo: Path | bytes | None, graph: SceneGraph | None, shown: str)
 
 
 def _free(text: str, used: set[str], fold: bool = False) -> str:
-    """The text, with a number if it is used already (with `fold`: whatever its case); from now on it is used."""
+    """The text, made unique by a number (with `fold`, case is ignored), and from now on taken."""
     free, k = text, 1
     while (free.casefold() if fold else free) in used:
         k += 1

@@ -1,4 +1,4 @@
-"""What became of the images of a run: the lines that are written of them, and a summary."""
+"""The results of a run: the lines that are written for its images, and a summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = 5
 
 
 def rows_of(entries: Iterable[Entry]) -> list[Row]:
-    """What is written of the images that were predicted."""
+    """The rows to write for predicted images."""
     rows = []
     for entry in entries:
         if entry.prediction is not None and entry.prediction.graph is not None:
@@ -43,7 +43,7 @@ class Summary:
     target: Vocabulary | None = None
 
     def add(self, entry: Entry) -> None:
-        """Adds an image that was answered."""
+        """Adds an image that has an answer."""
         found = entry.prediction
         if entry.known is not None or found is None:
             self.resumed += 1
@@ -64,7 +64,7 @@ class Summary:
             self.shown.append((entry.item.key, entry.name, found.graph))
 
     def join(self, other: Summary) -> None:
-        """Adds what became of other images."""
+        """Adds the summary of other images."""
         for name in ("predicted", "resumed", "skipped", "boxes", "relations", "left_out", "photos_unread"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for vocabulary, counts in other.names.items():

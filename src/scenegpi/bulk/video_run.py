@@ -32,11 +32,11 @@ from scenegpi.vocabulary import spoken
 
 AddFrame = Callable[[Any, SceneGraph, Sequence[int], float], None]
 Film = Callable[[Path | None, Path | None, float], AbstractContextManager[AddFrame]]
-"""Draws frames: a sheet, a clip or both, each a path or None, at some frames per second."""
+"""Draws frames: a sheet, a clip or both (a path or None each), at a frame rate."""
 
 
 class Seen(NamedTuple):
-    """A relation of a video: in how many frames, and its best score."""
+    """A relation of a video: its number of frames, and its best score."""
 
     subject: str
     predicate: str
@@ -106,7 +106,7 @@ class _Video:
         tracker, votes = Tracker(), defaultdict[int, Counter[str]](Counter)
         content = NONE if self.path.is_dir() else photo_digest(self.path)
         for frame in self.frames():
-            # One at a time: a batch of large frames would fill the memory.
+            # One at a time: a batch of large frames could exhaust the memory.
             found = next(predictor.stream([Item(frame.photo, key=f"{self.path.name}{FRAME}{frame.number}")]))
             step()
             if found.graph is None:

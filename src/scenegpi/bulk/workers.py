@@ -31,7 +31,7 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a worker needs to make its predictor and to write files."""
+    """Everything that a worker needs to make its predictor and write files."""
 
     model: str
     finder: FinderSpec | None
@@ -48,7 +48,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Engine:
-    """What does the work: `jobs` processes on this machine, which write `batch` images at a time; or ray, at the
+    """Who does the work: `jobs` processes on this machine, which write `batch` images at a time; or ray, at the
     `address` of a cluster (None starts one on this machine), which writes `shard` images per file of this `form`.
 
     `resume` insists on continuing the run in the folder; `force` starts again and overwrites files in the way.
@@ -72,7 +72,7 @@ def run(inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, step: 
     entries = chain(first, entries)
     batches = map(work.claimed, iter(lambda: list(islice(entries, engine.batch)), []))
     answers: Iterator[list[Entry]] = iter(())
-    if first:  # otherwise everything is answered, and no model is loaded
+    if first:  # otherwise everything is done, and no model is loaded
         jobs = engine.jobs
         answers = map(Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
     for some in answers:
@@ -80,7 +80,7 @@ def run(inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, step: 
         rows = rows_of(new)
         log.append(rows)
         for source in {entry.source for entry in new if not entry.problem} - {row.source for row in rows}:
-            log.forget(source)  # an answer to what its photo was
+            log.forget(source)  # the answer to an earlier version of its photo
         for entry in some:
             summary.add(entry)
         step(len(some))
@@ -95,7 +95,7 @@ def run(inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, step: 
 
 
 class _Work:
-    """Sorts the images of a call: those to predict come first, then those of which only files are missing."""
+    """Sorts the images of a call: those to predict, then those of which only files are missing."""
 
     def __init__(self, inputs: Inputs, setup: Setup, log: PredictionLog) -> None:
         self.inputs, self.setup, self.log = inputs, setup, log
@@ -138,7 +138,7 @@ class _Work:
 
 
 def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> Iterator[list[Entry]]:
-    """Answers in order. If a worker is killed, all are replaced, and open batches are done again."""
+    """Answers in order. If a worker is killed, all workers are replaced, and open batches are repeated."""
     waiting: list[list[Entry]] = []
     others = set(active_children())
     restarts = 0
@@ -166,13 +166,13 @@ def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> It
                 raise DataError("--jobs", f"worker processes were killed {restarts} times (out of memory?)") from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in set(active_children()) - others:  # what they did not hand over is done again
+            for process in set(active_children()) - others:  # what they did not return is done again
                 process.kill()
                 process.join()
 
 
 def _submitted(pool: ProcessPoolExecutor, entries: list[Entry]) -> Future[list[Entry]]:
-    """Hands a batch to a worker. A worker that is started for it inherits an ignored SIGINT."""
+    """Gives a batch to a worker. A worker that is started for it inherits an ignored SIGINT."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return pool.submit(_answer, entries)

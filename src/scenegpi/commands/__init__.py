@@ -1,1 +1,1 @@
-"""The commands, one module a group; each is thin: parse, call, print."""
+"""The commands, one module per group; each is thin: parse, call, print."""

@@ -17,20 +17,20 @@ from scenegpi.metrics.protocol import Task
 
 @quiet()
 def compare(
-    a: Annotated[Path, Argument(help="A run of `predict`, any data set, or a model.")],
+    a: Annotated[Path, Argument(help="A run of `predict`, a data set, or a model.")],
     b: Annotated[Path, Argument(help="Another run, data set or model, of the same images.")],
-    data: Annotated[File, Option(help="Ground truth, for paired figures.")] = None,
+    data: Annotated[File, Option(help="Ground truth, for scores with paired intervals; models need it.")] = None,
     split: Split = None,
     photos: Photos = None,
     task: Annotated[Task, Option(help="What the systems were given: boxes and labels, boxes, or nothing.")] = "sgdet",
     out: Annotated[File, Option(help="Also write a page that shows both side by side (.html).")] = None,
     limit: Annotated[int, Option(help="Number of images on the page.", min=0, max=200)] = 12,
 ) -> None:
-    """Say what changed between two runs or models; with --data, by how much the second is better, with intervals."""
+    """Show what changed between two runs or models; with --data, how much better the second is, with intervals."""
     from scenegpi.evaluation.changes import changes, is_model, write_answers
 
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
-        raise DataError(out, "a page is an .html file")
+        raise DataError(out, "expected an .html file")
     paths = [a, b]
     with TemporaryDirectory() as folder:
         for k, path in enumerate((a, b)):
@@ -66,7 +66,7 @@ def compare(
 def figures(
     paths: tuple[Path, Path], names: tuple[str, str], data: Path, split: str | None, photos: Path | None, task: Task
 ) -> list[str]:
-    """By how much the second is better than the first, by paired bootstrap."""
+    """How much better the second is than the first, by paired bootstrap."""
     from scenegpi.evaluation import evaluate_file, evaluate_model
     from scenegpi.evaluation.changes import is_model, predictions_path
     from scenegpi.metrics.protocol import Protocol
@@ -85,6 +85,6 @@ def figures(
 
 
 def _names(a: Path, b: Path) -> tuple[str, str]:
-    """What two runs are called: the names of their folders, or their paths if the names are the same."""
+    """Names for two runs: those of their folders, or their paths if these names are the same."""
     names = tuple(path.parent.name if path.name == "predictions.jsonl" else path.name for path in (a, b))
     return (names[0], names[1]) if names[0] != names[1] else (str(a), str(b))

@@ -54,7 +54,7 @@ def stats(
     rows: Annotated[int, Option(help="Number of classes and predicates to list; 0 for all.", min=0)] = 20,
     json: PrintJson = False,
 ) -> None:
-    """Numbers of images, boxes and relations, and histograms of classes, predicates and boxes per image."""
+    """Count images, boxes and relations; show histograms of classes, predicates and boxes per image."""
     from scenegpi.commands.tables import print_statistics
     from scenegpi.data import statistics
 
@@ -78,7 +78,7 @@ def validate(
     sizes: Sizes = None,
     warnings: Annotated[bool, Option(help="Also list warnings, which are harmless.")] = True,
 ) -> None:
-    """List every defect with file, image and field. Exit code 1 if there is any, 2 if the data can't be read."""
+    """List every defect with its file, image and field. Exit code 1 if there are any, 2 if the data can't be read."""
     from scenegpi.data import validate as check
 
     report = check(path, format=format, images=photos, names=names, sizes=sizes)
@@ -101,7 +101,7 @@ def convert(
     target: Annotated[Path, Argument(help="What to write: x.jsonl, x.json (COCO) or a folder (Visual Genome).")],
     to: Annotated[Text, Option(help=KINDS)] = None,
     prefix: Annotated[str, Option(help=PREFIX)] = "",
-    force: Annotated[bool, Option(help="Replace what is there.")] = False,
+    force: Annotated[bool, Option(help="Overwrite the target if it exists.")] = False,
     format: Format = None,
     split: Split = None,
     validation: Validation = 0,
@@ -127,7 +127,7 @@ def convert(
 @app.command()
 @quiet()
 def show(
-    path: Annotated[File, Argument(help=f"{SOURCE_HELP} By default the sample.", readable=False)] = None,
+    path: Annotated[File, Argument(help=f"{SOURCE_HELP} Default: the sample.", readable=False)] = None,
     image: Annotated[Text, Argument(help="The image's id or file name.")] = None,
     index: Annotated[int, Option(help="Or its position in the data set, from 0.", min=0)] = 0,
     out: Annotated[File, Option(help="Also draw it to this .png or .svg.")] = None,
@@ -148,7 +148,9 @@ def show(
     if at >= len(dataset):
         first = dataset.report.first_error
         said = f"; left out, for one: {first.field}: {first.message}" if first else ""
-        raise DataError(dataset.path, f"image {at}: there are {len(dataset)}, counted from 0{said}")
+        raise DataError(
+            dataset.path, f"image {at}: the data set has {counted(len(dataset), 'image')}, counted from 0{said}"
+        )
     graph = _fitting(dataset[at], top)
     console = make_console()
     console.print(render(graph, columns=min(max(console.width - 1, 16), 110), top=top))
@@ -165,10 +167,10 @@ def render(
     out: Annotated[Path, Option(help="Folder to write; it must be empty or not exist yet.")],
     scenes: Annotated[int, Option(help="Number of scenes.", min=1)] = 1000,
     seed: Annotated[int, Option(help="Random seed.", min=0)] = 0,
-    lookalike: Annotated[float, Option(help="Share of objects drawn to look like others of their family.")] = 0.85,
+    lookalike: Annotated[float, Option(help="Fraction of objects drawn to resemble others of their family.")] = 0.85,
     damage: Annotated[float, Option(help="Strength of blur, noise and lighting changes, from 0 to 1.")] = 0.3,
-    validation: Annotated[float, Option(help="Share of the scenes used as val.")] = 0.1,
-    test: Annotated[float, Option(help="Share of the scenes used as test.")] = 0.2,
+    validation: Annotated[float, Option(help="Fraction of the scenes used as val.")] = 0.1,
+    test: Annotated[float, Option(help="Fraction of the scenes used as test.")] = 0.2,
     jobs: Annotated[int, Option(help="Worker processes; 0 for one per core.", min=0)] = 0,
 ) -> None:
     """Draw scenes of people, animals and things: JPEGs with boxes, labels and relations in Visual Genome's layout."""
@@ -188,12 +190,12 @@ def render(
 
 
 def _fitting(graph: SceneGraph, top: int) -> SceneGraph:
-    """The graph; of more than MOST_SHOWN boxes, those of the best relations and the largest."""
+    """The graph, with at most MOST_SHOWN boxes: those in the best relations, then the largest."""
     import numpy as np
 
     if len(graph) <= MOST_SHOWN:
         return graph
-    print(f"{len(graph):,} boxes: those of the best relations and the largest are shown, {MOST_SHOWN} in all")
+    print(f"{len(graph):,} boxes; {MOST_SHOWN} are shown: those in the best relations, then the largest")
     ends = [end for triplet in graph.triplets(top) for end in (triplet.subject_index, triplet.object_index)]
     largest = np.argsort(-np.prod(graph.boxes[:, 2:] - graph.boxes[:, :2], axis=1), kind="stable").tolist()
     return graph.subset(sorted(list(dict.fromkeys([*ends, *largest]))[:MOST_SHOWN]))

@@ -25,7 +25,7 @@ FILES = ("scenes.jsonl", "scenes.json", "visual-genome")
 
 
 def demo(out: Annotated[Path, Option(help="Folder for pictures and files.")] = Path("out/demo")) -> None:
-    """Read a photo, alone and with boxes, predict relations from boxes and labels, convert files."""
+    """Take a tour: read a photo, with and without given boxes, relate labelled boxes, convert files."""
     from scenegpi.bulk.manifest import Manifest
     from scenegpi.data import convert, open_dataset, sample_path, statistics, validate
 
@@ -64,7 +64,7 @@ def _photo(out: Path, console: Console) -> None:
 
     photo = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
     if not photo.is_file():
-        say(f"{photo}: not there, so no photo is read")
+        say(f"{photo}: not found; the part with a photo is skipped")
         return
     predictor = Predictor("vg150-photo")
     graph = predictor(photo)
@@ -80,7 +80,7 @@ def _photo(out: Path, console: Console) -> None:
 
 
 def _predict(dataset: Dataset, out: Path) -> None:
-    """The layout model on the sample scenes; + marks relations that the scene has, too."""
+    """The layout model on the sample scenes; + marks relations that are also annotated in the scene."""
     from scenegpi import PredictOptions, Predictor
 
     predictor = Predictor("vg150-layout", options=PredictOptions(top=8))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CONSTRAINT = "graph: one predicate per pair; none: all predicates (ng); or both."
 EMPTY = "Images without predictions: count as 0 (zero), left out (skip), or as usual for each figure (field)."
-INFORMATIVE = "With --model: prefer rare predicates to common ones; 0: not at all."
+INFORMATIVE = "With --model: prefer rare predicates to common ones, from 0 (not at all) to 1."
 MATCH = "Which boxes match: those that overlap, the same boxes (by index), or as in SGBench."
 
 
@@ -75,7 +75,7 @@ def eval_command(
     model: Annotated[Text, Option(help="Instead of a file: run this model (a folder or a shipped name).")] = None,
     data: Annotated[File, Option(help="Ground truth, for JSON lines and --model: a data set of any format.")] = None,
     photos: Annotated[File, Option(help="With --model: the folder of the photos.")] = None,
-    detector: Annotated[Text, Option(help="With --task sgdet: what finds the boxes, as for predict.")] = None,
+    detector: Annotated[Text, Option(help="With --task sgdet: the detector, as for predict.")] = None,
     limit: Annotated[int, Option(help="With --model: only this many images; 0 for all.", min=0)] = 0,
     informative: Annotated[float, Option(help=INFORMATIVE, min=0, max=1)] = 0.0,
     device: Annotated[str, Option(help="With --model: where it runs, cpu, cuda, ...")] = "cpu",
@@ -87,10 +87,10 @@ def eval_command(
     empty: Annotated[Empty, Option(help=EMPTY)] = "field",
     several: Annotated[Several, Option(help="A pair with several predicates: refuse it, or keep the best.")] = "refuse",
     per_pair: Annotated[str, Option(help="For VRD's predicate detection: predicates per pair, such as 1,70.")] = "",
-    iou: Annotated[float, Option(help="Least IoU at which two boxes match.")] = 0.5,
+    iou: Annotated[float, Option(help="Minimum IoU at which two boxes match.")] = 0.5,
     match: Annotated[Match, Option(help=MATCH)] = "overlap",
     allow_missing: Annotated[bool, Option("--allow-missing", help="Allow images without a prediction.")] = False,
-    bootstrap: Annotated[int, Option(help="Replicates of the 95% intervals; 0 for none.", min=0)] = 1000,
+    bootstrap: Annotated[int, Option(help="Bootstrap replicates for the 95% intervals; 0 for none.", min=0)] = 1000,
     seed: Annotated[int, Option(help="Random seed of the bootstrap.")] = 0,
     against: Annotated[File, Option(help="Another system's predictions, for a paired comparison.")] = None,
     published: Annotated[bool, Option("--published", help="Also show published figures.")] = False,
@@ -101,7 +101,7 @@ def eval_command(
     if (predictions is None) == (model is None):
         raise typer.BadParameter("give a file of predictions, or a model with --model")
     if model is not None and detector is not None and task != "sgdet":
-        raise typer.BadParameter("--detector: only sgdet finds boxes")
+        raise typer.BadParameter("--detector needs --task sgdet: in the other tasks, boxes are given")
     file = Path(model or "") if predictions is None else predictions
     if json_file is not None:
         not_an_input(json_file, predictions, data, against, train)
@@ -138,7 +138,7 @@ def _protocol(*rules: Any, **more: Any) -> Protocol:
 
 
 def paired(other: Result, result: Result, file: Path) -> dict[str, Difference]:
-    """By how much a result is better than another, by paired bootstrap; DataError where their images differ."""
+    """How much better a result is than another, by paired bootstrap; DataError where their images differ."""
     from scenegpi.metrics.intervals import compare
 
     try:

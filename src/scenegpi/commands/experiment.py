@@ -84,7 +84,7 @@ def _print_models(plan: Plan, console: Console) -> None:
 
 
 def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
-    """Runs the cells that are not there yet, with a line for each that is done."""
+    """Runs the missing cells and prints a line for each."""
     from scenegpi.paper.labelling.experiment import Cell, run
     from scenegpi.progress import progress
 

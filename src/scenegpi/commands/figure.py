@@ -16,7 +16,7 @@ from scenegpi.errors import DataError, counted
 if TYPE_CHECKING:
     from scenegpi.data import Dataset
 
-app = typer.Typer(help="Pictures of what a model does.", no_args_is_help=True)
+app = typer.Typer(help="Draw what a model does.", no_args_is_help=True)
 
 Task = Literal["predcls", "sgcls"]
 Out = Annotated[Path, Option(help="The picture to write, .png or .svg.")]
@@ -42,9 +42,9 @@ def qualitative(
     rows: Annotated[int, Option(help="Number of images to pick.", min=1, max=20)] = 3,
     limit: Annotated[int, Option(help="Number of images to pick from, the first ones.", min=1)] = 1000,
 ) -> None:
-    """Input, ground truth, baseline and GPI side by side; what context corrects or spoils is marked.
+    """Input, ground truth, baseline and GPI side by side; labels that context corrects or spoils are marked.
 
-    Picks images of at most 12 boxes in which context corrects most labels, and last the one in which it spoils most.
+    Picks images of at most 12 boxes in which context corrects the most labels, and one in which it spoils the most.
     """
     from scenegpi.models import load_model
     from scenegpi.paper.figures.compare import compare, first_stage, pick
@@ -129,7 +129,7 @@ def architecture(
     split: Split = None,
     device: Device = "cpu",
 ) -> None:
-    """The GPI layer of a model as a schema, with the shapes that flow through it for one image."""
+    """The GPI layer of a model as a diagram, with the tensor shapes for one image."""
     from scenegpi.models import load_model
     from scenegpi.paper.figures.architecture import draw_architecture
     from scenegpi.prediction import aligned

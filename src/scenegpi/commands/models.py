@@ -57,7 +57,7 @@ def export(
 ) -> None:
     """Write a model as one self-contained ONNX file (extra \\[onnx]).
 
-    By default it reads boxes, image sizes and label distributions and gives distributions of labels and pairs; see
+    By default it takes boxes, image sizes and label distributions, and gives distributions of labels and pairs; see
     docs/onnx.md. [bold]scenegpi predict --model model.onnx[/bold] runs such a file without torch.
     """
     if photo and find:
@@ -67,7 +67,7 @@ def export(
     from scenegpi.onnx.session import Form
 
     form: Form = "photo" if photo else "find" if find else "layout"
-    say(f"exporting {model}: this takes some seconds")
+    say(f"exporting {model}: this takes a few seconds")
     export_model(model, out, form, overwrite=force)
     say(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB, opset {OPSET}")
 

@@ -9,7 +9,7 @@ from typer import Option
 
 Text = str | None
 File = Path | None
-Photos = Annotated[File, Option(help="Folder of the photos, if they are not beside the data.")]
+Photos = Annotated[File, Option(help="Folder of the photos, if they are not next to the data.")]
 Split = Annotated[Text, Option(help="Only this split of the data: train, val or test.")]
 Format = Annotated[Text, Option(help="Format of the data, if it is not clear from the path.")]
 Model = Annotated[Text, Option(help="A shipped model or a folder.")]

@@ -21,8 +21,10 @@ Style = Literal["sentences", "triples", "json"]
 DETECTOR = "Find boxes with this detector: finder, yolov4-tiny, FILE.onnx, hf:FOLDER, or finder+NAME for both."
 LABELS = "What to do with given labels: auto, believed (kept) or found (predicted again); see docs/predict.md."
 FORMATS = "Per image: png, svg, graphml, dot, networkx. For all: coco, rdf. For a video: png, mp4. Or none."
-SIMILARITY = "Least cosine to match unknown labels by word vectors; 2: never."
-FLOOR = "Leave out relations that score less; by default 0.1, between found boxes 0.04."
+NMS = "Drop boxes that overlap a better one of the same label by more than this IoU."
+SIMILARITY = "Minimum cosine at which word vectors match an unknown label; 2: never."
+FLOOR = "Leave out relations that score less; default 0.1, or 0.05 between found boxes (place, ownership: 0.025)."
+INFORMATIVE = "Prefer rare predicates to common ones, from 0 (not at all) to 1."
 TIDY = "Leave out mirrored and implausible relations; label uncertain men and women 'person'."
 ENGINE = "local, or ray: shards on all cores or a cluster; see docs/scale.md."
 
@@ -48,12 +50,12 @@ def predict(
     detector: Annotated[Text, _in(DETECTOR)] = None,
     find: Annotated[Text, _in("What an open-vocabulary detector looks for: 'dog, leash, ball'.")] = None,
     every: Annotated[int | None, _in("Take every n-th frame of a video, or of a folder of frames.", min=1)] = None,
-    limit: Annotated[int, _in("Only this many images; 0 for all.", min=0)] = 0,
+    limit: Annotated[int, _in("Process only this many images; 0 for all.", min=0)] = 0,
     model: Annotated[Text, _by("A shipped model, a folder, or an ONNX file.")] = None,
     backend: Annotated[Backend | None, _by("onnx runs without torch and starts faster; see docs/onnx.md.")] = None,
     labels: Annotated[Labels, _by(LABELS)] = "auto",
-    min_score: Annotated[float, _by("Leave out boxes that score less.", min=0, max=1)] = 0.0,
-    nms: Annotated[float, _by("Drop boxes whose IoU with a better-scoring box is higher.", min=0, max=1)] = 1.0,
+    min_score: Annotated[float, _by("Leave out boxes that score less than this.", min=0, max=1)] = 0.0,
+    nms: Annotated[float, _by(NMS, min=0, max=1)] = 1.0,
     max_boxes: Annotated[int, _by("Keep at most this many boxes per image.", min=1, max=4096)] = 64,
     similarity: Annotated[float, _by(SIMILARITY, min=-1, max=2)] = 0.8,
     device: Annotated[str, _by("Where the model runs: cpu, cuda, ...")] = "cpu",
@@ -61,7 +63,7 @@ def predict(
     formats: Annotated[str, _out(FORMATS)] = "png",
     top: Annotated[int, _out("Keep at most this many relations per image.", min=0, max=10_000)] = 20,
     min_relation: Annotated[float | None, _out(FLOOR, min=0, max=1)] = None,
-    informative: Annotated[float, _out("Prefer rare predicates to common ones; 0: not at all.", min=0, max=1)] = 0.3,
+    informative: Annotated[float, _out(INFORMATIVE, min=0, max=1)] = 0.3,
     tidy: Annotated[bool, _out(TIDY)] = True,
     distributions: Annotated[bool, _out("Also write whole distributions (large).", "--distributions")] = False,
     jobs: Annotated[int, _run("Worker processes.", min=1, max=256)] = 1,
@@ -70,10 +72,10 @@ def predict(
     address: Annotated[Text, _run("Address of a Ray cluster; default: start one locally.")] = None,
     shard: Annotated[int, _run("With ray: images per file.", min=1, max=1_000_000)] = 1024,
     form: Annotated[Form, _run("With ray: format of the files.")] = "jsonl",
-    resume: Annotated[bool, _run("Continue the run in this folder, or fail.", "--resume")] = False,
+    resume: Annotated[bool, _run("Continue the run in the output folder, or fail.", "--resume")] = False,
     force: Annotated[bool, _run("Start again, and overwrite files that are in the way.", "--force")] = False,
 ) -> None:
-    """Scene graphs of your own pictures and boxes.
+    """Predict scene graphs of your own pictures and boxes.
 
     [bold]scenegpi predict photo.jpg[/bold] finds the boxes itself;
     [bold]scenegpi predict photo.jpg --boxes boxes.json[/bold] takes yours;

@@ -48,7 +48,7 @@ def print_summary(
             _line(console, f"{counted(count, 'box')} left out: {reason}")
     for reason, count in summary.photos_unread.items():
         photos = "the photo is" if count == 1 else f"{count:,} photos are"
-        _line(console, f"{reason}: {photos} only drawn on", "dim")
+        _line(console, f"{reason}: {photos} used only to draw on", "dim")
     if left_out:
         _line(console, left_out_line(left_out), "dim")
     _written(console, summary, setup, whole)
@@ -85,14 +85,14 @@ def print_video(console: Console, summary: VideoSummary, lines: Path) -> None:
 
 
 def left_out_line(files: Sequence[Path]) -> str:
-    """Files of folders that are not known as photos: a few names, or how many of each suffix."""
+    """Files in folders that are not recognised as photos: a few names, or how many of each suffix."""
     if len(files) <= MOST_NAMED:
         which = ", ".join(file.name for file in files)
     else:
         kinds = Counter(file.suffix.lower() or "no suffix" for file in files).most_common()
         which = ", ".join(f"{kind} {count:,}" for kind, count in kinds[:MOST_NAMED])
         which += ", ..." if len(kinds) > MOST_NAMED else ""
-    return f"{counted(len(files), 'file')} left out, not known as photos: {which}"
+    return f"{counted(len(files), 'file')} left out, not recognised as photos: {which}"
 
 
 def triplets(graph: SceneGraph) -> Table:
@@ -115,7 +115,7 @@ def triplets(graph: SceneGraph) -> Table:
 
 
 def label_lines(summary: Summary, setup: Setup) -> list[str]:
-    """Labels that the model has under another name or not at all, with their numbers of boxes."""
+    """Labels that the model has under another name or not at all, each with its number of boxes."""
     lines: list[str] = []
     for vocabulary, counts in summary.names.items():
         if summary.target is None or vocabulary.objects == (NO_LABEL,):

@@ -26,11 +26,11 @@ from scenegpi.prediction.finding import FinderSpec, check_finder, default_finder
 from scenegpi.progress import progress
 
 TABLES = (".parquet", ".jsonl")
-"""Files of boxes that may be given in the place of photos."""
+"""Files of boxes that may be given in place of photos."""
 
 
 class Boxes(NamedTuple):
-    """Where boxes come from: a file, with what has to be known about it, or a detector."""
+    """Where boxes come from: a file, with its format and class names, or a detector."""
 
     file: Path | None
     format: str | None
@@ -81,7 +81,7 @@ def _predict_video(video: Path, every: int, limit: int, setup: Setup, engine: En
 def _predict_images(
     found: Found, data: Dataset | None, limit: int, setup: Setup, engine: Engine, read: list[Path]
 ) -> None:
-    """`data` holds the boxes, `read` are the files that tell about them."""
+    """`data` holds the boxes; `read` are the files that they were read from."""
     console, photos = make_console(), found.photos
     inputs = Inputs(photos[: limit or None], data if not limit or photos or data is None else data[:limit])
     if data is None or not data.boxed:
@@ -108,7 +108,7 @@ def _formats(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     unknown = next((kind for kind in kinds if kind not in known), None)
     if unknown is not None or not kinds:
-        raise DataError("--formats", f"{unknown or text!r}: expected some of {', '.join(known)}, or none")
+        raise DataError("--formats", f"{unknown or text!r}: expected any of {', '.join(known)}, or none")
     return kinds
 
 
@@ -133,7 +133,7 @@ def _say_who_finds(model: str, console: Console) -> None:
 
 
 def _export_once(model: str, console: Console) -> None:
-    """Before any work: an export takes some seconds, and workers must not all do it."""
+    """Before any work: an export takes a few seconds and must not be repeated by every worker."""
     from scenegpi.onnx.exported import exported_file, missing_forms
 
     for form in missing_forms(model):

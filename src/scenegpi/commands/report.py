@@ -38,7 +38,7 @@ def report(
     from scenegpi.viz.report.source import read_source
 
     if out.suffix.lower() not in (".html", ".htm"):
-        raise DataError(out, "a report is an .html file")
+        raise DataError(out, "expected an .html file")
     source = read_source(run)
     if source.kind == "predictions" and data is None:
         _gallery(out, source, photos, limit)

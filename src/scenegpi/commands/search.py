@@ -126,7 +126,7 @@ def _say_duplicates(store: Store, json: bool) -> None:
         say_json({"duplicates": groups})
         return
     extra = sum(map(len, groups)) - len(groups)
-    say(f"{counted(len(groups), 'picture')} stored more than once, {counted(extra, 'image')} too many")
+    say(f"{counted(len(groups), 'picture')} stored more than once, {counted(extra, 'extra image')}")
     for names in groups:
         say(f"  {', '.join(names)}")
 

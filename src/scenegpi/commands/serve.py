@@ -28,7 +28,7 @@ def serve(
     detector: Annotated[Text, Option(help="Find boxes with this detector, as in predict.")] = None,
     annotations: Annotated[File, Option(help="Folder for annotations; by default out/annotations/NAME.")] = None,
     names: Annotated[File, Option(help=NAMES)] = None,
-    host: Annotated[str, Option(help="Address to listen on; any but loopback needs a token.")] = "127.0.0.1",
+    host: Annotated[str, Option(help="Address to listen on; any other than loopback needs a token.")] = "127.0.0.1",
     port: Annotated[int, Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8000,
     token: Annotated[Text, Option(help="Token that requests must carry; generated if one is needed.")] = None,
     public: Annotated[Text, Option(help="Public address of a reverse proxy, such as https://studio.example.")] = None,
@@ -99,19 +99,19 @@ def mcp(
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # With its protocol named, asyncio turns Nagle's algorithm off: answers would wait 40 ms.
+        # Naming the protocol makes asyncio turn Nagle's algorithm off; otherwise answers wait 40 ms.
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(128)
     except (OSError, UnicodeError) as error:
         said = reason(error) if isinstance(error, OSError) else str(error)
-        raise DataError("--host/--port", f"{host}:{port} cannot be listened on ({said}); try --port 0") from None
+        raise DataError("--host/--port", f"cannot listen on {host}:{port} ({said}); try --port 0") from None
     return listening
 
 
 def _writable(folder: Path, what: str, more: str = "") -> Path | None:
-    """A folder that is written to by default; None, with a printed line, if it cannot be written."""
+    """A default folder for output; None, with a printed line, if it cannot be written to."""
     there = next(each for each in (folder, *folder.parents) if each.exists())
     if os.access(there, os.W_OK | os.X_OK):
         return folder

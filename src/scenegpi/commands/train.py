@@ -15,7 +15,7 @@ from scenegpi.errors import DataError, OptionError
 Number = int | None
 Task = Literal["predcls", "sgcls", "both"]
 SYSTEMS = "The model: a GPI preset, baseline, or a system it is compared with (motifs, imp, ...); see docs."
-OTHER = "Another data set, complete for its own labels (COCO): the photo network learns from it too."
+OTHER = "Another data set with all objects of its classes annotated (COCO): the photo network learns from it too."
 RELATIONS = "More relations in the labels of --data (such as V-COCO's actions), added to its counts."
 AGAINST = "A model to compare the new one with at the end, on the test images of --data."
 
@@ -26,14 +26,16 @@ def train(
     data: Annotated[File, Option(help="A data set of any known format.")] = None,
     preset: Annotated[Text, Option(help=SYSTEMS)] = None,
     config: Annotated[File, Option(help="TOML file with any settings; command-line options override it.")] = None,
-    use_photos: Annotated[bool, Option("--use-photos", help="Train a model that finds labels in photos, too.")] = False,
-    photos: Annotated[Text, Option(help="Folder of photos, if not beside the data; implies --use-photos.")] = None,
+    use_photos: Annotated[
+        bool, Option("--use-photos", help="Train a model that also predicts labels from photos.")
+    ] = False,
+    photos: Annotated[Text, Option(help="Folder of photos, if not next to the data; implies --use-photos.")] = None,
     backbone: Annotated[Text, Option(help="The photo network's backbone: hf:FOLDER, from transformers.")] = None,
     other: Annotated[Text, Option(help=OTHER)] = None,
     other_photos: Annotated[Text, Option(help="Folder of the photos of --other.")] = None,
     other_ids: Annotated[Text, Option(help="JSON file: image id -> image id in --other, for photos in both.")] = None,
     relations: Annotated[Text, Option(help=RELATIONS)] = None,
-    task: Annotated[Task | None, Option(help="Labels are given, predicted too, or both in turn.")] = None,
+    task: Annotated[Task | None, Option(help="Whether labels are given, predicted too, or both in turn.")] = None,
     limit: Annotated[Number, Option(help="Train on at most this many images.", min=1)] = None,
     validation: Annotated[Number, Option(help="Number of training images to set aside for validation.", min=0)] = None,
     epochs: Annotated[Number, Option(help="Maximum epochs, divided between baseline and context.", min=1)] = None,
@@ -51,7 +53,7 @@ def train(
     against: Annotated[Text, Option(help=AGAINST)] = None,
     recipes: Annotated[bool, Option("--recipes", help="List the recipes and exit.")] = False,
 ) -> None:
-    """Train a model on a data set. Interrupted, even killed, it resumes with --resume and loses at most one epoch."""
+    """Train a model on a data set. An interrupted or killed run continues with --resume and loses at most one epoch."""
     if recipes:
         _list_recipes()
         return
@@ -115,7 +117,7 @@ def _compare(
 
 
 def _check_against(against: str, data: Path | None, resume: bool) -> None:
-    """Before hours of training: the model is there, and images to compare on, whose names it knows."""
+    """Checks, before hours of training, that the model exists, and test images whose names it knows."""
     from scenegpi.data import open_dataset
     from scenegpi.models.shipped import model_vocabulary
     from scenegpi.prediction.annotated import aligned
@@ -123,7 +125,7 @@ def _check_against(against: str, data: Path | None, resume: bool) -> None:
     vocabulary = model_vocabulary(against)
     if data is None or resume:
         raise DataError("--against", "needs --data (after --resume use: scenegpi compare)")
-    for _ in aligned(open_dataset(data, "test"), vocabulary):  # DataError on a name that it does not know
+    for _ in aligned(open_dataset(data, "test"), vocabulary):  # DataError on a name that the model does not know
         pass
 
 
@@ -132,7 +134,7 @@ def _train(out: Path, options: dict[str, Any], recipe: Text, config: Path | None
     from scenegpi.training.run import train
 
     if recipe is not None and config is not None:
-        raise DataError("options", "--recipe and --config: give one of them")
+        raise DataError("options", "give either --recipe or --config")
     file = config if recipe is None else find_recipe(recipe)
     settings = read_config(file, options)
     try:

@@ -25,7 +25,7 @@ def train(
     captions: Annotated[Path, Argument(help="Text file, one caption per line.")],
     out: Annotated[Path, Option(help="File to write (safetensors).")],
     dim: Annotated[int, Option(min=1, max=4096, help="Width of the vectors.")] = 300,
-    window: Annotated[int, Option(min=1, max=1000, help="Largest distance of two words that count as a pair.")] = 10,
+    window: Annotated[int, Option(min=1, max=1000, help="Maximum distance between the words of a pair.")] = 10,
     min_count: Annotated[int, Option(min=1, help="Leave out words that occur less often.")] = 2,
     epochs: Annotated[int, Option(min=1, help="Number of passes over the counts.")] = 30,
     zeros: Annotated[float, Option(min=0, help="Pairs that never occur, sampled for each pair that does.")] = 1.0,

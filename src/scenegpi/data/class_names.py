@@ -16,7 +16,7 @@ Names = Mapping[int, str]
 NAME_FILES = ("classes.txt", "obj.names", "names.txt", "data.yaml", "data.yml")
 MAX_BYTES = 2**24
 YAML_BYTES = 2**18
-"""The parser takes seconds for this much; no list of class names comes near it."""
+"""Largest YAML file: parsing this much takes seconds, and lists of class names are far smaller."""
 MAX_DIGITS = 9
 
 
@@ -33,9 +33,9 @@ def read_names_file(path: Path) -> Names:
 
 
 def yaml_names(path: str | Path, text: str) -> Names:
-    """The `names` of a YOLO data.yaml: a list, or number -> name, in any of YAML's ways to write them.
+    """The `names` of a YOLO data.yaml: a list, or number -> name, in any YAML notation.
 
-    All names stay text, also `on`, `no` and 1, and nothing in it can make an object of Python.
+    All names stay text, including `on`, `no` and 1, and no tag can create a Python object.
     """
     import yaml
 

@@ -54,7 +54,7 @@ def split_files(folder: Path) -> list[tuple[str, Path]]:
 
 
 def read_coco_folder(folder: Path, report: Report) -> Graphs:
-    """Those of train.json, val.json and test.json that exist, with rel.json."""
+    """Whichever of train.json, val.json and test.json exist, with rel.json."""
     relations = {"rel_categories": None} | read_object(folder / "rel.json", unique=True)
     files = [(folder / f"{name}.json", code, "") for name, code in SPLITS.items() if (folder / f"{name}.json").exists()]
     if not files:
@@ -114,7 +114,7 @@ def read_coco_results(path: Path, report: Report, names: Names | None = None) ->
 
 
 class _CocoFile:
-    """One file: its long lists by image, its short ones in `data`; `problems` are those of the image at hand.
+    """One file: its long lists by image, its short ones in `data`; `problems` are those of the current image.
 
     Args:
         rel_json: relations by split and image, in place of the file's own.
@@ -191,7 +191,7 @@ class _CocoFile:
             self.report.error(key, f"rel.json {self.path.stem}", f"the image is not in {self.path.name}")
 
     def _forget(self, image_id: int | str) -> None:
-        """Rows that are left at the end belong to no image."""
+        """Reports the rows left at the end, which belong to no image."""
         for name in LISTS[1:]:
             self.lists[name].drop(image_id)
         if self.table is not None:
@@ -277,7 +277,7 @@ def _categories(path: Path, data: dict[str, Any], field: str) -> tuple[list[str]
     for i, row in enumerate(rows):
         key, name = (row.get("id", i), row.get("name")) if isinstance(row, dict) else (i, row)
         if not isinstance(name, str) or isinstance(key, bool) or not isinstance(key, int | str) or key in index:
-            raise DataError(path, f"{field}[{i}]: expected an id of its own and a name")
+            raise DataError(path, f"{field}[{i}]: expected a unique id and a name")
         if name != BACKGROUND or field == "categories":
             index[key] = len(names)
             names.append(name)

@@ -46,15 +46,15 @@ def convert(
 ) -> int:
     """Writes a data set to `target` and returns the number of images; whole or not at all.
 
-    `to` is one of WRITERS, by default told from the target's name: .jsonl, .json (COCO), or a folder (Visual Genome).
-    `watch` wraps the graphs on their way, for a progress bar; `prefix` goes before Label Studio's picture names.
+    `to` is one of WRITERS; by default the target's name decides: .jsonl, .json (COCO), or a folder (Visual Genome).
+    `watch` wraps the iterator of graphs, for a progress bar; `prefix` goes before Label Studio's picture names.
     """
     target = Path(target)
     to = to or {".jsonl": "jsonl", ".json": "coco", "": "visual-genome"}.get(target.suffix.lower())
     if to not in WRITERS:
-        raise DataError(target, f"its name tells no format, expected one of {', '.join(WRITERS)}")
+        raise DataError(target, f"the name does not tell the format; expected one of {', '.join(WRITERS)}")
     if not len(dataset):
-        raise DataError(dataset.path, "there is no image to write")
+        raise DataError(dataset.path, "no images to write")
     lost: Counter[str] = Counter()
     count = _write(dataset, _noted(watch(dataset), CANNOT_HOLD.get(to, ()), lost), target, to, overwrite, prefix)
     if lost:
@@ -64,7 +64,7 @@ def convert(
 
 
 def _noted(graphs: Iterable[SceneGraph], fields: Iterable[str], lost: Counter[str]) -> Iterator[SceneGraph]:
-    """The graphs as they are; counts those that have a field which the target can't hold."""
+    """The graphs unchanged; counts those with a field that the target can't hold."""
     for graph in graphs:
         lost.update(field for field in fields if _has(graph, field))
         yield graph

@@ -1,4 +1,4 @@
-"""Dataset: a sequence of scene graphs over any source, with the field's filters as named options."""
+"""Dataset: a sequence of scene graphs over any source, with the usual filters as named options."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Dataset(Sequence[SceneGraph]):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The names behind the numbers."""
+        """The names of the label and predicate numbers."""
         return self.source.vocabulary
 
     def __len__(self) -> int:
@@ -108,7 +108,7 @@ class Dataset(Sequence[SceneGraph]):
         """The images of one split: "train", "val" or "test".
 
         `validation` takes that many images with a box and a relation away from "train" and makes them "val": the
-        first ones (the field's rule, which takes 5,000), or with a `seed` random ones.
+        first ones (the common rule, with 5,000), or with a `seed` random ones.
         """
         if name not in SPLITS:
             raise DataError(self.path, f"split {name!r}: expected one of {', '.join(SPLITS)}")
@@ -141,6 +141,10 @@ class Dataset(Sequence[SceneGraph]):
         boxes, relations = self.counts()
         return self._with(rows=self.rows[(boxes > 0) & (relations > 0)])
 
+    def spread(self, most: int) -> Dataset:
+        """At most this many images, spread evenly over all; 0 for all."""
+        return self[np.arange(most) * len(self) // most] if 0 < most < len(self) else self
+
     def only_overlapping(self) -> Dataset:
         """Only relations whose two boxes overlap, and only images that have such a relation."""
         return self._filtered(_overlapping).drop_empty()
@@ -148,7 +152,7 @@ class Dataset(Sequence[SceneGraph]):
     def duplicates(self, rule: Duplicates, seed: int | None = None) -> Dataset:
         """What happens to repeated relations: "keep" all rows (evaluation), "drop" exact repeats, or "sample".
 
-        "sample" is the field's rule for training: a pair with several predicates gives one of them, drawn afresh each
+        "sample" is the common rule for training: a pair with several predicates gives one of them, drawn afresh each
         time, or with a `seed` by (seed, `epoch`, image), so that worker processes agree.
         """
         if rule == "keep":
@@ -196,7 +200,7 @@ class Dataset(Sequence[SceneGraph]):
         return self.source.graph(self.rows.item(i))
 
     def _filtered(self, keep: Callable[[SceneGraph], NDArray[np.bool_]]) -> Dataset:
-        """With only those relations of each image that `keep` says, (R,)."""
+        """With only the relations of each image that `keep` selects, (R,)."""
         found = Graphs(self.vocabulary, self.report)
         for i, split in enumerate(self.source.split_codes().tolist()):
             graph = self.source.graph(i)

@@ -1,4 +1,4 @@
-"""Results of detectors in Python -> SceneGraph. No detector's library is imported: results are known by their fields.
+"""Results of detectors in Python -> SceneGraph. No detector's library is imported; fields tell the kinds.
 
 | given | fields that are read |
 |---|---|
@@ -30,7 +30,7 @@ LABEL_KEYS = ("label", "class_name", "name", "category", "category_id", "class")
 SCORE_KEYS = ("score", "confidence")
 CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
 NO_LABEL = "(no label)"
-"""The only label of boxes that came without any."""
+"""The label of boxes that were given without labels."""
 LAYOUTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "ultralytics Results": (
         ("boxes.xyxy",),
@@ -139,7 +139,7 @@ def _known(objects: Any) -> _Found | None:
 
 
 def _result(objects: Any) -> _Found | None:
-    """The result of one image, in the form that a detector gives it."""
+    """The result of one image, as a detector gives it."""
     if isinstance(objects, Mapping):
         objects = objects.get("instances", objects)
     for of, (needed, fields) in LAYOUTS.items():

@@ -1,7 +1,7 @@
 """Label and pair distributions of any baseline: one npz file for a data set, flat over images.
 
     format      ()                  1
-    image_ids   (G,)                whole numbers or strings, each once; the order is free
+    image_ids   (G,)                whole numbers or strings, unique, in any order
     objects     (C,)                names of the labels, in the order of the columns
     predicates  (P,)                names of the predicates
     box_ptr     (G + 1,)            image g owns rows box_ptr[g]:box_ptr[g+1] of label_dist
@@ -38,12 +38,12 @@ _REQUIRED = {"format": (0, "iu"), "image_ids": (1, "iuU"), "objects": (1, "U"), 
 _REQUIRED |= {"box_ptr": (1, "iu")}
 _PAIRS = {"pair_ptr": (1, "iu"), "pairs": (2, "iu"), "pair_dist": (2, "f")}
 _ARRAYS = _REQUIRED | _PAIRS | {"label_dist": (2, "f")}
-"""Of each array the number of dimensions, and the kinds of its numbers."""
+"""Number of dimensions of each array, and the kinds of its numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Distributions:
-    """The file, checked: `number` says which image an id is; the arrays are as in the module's table."""
+    """The file, checked: `number` maps an id to its image's number; the arrays are as in the module's table."""
 
     path: Path
     vocabulary: Vocabulary
@@ -100,7 +100,9 @@ def attach_distributions(dataset: Dataset, path: str | Path) -> Dataset:
     """
     file = read_distributions(path)
     if file.vocabulary != dataset.vocabulary:
-        raise DataError(file.path, f"objects, predicates: not the names of {dataset.path}, or in another order")
+        raise DataError(
+            file.path, f"objects, predicates: differ from the names of {dataset.path}, or are in another order"
+        )
     for row in dataset.rows.tolist():
         file.rows_of(dataset.source.graph(row))
     return Dataset(
@@ -109,12 +111,12 @@ def attach_distributions(dataset: Dataset, path: str | Path) -> Dataset:
 
 
 def image_key(graph: SceneGraph) -> str | None:
-    """What a file calls the image: its id, or else its file name; 7 and "7" are the same."""
+    """The key of an image in a file: its id, or else its file name; 7 and "7" are the same."""
     return graph.file if graph.image_id is None else str(graph.image_id)
 
 
 def read_distributions(path: str | Path) -> Distributions:
-    """The whole file; DataError with one line on anything that is not one."""
+    """Reads and checks the whole file; DataError on any defect."""
     path = Path(path)
     arrays = load_npz(path, _ARRAYS)
     check_images(path, np.size(arrays.get("image_ids", ())), path.stat().st_size, each=64)
@@ -124,13 +126,13 @@ def read_distributions(path: str | Path) -> Distributions:
 
 
 def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: DTypeLike = np.float32) -> int:
-    """Writes what the graphs carry, all of them label_dist, or pairs with pair_dist, or both; returns how many."""
+    """Writes the graphs' distributions (label_dist, pair_dist or both; the same for all); returns how many graphs."""
     path, found = Path(path), list(graphs)
     if not found:
-        raise DataError(path, "no graph to write")
+        raise DataError(path, "no graphs to write")
     keys, words = [image_key(graph) for graph in found], found[0].vocabulary
     if None in keys:
-        raise DataError(path, f"the image at place {keys.index(None)} has neither an id nor a file name")
+        raise DataError(path, f"image {keys.index(None)}, counted from 0, has neither an id nor a file name")
     arrays: dict[str, Any] = {"format": np.int64(1), "image_ids": np.array(keys)}
     arrays |= {"objects": np.array(words.objects), "predicates": np.array(words.predicates, dtype=np.str_)}
     arrays["box_ptr"] = np.cumsum([0, *map(len, found)])
@@ -157,14 +159,14 @@ def _flat(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
     for name, array in arrays.items():
         dimensions, kinds = _ARRAYS[name]
         if np.ndim(array) != dimensions or array.dtype.kind not in kinds:
-            raise GraphError(f"{name}: {array.dtype} of shape {np.shape(array)} is not expected here")
+            raise GraphError(f"{name}: {array.dtype} of shape {np.shape(array)} is unexpected")
     for name in _REQUIRED:
         if name not in arrays:
             raise GraphError(f"{name}: missing")
     if int(arrays["format"]) != 1:
-        raise GraphError(f"format: {int(arrays['format'])}, this version reads 1")
+        raise GraphError(f"format: {int(arrays['format'])} is not supported, only 1")
     if len(_PAIRS.keys() & arrays) not in (0, 3):
-        raise GraphError("pair_ptr, pairs, pair_dist: all or none of them")
+        raise GraphError("pair_ptr, pairs, pair_dist: give all of them or none")
     vocabulary = Vocabulary(arrays["objects"].tolist(), arrays["predicates"].tolist())
     number = {str(key): g for g, key in enumerate(arrays["image_ids"].tolist())}
     if len(number) != len(arrays["image_ids"]):
@@ -187,7 +189,7 @@ def _flat(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
 
 def _distributions(array: NDArray[Any], name: str, width: int) -> NDArray[np.floating]:
     if array.shape[1] != width:
-        raise GraphError(f"{name}: {array.shape[1]} columns, the names give {width}")
+        raise GraphError(f"{name}: {array.shape[1]} columns, expected {width} by the names")
     array = plain_floats(array)
     with np.errstate(over="ignore", invalid="ignore"):  # a sum that is not finite is not 1
         total = array.sum(axis=1, dtype=np.float64)

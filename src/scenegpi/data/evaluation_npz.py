@@ -7,7 +7,7 @@
     zeroshot (Z, 3) subject class, object class, predicate: may be absent
 
 Box indices are local to the image. PredCls and SGCls use the ground-truth boxes in place of the predicted ones (a file
-for PredCls alone may lack pred_*). Nothing in the file is trusted: no pickles, no array larger than it may be, all
+for PredCls alone may lack pred_*). Nothing in the file is trusted: no pickles, no array larger than plausible, all
 offsets and indices checked before use.
 """
 
@@ -31,7 +31,7 @@ REQUIRED = ("gt_boxes", "gt_classes", "gt_rels", "rel_pairs", "rel_scores", "gt_
 
 
 class EvaluationNpz:
-    """The file, read and checked whole. Image i is called i.
+    """The file, read and checked whole. The id of image i is i.
 
     Args:
         path: the npz file; DataError with one line if anything about it is wrong.
@@ -117,7 +117,7 @@ class EvaluationNpz:
             return
         for name in PREDICTED if self.task == "sgdet" else PREDICTED[1:]:
             if name not in arrays:
-                raise GraphError(f"{name}: missing, {self.task} needs it")
+                raise GraphError(f"{name}: missing, but {self.task} needs it")
         labels = _classes(arrays["pred_classes"], arrays["pred_classes"].size, "pred_classes")
         scores = _reals(arrays["obj_scores"], len(labels), 1, "obj_scores")
         pointer = offsets(arrays["pred_box_ptr"], "pred_box_ptr", images, len(labels))

@@ -53,7 +53,7 @@ class Graphs:
         return np.array(self.splits, dtype=np.int8)
 
     def add(self, split: int = NO_SPLIT, **fields: Any) -> None:
-        """One image from raw fields (see SceneGraph). An invalid one is reported and left out."""
+        """Adds an image from raw fields (see SceneGraph); an invalid one is reported and left out."""
         image = fields.get("image_id") if fields.get("image_id") is not None else fields.get("file")
         try:
             check_crowd(len(fields.get("boxes", ())), len(fields.get("relations", ())))
@@ -71,10 +71,10 @@ class Graphs:
         self.append(graph, split)
 
     def append(self, graph: SceneGraph, split: int = NO_SPLIT) -> None:
-        """One image that is a graph already; GraphError if its vocabulary is another one."""
+        """Adds an image that is already a graph; GraphError if its vocabulary differs."""
         if graph.vocabulary != self.vocabulary:
-            raise GraphError(f"image {graph.image_id}: its vocabulary differs from that of the images before it")
-        if graph.attributes is not None:  # the same few words for millions of boxes: each list of them is held once
+            raise GraphError(f"image {graph.image_id}: its vocabulary differs from that of earlier images")
+        if graph.attributes is not None:  # few distinct lists for millions of boxes: each is held once
             rows = tuple(self._attributes.setdefault(row, row) for row in graph.attributes)
             graph = graph.with_fields(attributes=rows)
         self.graphs.append(graph)
@@ -88,7 +88,7 @@ def count_graphs(graphs: Iterable[SceneGraph]) -> Counts:
 
 
 def warn_flat(report: Report, image: object, boxes: NDArray[np.float64], field: str) -> None:
-    """A warning for each box without area; `field` names one, with {} for its row."""
+    """A warning for each box without area; `field` is the name of the field, with {} for the row."""
     flat = (boxes[:, 2:] == boxes[:, :2]).any(axis=1)
     if flat.any():
         rows = np.flatnonzero(flat).tolist()

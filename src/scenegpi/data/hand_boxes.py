@@ -128,7 +128,7 @@ def _lines(path: Path) -> Iterator[Any]:
 
 
 def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a CSV with their column names in lower case; a cell that is empty is not there."""
+    """The rows of a CSV with their column names in lower case; empty cells are left out."""
     try:
         for row in csv.DictReader(io.StringIO(read_text(path, MAX_BYTES)), skipinitialspace=True):
             cells = {key.strip().lower(): value.strip() for key, value in row.items() if key and value}
@@ -138,5 +138,5 @@ def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _cell(key: str, value: str) -> str | int:
-    """A class number is a number: it needs names."""
+    """The cell's text; a class number becomes a number, which needs names."""
     return int(value) if key in LABEL_KEYS and value.isdecimal() and len(value) < 10 else value

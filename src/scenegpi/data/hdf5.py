@@ -1,7 +1,7 @@
 """Datasets of numbers from untrusted HDF5 files: only data in the file itself, and no more than it can hold.
 
 A dataset may claim any shape: rows that were never written are filled in when they are read, and a compressed chunk
-can unpack to a thousand times its size. So everything is added up, and compared with what is stored, before a byte
+can unpack to a thousand times its size. So all sizes are added up, and compared with what is stored, before a byte
 is read.
 """
 
@@ -52,11 +52,11 @@ def _dataset(path: Path, file: h5py.File, name: str, ndim: int, columns: int) ->
     outside = isinstance(file.get(name, getlink=True), h5py.ExternalLink)
     data = None if outside else file[name]
     if data is None or data.file.filename != file.filename:  # a link to a link to elsewhere
-        raise DataError(path, f"{name}: the data must lie in this file")
+        raise DataError(path, f"{name}: the data must be in this file")
     if not isinstance(data, h5py.Dataset) or data.dtype.kind not in "iufb":
         raise DataError(path, f"{name}: expected numbers")
     if data.shape is None or data.is_virtual or data.external:
-        raise DataError(path, f"{name}: the data must lie in this file")
+        raise DataError(path, f"{name}: the data must be in this file")
     shape = data.shape
     flat = ndim == 1 and (len(shape) == 1 or (len(shape) == 2 and shape[1] == 1))
     table = ndim == 2 and ((len(shape) == 2 and columns in (0, shape[1])) or (columns and 0 in shape))
@@ -73,7 +73,7 @@ def _check_sizes(path: Path, found: Mapping[str, Any]) -> None:
     if sum(sizes.values()) > allowed:
         name = max(sizes, key=lambda name: sizes[name])
         said = f"shape {found[name].shape}, and {sum(sizes.values()):,} bytes in all datasets"
-        raise DataError(path, f"{name}: {said}, more than the {allowed:,} this reader takes from it")
+        raise DataError(path, f"{name}: {said}, more than the {allowed:,} this reader accepts")
     for name, data in found.items():
         if data.chunks is not None:
             _check_chunks(path, name, data)
@@ -83,7 +83,7 @@ def _check_chunks(path: Path, name: str, data: Any) -> None:
     """Chunks are small, packed by filters that are known, and unpack to what they should."""
     size = prod(data.chunks) * data.dtype.itemsize
     if size > MAX_CHUNK:
-        raise DataError(path, f"{name}: chunks of {size:,} bytes, more than the {MAX_CHUNK:,} this reader takes")
+        raise DataError(path, f"{name}: chunks of {size:,} bytes, more than the {MAX_CHUNK:,} this reader accepts")
     plan = data.id.get_create_plist()
     filters = [plan.get_filter(i)[0] for i in range(plan.get_nfilters())]
     if len(set(filters)) < len(filters) or not set(filters) <= {DEFLATE, SHUFFLE, FLETCHER32, LZF}:
@@ -97,7 +97,7 @@ def _check_chunks(path: Path, name: str, data: Any) -> None:
     data.id.chunk_iter(look)
     for chunk in suspects:
         _, packed = data.id.read_direct_chunk(chunk.chunk_offset)
-        plain = len(packed) <= size + 64  # packing never makes much more of it
+        plain = len(packed) <= size + 64  # packing never adds much
         if plain and DEFLATE in filters and not chunk.filter_mask >> filters.index(DEFLATE) & 1:
             try:
                 plain = len(zlib.decompressobj().decompress(packed, size + 65)) <= size + 64

@@ -4,7 +4,7 @@
   "hoi_annotation": [{"subject_id", "object_id", "category_id"}]}]
 
 Objects are numbered as in COCO (1..90). Verbs are HICO-DET's 117, from 1, or V-COCO's 29, from 0: the file's name tells
-which (trainval_hico.json, test_vcoco.json). An interaction without an object (object_id -1: "smile") is an
+which it is (trainval_hico.json, test_vcoco.json). An interaction without an object (object_id -1: "smile") is an
 attribute of the person.
 """
 
@@ -42,7 +42,7 @@ VERBS = {
 
 
 def kind_of(path: Path) -> str | None:
-    """hico, vcoco, or None where a file's name tells neither."""
+    """hico or vcoco, whichever the file's name contains, or None."""
     name = path.stem.lower().replace("-", "")
     return next((kind for kind in VERBS if kind in name), None)
 
@@ -51,7 +51,7 @@ def read_hoi(path: Path, report: Report) -> Graphs:
     """One file."""
     kind = kind_of(path)
     if kind is None:
-        raise DataError(path, "the file's name must contain hico or vcoco, which tells whose verbs it uses")
+        raise DataError(path, "the file's name must contain hico or vcoco, to tell whose verbs it uses")
     vocabulary = Vocabulary(tuple(COCO_IDS.values()), VERBS[kind], kind)
     split = split_of(path)
     fields = partial(_fields, verbs=VERBS[kind], first=1 if kind == "hico" else 0)
@@ -71,7 +71,7 @@ def _fields(image: Image, verbs: tuple[str, ...], first: int) -> dict[str, Any]:
         category = each.get("category_id")
         name = COCO_IDS.get(category) if isinstance(category, int) else None
         if name is None:
-            raise GraphError(f"annotations[{i}].category_id: {category!r:.60} is not a number of COCO")
+            raise GraphError(f"annotations[{i}].category_id: {category!r:.60} is not a COCO category number")
         labels.append(name)
     relations, attributes = [], [[] for _ in objects]  # type: tuple[list[Any], list[list[str]]]
     for i, each in enumerate(entries(image.row.get("hoi_annotation", []), "hoi_annotation")):

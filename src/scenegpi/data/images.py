@@ -23,7 +23,7 @@ class ImageFolders:
 
     @classmethod
     def beside(cls, root: Path, given: Path | str | None = None) -> ImageFolders:
-        """The folder the user names, or the usual ones in a data set's folder."""
+        """The folder that the user gives, or the usual ones in a data set's folder."""
         if given is not None:
             inner = (Path(given) / name for name in ("VG_100K", "VG_100K_2"))
             return cls([given, *filter(os.path.isdir, inner)])
@@ -31,7 +31,7 @@ class ImageFolders:
         return cls(filter(os.path.isdir, (root / name for name in names)))
 
     def find(self, name: str | None) -> Path | None:
-        """The photo called `name`, or None. A name that leads out of the folders finds nothing."""
+        """The photo called `name`, or None. A name that points outside the folders finds nothing."""
         if not name or "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
             return None
         for folder in self.folders:

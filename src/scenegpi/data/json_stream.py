@@ -67,7 +67,7 @@ class JsonStream:
         return self._value()[1]
 
     def entries(self, unique: bool = False) -> Iterator[str]:
-        """The keys of the object that comes next; after each, its value must be read. With `unique`, none twice."""
+        """The keys of the next object; after each, its value must be read. With `unique`, a duplicate is an error."""
         self._expect("{", "an object")
         seen: set[str] = set()
         more = self.peek() != "}"
@@ -96,7 +96,7 @@ class JsonStream:
         self._expect("]", "a comma or the end of a list")
 
     def skip(self) -> None:
-        """Passes over the next value; a list or an object is not held whole."""
+        """Skips the next value; a list or an object is not held whole."""
         kind = self.peek()
         if kind == "[":
             for _ in self.rows():
@@ -163,9 +163,9 @@ class JsonStream:
 
 
 class RowStore:
-    """Rows of JSON as the text they were, grouped by a key, for a second look: no Python object is kept for a row.
+    """Rows of JSON kept as text, grouped by a key, to be parsed later: no Python object is kept for a row.
 
-    `len` and iteration are over the groups that were not taken yet, in the order of the file.
+    `len` and iteration cover the groups not taken yet, in the order of the file.
     """
 
     def __init__(self) -> None:
@@ -184,7 +184,7 @@ class RowStore:
         numbers.append(number)
 
     def count(self, key: int | str) -> int:
-        """How many rows of a group were not taken yet."""
+        """Number of rows of a group not taken yet."""
         return len(self._groups[key][1]) if key in self._groups else 0
 
     def take(self, key: int | str) -> list[tuple[int, Any]]:
@@ -194,5 +194,5 @@ class RowStore:
         return list(zip(numbers, rows, strict=True))
 
     def drop(self, key: int | str) -> None:
-        """The rows of a group count as taken."""
+        """Marks the rows of a group as taken."""
         self._groups.pop(key, None)

@@ -1,7 +1,7 @@
 """JSON lines, the project's own format: one image per line (docs/formats.md).
 
 The first line that uses a vocabulary carries it whole, later ones refer to it, so lines can be streamed and read one by
-one. On opening, each line is checked and its place noted; a graph is parsed when it is asked for.
+one. On opening, each line is checked and its offset noted; a graph is parsed on demand.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class JsonLines:
             raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
 
     def field(self, i: int, key: str) -> Any:
-        """What line i holds under a key that is not the graph's own, or None."""
+        """The value of a key in line i that is not part of the graph, or None."""
         return self._parse(i).get(key)
 
     def counts(self) -> Counts:
@@ -106,7 +106,7 @@ class JsonLines:
         try:
             if self._handle is None:
                 self._handle = open_file(self.path)
-            # Read at a place, not from where the last read ended: forked workers and threads share the handle.
+            # Read at an offset, not from where the last read ended: forked workers and threads share the handle.
             pieces = []
             while left and (piece := os.pread(self._handle.fileno(), left, start)):
                 pieces.append(piece)
@@ -116,14 +116,14 @@ class JsonLines:
         return parse_json(b"".join(pieces))
 
     def _survey(self) -> Survey:
-        if self._checked is None:  # opened on trust: now every line must be good
+        if self._checked is None:  # opened on trust: now every line must be valid
             self.report = Report(str(self.path), strict=True)
             self._check()
         assert self._checked is not None
         return self._checked
 
     def _check(self) -> None:
-        """Reads every line once: counts, splits, and drops invalid lines."""
+        """Reads every line once for counts and splits, and drops invalid lines."""
         rows = array("q")  # place, boxes, relations, split of each valid line
         seen: set[int | str] = set()
         self._readable = 0

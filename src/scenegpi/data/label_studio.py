@@ -17,11 +17,11 @@ from scenegpi.data.graphs import NO_SPLIT, SPLITS, Graphs
 from scenegpi.data.named import Image, entries, is_real, key_of, list_rows, named_graphs, text
 from scenegpi.errors import GraphError, Report
 
-DIGITS = 6  # of a pixel: percents are fractions that don't come back to the last bit
+DIGITS = 6  # of pixels: percentages don't convert back exactly
 
 
 def read_label_studio(path: Path, report: Report) -> Graphs:
-    """Tasks as Label Studio exports them: of each the last annotation that was not cancelled, else a prediction."""
+    """Tasks as Label Studio exports them: the last annotation of each that was not cancelled, else a prediction."""
     return named_graphs(path, report, partial(_images, path), partial(_fields, report=report))
 
 
@@ -37,7 +37,7 @@ def _fields(image: Image, report: Report) -> dict[str, Any]:
     data = image.row.get("data") if isinstance(image.row, dict) else None
     picture = data.get("image") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(picture, str):
-        raise GraphError("data.image: expected the address of a picture")
+        raise GraphError("data.image: expected the URL of a picture")
     about: dict[str, Any] = data["scenegpi"] if isinstance(data.get("scenegpi"), dict) else {}
     found = entries(_chosen(image.row), "result")
     regions = [row for row in found if row.get("type") == "rectanglelabels"]
@@ -56,7 +56,7 @@ def _fields(image: Image, report: Report) -> dict[str, Any]:
         elif row.get("type") == "relation":
             ends = [place.get(str(row.get(end))) for end in ("from_id", "to_id")]
             if None in ends:
-                raise GraphError(f"result[{i}]: the relation leads to a region that is not a box")
+                raise GraphError(f"result[{i}]: the relation refers to a region that is not a box")
             names = row.get("labels")
             if not names or not isinstance(names, list):
                 report.warning(image.key, f"result[{i}].labels", "a relation without a label is left out")
@@ -78,7 +78,7 @@ def _fields(image: Image, report: Report) -> dict[str, Any]:
 
 
 def picture_name(address: str) -> str:
-    """The file name in the address of a picture: after the last slash, and for local files after `?d=`."""
+    """The file name in the URL of a picture: after the last slash, and for local files after `?d=`."""
     return unquote(re.split(r"[/\\]|[?&]d=", address)[-1].split("&")[0])
 
 

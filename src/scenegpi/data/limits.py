@@ -1,6 +1,6 @@
-"""What a data set may hold: limits that no real one reaches, so that a hostile one costs neither memory nor time.
+"""Limits on the size of a data set: no real one reaches them, and a hostile one can exhaust neither memory nor time.
 
-A limit is a fixed number, or beyond it a number per byte of the file (docs/safety.md).
+A limit is a fixed number, or for large files a number per byte (docs/safety.md).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from scenegpi.errors import DataError, GraphError
 from scenegpi.vocabulary import Vocabulary
 
 MAX_BOXES, MAX_RELATIONS = 10_000, 100_000
-"""Of one image; an image with more is left out as a defect."""
+"""Limits per image; an image with more is left out as a defect."""
 MAX_NAMES = 100_000
-"""Labels, or predicates, of one data set."""
+"""Maximum number of labels, or of predicates, of one data set."""
 FREE_IMAGES, BYTES_PER_IMAGE = 250_000, 200
 """A file may hold FREE_IMAGES images, or one for every BYTES_PER_IMAGE bytes, whichever is more."""
 
@@ -24,7 +24,7 @@ def check_images(path: str | Path, images: int, size: int, each: int = BYTES_PER
     """DataError where a file of `size` bytes holds more images than is plausible, at `each` bytes per image."""
     allowed = max(FREE_IMAGES, size // each)
     if images > allowed:
-        raise DataError(path, f"more than {allowed:,} images, the most this reader takes from {size:,} bytes")
+        raise DataError(path, f"more than {allowed:,} images, the most this reader accepts in {size:,} bytes")
 
 
 def check_names(path: str | Path, names: int, field: str) -> None:
@@ -37,7 +37,7 @@ def check_crowd(boxes: int, relations: int = 0, field: str = "relations") -> Non
     """GraphError where an image has more boxes or relations (of which `field` holds the list) than it may."""
     for name, count, most in (("boxes", boxes, MAX_BOXES), (field, relations, MAX_RELATIONS)):
         if count > most:
-            raise GraphError(f"{name}: {count:,} in one image, more than the {most:,} this reader takes")
+            raise GraphError(f"{name}: {count:,} in one image, more than the {most:,} this reader accepts")
 
 
 def check_line(data: Any) -> None:

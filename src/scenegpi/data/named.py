@@ -108,14 +108,14 @@ def numbered(
 ) -> dict[str, Any]:
     """Fields of a graph from corners, numbers of labels, and rows of subject, object and number of a predicate.
 
-    `names` are those of the three in the file; labels and predicates count from `first`.
+    `names` are the three fields' names in the file; labels and predicates count from `first`.
     """
     for value, name in zip((boxes, labels, links), names, strict=True):
         if not isinstance(value, list):
             raise GraphError(f"{name}: expected a list")
     check_crowd(len(boxes), len(links))
     if len(labels) != len(boxes) or not all(isinstance(row, list) and len(row) == 3 for row in links):
-        raise GraphError(f"{names[2]}: expected rows of three; {names[1]}: one for each box")
+        raise GraphError(f"{names[1]}, {names[2]}: expected one label for each box, and rows of three numbers")
     n, objects, predicates = len(boxes), len(words.objects), len(words.predicates)
     box, label, link = (f"{name}[{{}}]".format for name in names)
     return {
@@ -129,7 +129,7 @@ def numbered(
 
 
 def split_of(path: Path) -> int:
-    """The split that a file's name tells: train_sceneGraphs.json, test_hico.json."""
+    """The split named in a file's name: train_sceneGraphs.json, test_hico.json."""
     words = path.stem.lower().replace("-", "_").split("_")
     known = {**SPLITS, "valid": SPLITS["val"], "validation": SPLITS["val"], "trainval": SPLITS["train"]}
     return next((known[word] for word in words if word in known), NO_SPLIT)
@@ -197,7 +197,7 @@ def words(value: Any, field: str) -> list[str]:
 def number(value: Any, count: int, field: str, first: int = 0) -> int:
     """A whole number of first..first + count - 1 -> 0..count - 1."""
     if isinstance(value, bool) or not isinstance(value, int) or not first <= value < first + count:
-        raise GraphError(f"{field}: expected a number of {first}..{first + count - 1}, found {value!r:.60}")
+        raise GraphError(f"{field}: expected a number from {first} to {first + count - 1}, found {value!r:.60}")
     return value - first
 
 

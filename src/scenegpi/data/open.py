@@ -47,7 +47,7 @@ FORMATS = {
     "psg": "psg.json, its boxes",
     "hoi": "HICO-DET or V-COCO JSON (trainval_hico.json, test_vcoco.json), interactions as relations",
     "sgb-predictions": "custom_prediction.json with custom_data_info.json",
-    "sgbench": "predictions as SGBench reads them, with the psg.json that they are numbered by",
+    "sgbench": "predictions in SGBench's format, with the psg.json that their numbers refer to",
     "label-studio": "Label Studio tasks: regions and relations",
     "open-images": "Open Images relationship CSV",
     "coco-results": "COCO results JSON, boxes only",
@@ -116,7 +116,7 @@ def open_dataset(
     path = Path(path)
     format = format or detect_format(path)
     if format == "boxes" and vocabulary is not None:
-        format = "jsonl"  # predictions of another tool, in words that the caller knows
+        format = "jsonl"  # predictions of another tool, with the caller's vocabulary
     if format not in FORMATS:
         raise DataError(path, f"format {format!r}: expected one of {', '.join(FORMATS)}")
     report = Report(str(path), strict)
@@ -156,7 +156,7 @@ def detect_format(path: Path) -> str:
             return BY_SUFFIX[suffix]
     except OSError as error:
         raise DataError(path, f"cannot be read ({reason(error)})") from None
-    raise DataError(path, f"unknown kind of file; name its format: {', '.join(FORMATS)}")
+    raise DataError(path, f"unknown kind of file; give its format, one of: {', '.join(FORMATS)}")
 
 
 def _json_format(path: Path, head: bytes) -> str:
@@ -206,7 +206,7 @@ def _folder_format(path: Path) -> str:
         raise DataError(path, "give the file itself: psg.json")
     if found is None:
         known = "VG-SGG.h5, scene_graphs.json, VRD, COCO, Parquet, YOLO txt"
-        raise DataError(path, f"the folder holds no known data set ({known})")
+        raise DataError(path, f"the folder contains no known data set ({known})")
     return found
 
 
@@ -258,7 +258,7 @@ def validate(path: str | Path, **options: Any) -> Report:
     """
     dataset = open_dataset(path, **options)
     if not len(dataset.source) and not dataset.report.errors:
-        raise DataError(path, "holds no image")
+        raise DataError(path, "contains no images")
     return dataset.report
 
 

@@ -1,12 +1,12 @@
 """Parquet with one row per image (docs/formats.md), in one file or a folder of files, read as a stream.
 
-    boxes   list of lists of 4 numbers     labels  list of texts       scores  list of numbers
-    id      a number or a text             file    a text              width, height
+    boxes   list of lists of 4 numbers     labels  list of strings     scores  list of numbers
+    id      a number or a string           file    a string            width, height
 
 Only `boxes` is required, or `image`: photos as bytes, or as {bytes, path} in data sets of the hub. Instead of all
 these, `graph` may hold each image as the text of a JSON line, which is what `scenegpi predict --form parquet` writes;
-and data sets of the hub have `objects` with `relations` (hub_rows). On opening, the footers are read and the labels;
-rows when they are asked for, a few at a time and best in their order: memory does not grow with the number of images.
+and data sets of the hub have `objects` with `relations` (hub_rows). On opening, the footers and the labels are read;
+rows are read on demand, a few at a time, fastest in order: memory does not grow with the number of images.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ ABOUT = {"image_id": "id", "file": "file", "width": "width", "height": "height"}
 COLUMNS = ("boxes", "labels", "scores", *ABOUT.values())
 GRAPH = "graph"
 ROWS, VALUES = 1024, 1 << 20
-"""The most rows, and the most values in them, that are read at a time."""
+"""Maximum number of rows, and of values in them, that are read at a time."""
 FREE_VALUES, VALUES_PER_BYTE = 1 << 24, 16
-"""A group of rows may hold FREE_VALUES, or VALUES_PER_BYTE for each byte of its file: repeated ones take no space."""
+"""A row group may hold FREE_VALUES, or VALUES_PER_BYTE for each byte of its file: repeated values take no space."""
 BYTES_PER_IMAGE = 8
 IMAGE, BYTES = "image", 1 << 26
 """The column of pictures, and how much of a file is read at a time."""
@@ -66,11 +66,11 @@ class ParquetRows:
         self._next: tuple[int, Iterator[list[dict[str, Any]]]] | None = None  # first row that comes, and rows from it
         self._rows: tuple[int, list[dict[str, Any]]] = (0, [])
         self.groups: list[tuple[int, int, int]] = []
-        """File, number in it and rows at a time of each group of rows."""
+        """File, number in the file, and rows at a time of each row group."""
         counts = [0]
         self.columns: list[str] = []
         self.hub: Tables | None = None
-        """With `objects`, the names behind their numbers."""
+        """With `objects`, the names of their numbers."""
         for k, file in enumerate(self.files):
             counts += self._footer(k, file)
         self.starts = np.cumsum(counts)
@@ -110,7 +110,7 @@ class ParquetRows:
         return count_graphs(map(self.graph, range(len(self))))
 
     def split_codes(self) -> NDArray[np.int8]:
-        """(N,) as the files' names tell (train-00000-of-00002.parquet), else -1."""
+        """(N,) by the files' names (train-00000-of-00002.parquet), else -1."""
         codes = [split_of(self.files[k]) for k, _, _ in self.groups]
         return np.repeat(np.array(codes, dtype=np.int8), np.diff(self.starts))
 
@@ -132,7 +132,7 @@ class ParquetRows:
             raise DataError(file, f"expected a column boxes, objects, graph or image, found {', '.join(names)!r:.200}")
         columns = [IMAGE] if self.pictures else columns
         if k and columns != self.columns:
-            raise DataError(file, f"columns {', '.join(columns)}, but the files before have {', '.join(self.columns)}")
+            raise DataError(file, f"columns {', '.join(columns)}, but earlier files have {', '.join(self.columns)}")
         self.columns = columns
         size = os.stat(file).st_size
         check_images(file, parquet.metadata.num_rows, size, BYTES_PER_IMAGE)
@@ -140,7 +140,7 @@ class ParquetRows:
             group = parquet.metadata.row_group(number)
             values = max((group.column(j).num_values for j in range(group.num_columns)), default=0)
             if values > max(FREE_VALUES, VALUES_PER_BYTE * size):
-                raise DataError(file, f"group of rows {number}: {values:,} values are too many for {size:,} bytes")
+                raise DataError(file, f"row group {number}: {values:,} values are too many for {size:,} bytes")
             most = min(VALUES / max(values, 1), BYTES / max(group.total_byte_size, 1))
             self.groups.append((k, number, max(1, min(ROWS, int(group.num_rows * most)))))
             yield group.num_rows
@@ -165,14 +165,14 @@ class ParquetRows:
         for k, file in enumerate(self.files):
             kind = self._file(k).schema_arrow.field("labels").type
             if "list" not in str(kind).partition("<")[0]:
-                raise DataError(file, f"labels: expected lists of texts, found {kind}")
+                raise DataError(file, f"labels: expected lists of strings, found {kind}")
             for found in self._read(k, None, ROWS, ["labels"], lambda batch: batch.column(0).flatten().unique()):
                 names |= dict.fromkeys(name for name in found if isinstance(name, str))
                 check_names(file, len(names), "labels")
         return file_vocabulary(self.path, sorted(names))
 
     def _hub_vocabulary(self) -> Vocabulary:
-        """The names in the metadata, else those that occur."""
+        """The names in the metadata, or else those that occur."""
         assert self.hub is not None
         found: dict[str, dict[str, None]] = {kind: {} for kind in ("objects", "predicates")}
         for kind, names in self.hub.items():
@@ -192,7 +192,7 @@ class ParquetRows:
         return int(np.searchsorted(self.starts, i, side="right")) - 1
 
     def _row(self, i: int) -> dict[str, Any]:
-        """Row i; those after it come without being looked for again."""
+        """Row i; the rows after it are then read without another lookup."""
         first, rows = self._rows
         if not first <= i < first + len(rows):
             start = int(self.starts[self._group(i)])
@@ -204,7 +204,7 @@ class ParquetRows:
                 first += len(rows)
                 rows = next(stream, [])
                 if not rows:
-                    raise DataError(self.path, f"ends before row {i}, which its footer promises")
+                    raise DataError(self.path, f"ends before row {i}, though its footer declares it")
             self._rows, self._next = (first, rows), (first + len(rows), stream)
         return rows[i - first]
 

@@ -1,8 +1,8 @@
 """Untrusted picture files, opened but not yet unpacked: kind, size as seen, and a Pillow image that is safe to load.
 
-A file of a few kilobytes can unpack to gigabytes, hold thousands of scans, or notes that claim to be as long as the
-file, thousands of them. So the structure of each kind is walked first, in a few lines of our own, and Pillow gets what
-passed: a JPEG without its notes, one kind of decoder, a number of pixels that fits.
+A file of a few kilobytes can unpack to gigabytes, hold thousands of scans, or thousands of metadata entries that each
+claim to be as long as the file. So the structure of each kind is checked first, in a few lines of our own, and Pillow
+gets only what passed: a JPEG without metadata, one kind of decoder, a bounded number of pixels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_BYTES, MAX_HELD_BYTES = 2**27, 2**26
-"""Of a file; the second where the file itself is held in memory (JPEG, WebP)."""
+"""Largest file; the second is for files held in memory while decoding (JPEG, WebP)."""
 _PILLOW = ("Jpeg", "Png", "WebP", "Bmp", "Avif")
 KINDS = {kind.upper(): f"PIL.{kind}ImagePlugin.{kind}ImageFile" for kind in _PILLOW}
 KINDS["HEIC"] = "pillow_heif.as_plugin.HeifImageFile"
@@ -33,25 +33,25 @@ BRANDS = {
     brand: "AVIF" if brand.startswith(b"avi") else "HEIC" for brand in b"avif avis heic heix heim heis mif1".split()
 }
 MAX_PIXELS = dict.fromkeys(KINDS, 40_000_000) | {"JPEG": 200_000_000, "WEBP": 16_000_000}
-"""That can be unpacked: a JPEG is scaled meanwhile, the decoder of WebP takes four times the memory of others."""
+"""Pixels that may be unpacked: a JPEG is scaled while decoding; WebP's decoder takes four times the usual memory."""
 MAX_SCANS, MAX_SCANNED = 500, 2_000_000_000
-"""The most scans of one JPEG, and the most pixels in all of them together."""
+"""Maximum scans of one JPEG, and maximum pixels in all its scans together."""
 MAX_HELD = 160_000_000
-"""Bytes that a decoder may keep beside the pixels: all of a JPEG with several scans."""
+"""Bytes that a decoder may hold besides the pixels: the coefficients of a JPEG with several scans."""
 MAX_PIECES = 50_000
 MAX_EXIF = 2**16
 FILL = re.compile(rb"\xff+")
 CODECS = {"raw", "jpeg", "zip"}  # others are slow
 WHOLE = {1: "B", 3: "H", 4: "I"}
-"""Types of a note that are whole numbers. The orientation should be of type 3, and some programs write others."""
+"""EXIF types that are whole numbers. The orientation should be of type 3, but some programs write others."""
 
 
 @dataclass
 class PhotoFile:
     """An opened picture.
 
-    `size` is width and height as it is seen, `turn` the EXIF orientation that is still to be applied, `scans` how often
-    its pixels are gone over, `held` the bytes that its decoder keeps beside the pixels.
+    `size` is width and height as displayed, `turn` the EXIF orientation still to be applied, `scans` the number of
+    passes over its pixels, `held` the bytes that its decoder holds besides the pixels.
     """
 
     kind: str
@@ -78,11 +78,11 @@ def _handle(path: str | Path | bytes) -> BinaryIO:
 def opened_photo(path: str | Path | bytes, unpack: bool = True) -> Iterator[PhotoFile]:
     """A picture whose pixels can be loaded; DataError with one line for any other file, or one that is too large.
 
-    `path` may be the content of a file. Without `unpack` only its size is of interest, which may be any.
+    `path` may be the content of a file. Without `unpack` only its size is read, and any size is accepted.
     """
     where = "image" if isinstance(path, bytes) else path
     with _handle(path) as handle, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow warns of damaged notes, which are not used here
+        warnings.simplefilter("ignore")  # Pillow warns about damaged metadata, which is not used here
         try:
             photo = _opened(handle)
             with photo.image:
@@ -100,7 +100,7 @@ def opened_photo(path: str | Path | bytes, unpack: bool = True) -> Iterator[Phot
 
 
 def photo_size(path: str | Path) -> tuple[int, int]:
-    """Width and height of a picture as it is seen, without unpacking its pixels; DataError for any other file."""
+    """Width and height of a picture as displayed, without unpacking its pixels; DataError for any other file."""
     with opened_photo(path, unpack=False) as photo:
         return photo.size
 
@@ -109,9 +109,9 @@ def _check_pixels(photo: PhotoFile) -> None:
     width, height = photo.size
     _check_size(photo.kind, width, height)
     if photo.scans > MAX_SCANS or photo.scans * width * height > MAX_SCANNED:
-        raise _BrokenError(f"{photo.scans:,} scans of {width:,} x {height:,} pixels, more than this reader takes")
+        raise _BrokenError(f"{photo.scans:,} scans of {width:,} x {height:,} pixels, more than this reader accepts")
     if photo.held > MAX_HELD:
-        raise _BrokenError(f"{width:,} x {height:,} pixels in several scans, more than this reader takes")
+        raise _BrokenError(f"{width:,} x {height:,} pixels in several scans, more than this reader accepts")
     codecs = {tile[0] for tile in getattr(photo.image, "tile", ())}
     if not codecs <= CODECS:
         raise _BrokenError(f"unsupported compression {min(codecs - CODECS)}")
@@ -119,7 +119,7 @@ def _check_pixels(photo: PhotoFile) -> None:
 
 def _check_size(kind: str, width: int, height: int) -> None:
     if width * height > MAX_PIXELS[kind]:
-        most = f"{MAX_PIXELS[kind]:,} this reader takes of {kind}"
+        most = f"{MAX_PIXELS[kind]:,} this reader accepts for {kind}"
         raise _BrokenError(f"{width:,} x {height:,} pixels, more than the {most}")
 
 
@@ -141,7 +141,7 @@ def _opened(handle: BinaryIO) -> PhotoFile:
 
 
 def _brand(head: bytes) -> str | None:
-    """AVIF or HEIC, by the brand of the file and those it is compatible with; the general ones count last."""
+    """AVIF or HEIC, by the file's brand and its compatible brands; the generic ones count last."""
     brands = [head[8:12], *(head[at : at + 4] for at in range(16, min(int.from_bytes(head[:4], "big"), len(head)), 4))]
     return next((BRANDS[brand] for brand in sorted(brands, key=b"mif1".count) if brand in BRANDS), None)
 
@@ -161,13 +161,13 @@ def _finished(kind: str, stream: Any, turn: int | None = 1) -> PhotoFile:
 def _whole(handle: BinaryIO) -> bytes:
     size = handle.seek(0, io.SEEK_END)
     if size > MAX_HELD_BYTES:
-        raise _BrokenError(f"{size:,} bytes, more than the {MAX_HELD_BYTES:,} this reader takes of its kind")
+        raise _BrokenError(f"{size:,} bytes, more than the {MAX_HELD_BYTES:,} this reader accepts for its kind")
     handle.seek(0)
     return handle.read()
 
 
 def _jpeg(handle: BinaryIO) -> PhotoFile:
-    """Without comments and the notes of applications (EXIF, previews, colour profiles), which Pillow would read."""
+    """The JPEG without comments and application segments (EXIF, previews, colour profiles), which Pillow would read."""
     data = _whole(handle)
     stream, at, turn = io.BytesIO(), 2, 1
     stream.write(data[:2])
@@ -201,7 +201,7 @@ def _jpeg(handle: BinaryIO) -> PhotoFile:
 
 
 def _png_turn(handle: BinaryIO) -> int:
-    """The orientation, from the EXIF piece; on the way the pieces are counted."""
+    """The orientation, from the EXIF chunk; counts the chunks on the way."""
     handle.seek(8)
     for _ in range(MAX_PIECES):
         head = handle.read(8)
@@ -215,7 +215,7 @@ def _png_turn(handle: BinaryIO) -> int:
 
 
 def _check_webp(head: bytes) -> None:
-    """Its size, before Pillow opens it: the decoder takes memory when it is made."""
+    """The size, before Pillow opens the file: its decoder allocates memory at once."""
     kind, size = head[12:16], (0, 0)
     if kind == b"VP8X":
         size = 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
@@ -230,10 +230,10 @@ def _check_webp(head: bytes) -> None:
 
 
 def orientation(exif: bytes) -> int:
-    """1 to 8: how the camera was held. Notes that can't be read, or say something else, mean upright (1).
+    """1 to 8: how the camera was held. EXIF data that is unreadable or says anything else means upright (1).
 
-    Notes are a TIFF: byte order (II or MM), 42, the place of a directory; there a number of entries of 12 bytes each:
-    tag, type, count, value. Pillow would copy every value, and thousands of them may claim to be as long as the whole.
+    EXIF data is a TIFF: byte order (II or MM), 42, the offset of a directory, which is a count and entries of 12 bytes:
+    tag, type, count, value. Pillow would copy every value, and thousands of them may claim to be as long as the file.
     """
     order = "<" if exif.startswith(b"II*\0") else ">"
     try:

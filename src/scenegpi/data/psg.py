@@ -1,4 +1,4 @@
-"""Panoptic scene graphs: psg.json, and predictions in SGBench's JSON, whose numbers count in the lists of a psg.json.
+"""Panoptic scene graphs: psg.json, and predictions in SGBench's JSON, whose numbers refer to the lists of a psg.json.
 
 psg.json, of which the boxes are read (a box around each mask, things and stuff alike); masks stay in their files:
 
@@ -10,7 +10,7 @@ SGBench, triplets best first and without scores:
 
 {"version": 1, "images": [{"id", "bboxes": [[x1, y1, x2, y2]], "categories": [...], "triplets": [[s, o, predicate]]}]}
 
-That is what its page says; version 1.0 of the package reads "annotation": [{"bbox", "category"}] instead. Both are
+That is the documented form; version 1.0 of the package reads "annotation": [{"bbox", "category"}] instead. Both are
 read. All numbers count from 0; a category counts the things, then the stuff.
 """
 
@@ -45,11 +45,11 @@ def read_psg(path: Path, report: Report) -> Graphs:
 
 
 def read_sgbench(path: Path, report: Report, vocabulary: Vocabulary | None = None) -> Graphs:
-    """One file of predictions, by the numbers of `vocabulary` or of the psg.json beside it."""
+    """One file of predictions, with the numbers of `vocabulary` or of the psg.json beside it."""
     if vocabulary is None:
         truth = path.with_name("psg.json")
         if not truth.is_file():
-            raise DataError(path, "holds numbers without names: put the psg.json they refer to beside it")
+            raise DataError(path, "contains numbers without names: put the psg.json that they refer to beside it")
         vocabulary, _ = _lists(truth)
 
     def images() -> Iterator[Image]:
@@ -88,7 +88,7 @@ def _psg_fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
 
 def _sgbench_fields(image: Image, vocabulary: Vocabulary) -> dict[str, Any]:
     if image.key is None:
-        raise GraphError("id: expected the id of an image of the ground truth")
+        raise GraphError("id: expected the id of an image in the ground truth")
     boxes, categories, triplets = (image.row.get(name) for name in SGBENCH)
     if "annotation" in image.row:
         objects = entries(image.row["annotation"], "annotation")

@@ -38,7 +38,7 @@ class Statistics:
     attribute_counts: dict[tuple[str, str], int]
 
     def attribute_priors(self) -> dict[str, dict[str, float]]:
-        """Label -> attribute -> P(attribute | label), the share of the label's boxes that have it, most frequent first.
+        """Label -> attribute -> P(attribute | label), the fraction of the label's boxes with it, most frequent first.
 
         It is counted in the data, where annotators leave out most attributes.
         """
@@ -66,7 +66,7 @@ class Statistics:
 
 
 def statistics(dataset: Dataset) -> Statistics:
-    """Counts over a data set as it is filtered now."""
+    """Counts over a data set with its current filters."""
     vocabulary, codes = dataset.vocabulary, dataset.split_codes()
     labels: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
     predicates: list[NDArray[np.int32]] = [np.empty(0, np.int32)]

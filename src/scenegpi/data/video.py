@@ -14,11 +14,11 @@ from scenegpi.files import open_file
 
 VIDEOS = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".mpg", ".mpeg")
 VIDEO_FORMATS = ("png", "mp4")
-"""What can be drawn of one: a sheet of frames, a clip."""
+"""Formats in which a video is drawn: a sheet of frames, a clip."""
 CONTAINERS = "mov,matroska,avi,mpeg,mpegts,mpegvideo"
 MAX_PIXELS = 1 << 25
 RATE = 25.0
-"""Frames per second of a folder of pictures, and of a file that does not tell."""
+"""Frames per second of a folder of pictures, and of a file that does not say."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Frame:
 
 
 def video_of(photos: list[str] | None, every: int | None) -> Path | None:
-    """The video of a call: a video file, or with --every a folder of frames; None without either."""
+    """The video among the arguments: a video file, or with --every a folder of frames; None without either."""
     paths = [Path(text) for text in photos or []]
     found = [path for path in paths if path.suffix.lower() in VIDEOS or (every is not None and path.is_dir())]
     if not found:
@@ -44,13 +44,13 @@ def video_of(photos: list[str] | None, every: int | None) -> Path | None:
 
 
 def frames(path: str | Path, every: int = 1, without: Collection[str] = ()) -> Iterator[Frame]:
-    """Every n-th frame of a video file, or picture of a folder, in the order of their names, `without` some names."""
+    """Every n-th frame of a video file, or picture of a folder in name order, except for the names in `without`."""
     path = Path(path)
     if path.is_dir():
         found = (file for file in path.iterdir() if file.name not in without)
         files = sorted(file for file in found if file.suffix.lower() in SUFFIXES and file.is_file())
         if not files:
-            raise DataError(path, "holds no picture")
+            raise DataError(path, "contains no pictures")
         for k in range(0, len(files), every):
             yield Frame(k, k / RATE, files[k])
         return
@@ -68,16 +68,16 @@ def _stream(path: Path) -> Iterator[tuple[Any, Any]]:
     av = import_av()
     with open_file(path) as handle:
         try:
-            # By a handle, and only as a container of its own: a playlist would open the files that it names.
+            # By a handle, and only true containers: a playlist would open the files that it names.
             options = {"format_whitelist": CONTAINERS}
             with av.open(handle, options=options, metadata_errors="replace") as container:
                 if not container.streams.video:
-                    raise DataError(path, "holds no video")
+                    raise DataError(path, "contains no video")
                 stream = container.streams.video[0]
                 if stream.codec_context is None:
                     raise DataError(path, "cannot be read as a video (an unknown codec)")
                 _check_size(path, stream)
-                stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}  # of later frames, which may be larger
+                stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}  # for later frames, which may be larger
                 yield container, stream
         except DataError:
             raise

@@ -6,7 +6,7 @@ Files with attributes are called VG-SGG-with-attri.h5 and VG-SGG-dicts-with-attr
 
 Everything is checked at once, as arrays, when the file is opened; an image with a defect is reported and left out.
 Files differ in dtypes, shapes ((R, 1) or (R,)), sentinels (any negative number) and optional datasets; all are read.
-`boxes_pixel`, which only this project writes, holds corners that whole numbers at 1024 would change.
+`boxes_pixel`, which only this project writes, holds corners that rounding at scale 1024 would change.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def read_dicts(path: Path) -> tuple[Vocabulary, list[str]]:
     objects, predicates = (_names(path, data, kind) for kind in ("label", "predicate"))
     there = "idx_to_attribute" in data or "attribute_to_idx" in data
     attributes = _names(path, data, "attribute") if there else []
-    file_vocabulary(path, attributes)  # checks that these are names, each once
+    file_vocabulary(path, attributes)  # checks that these are unique names
     name = data["name"] if isinstance(data.get("name"), str) else f"vg{len(objects)}"
     return file_vocabulary(path, objects, predicates, name), attributes
 
@@ -103,7 +103,7 @@ def _read_image_data(path: Path, n: int) -> tuple[list[Any], list[Any], NDArray[
     if len(rows) != n:
         raise DataError(path, f"{len(rows):,} images, but the h5 file has {n:,}")
     if not rows:
-        raise DataError(path, "holds no image")
+        raise DataError(path, "contains no images")
     ids, files, sizes = map(list, zip(*rows, strict=True))
     return ids, files, np.array(sizes, dtype=np.int64)
 
@@ -129,7 +129,7 @@ def _read_h5(path: Path) -> dict[str, NDArray[Any]]:
         lengths = {len(raw[name]) for name in group}
         if len(lengths) > 1:
             found = ", ".join(f"{name} {len(raw[name]):,}" for name in group)
-            raise DataError(path, f"datasets that must be equally long are not: {found}")
+            raise DataError(path, f"datasets that must have the same length do not: {found}")
     for name, like in {"attributes": "labels", "boxes_pixel": "labels", "split": POINTERS[0]}.items():
         if name in raw and len(raw[name]) != len(raw[like]):
             raise DataError(path, f"{name}: {len(raw[name]):,} rows, expected {len(raw[like]):,}")

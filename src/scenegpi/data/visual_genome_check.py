@@ -1,4 +1,4 @@
-"""The defects of a whole Visual Genome file, found with a few array operations; then the images without any."""
+"""The defects of a whole Visual Genome file, found with a few array operations; then the valid images."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class VisualGenome:
         first, count = np.where(none | bad, 0, first), np.where(none | bad, 0, last - first + 1)
         what, most = ("boxes", MAX_BOXES) if kind == "box" else ("relations", MAX_RELATIONS)
         for i in np.flatnonzero(count > most).tolist():
-            self._bad(i, what, f"{count[i]:,} in one image, more than the {most:,} this reader takes")
+            self._bad(i, what, f"{count[i]:,} in one image, more than the {most:,} this reader accepts")
             count[i] = 0
         order = np.argsort(first, kind="stable")
         order = order[count[order] > 0]
@@ -151,7 +151,7 @@ class VisualGenome:
         self._rows(image, "predicates", outside, predicates, "is not a predicate")
         local = ends - first_box[image][:, None]
         crossing = ((local < 0) | (local >= box_count[image][:, None])).any(axis=1)
-        self._rows(image, "relationships", crossing, ends, "leads to a box of another image")
+        self._rows(image, "relationships", crossing, ends, "refers to a box of another image")
         return np.clip(np.column_stack([local, predicates - 1]), -1, 2**31 - 1).astype(np.int32)
 
     def _splits(self) -> NDArray[np.int8]:
@@ -192,5 +192,5 @@ def _gather(first: Integers, count: Integers) -> tuple[Integers, Integers]:
 
 
 def _taken(array: NDArray[Any], rows: Integers) -> NDArray[Any]:
-    """These rows; the array itself, and not a copy of it, where they are all of them in order."""
+    """These rows; the array itself, and not a copy of it, where these are all rows in order."""
     return array if np.array_equal(rows, np.arange(len(array))) else array[rows]

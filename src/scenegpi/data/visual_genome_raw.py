@@ -25,7 +25,7 @@ def read_visual_genome_raw(path: Path, report: Report) -> Graphs:
     """A folder, or one of its files."""
     folder = path if path.is_dir() else path.parent
     files = [folder / name for name in FILES if (folder / name).is_file()] if path.is_dir() else [path]
-    if files and files[0].name == FILES[0]:  # it holds what the objects and relationships of the others hold
+    if files and files[0].name == FILES[0]:  # it contains the objects and relationships of the other files
         files = [file for file in files if file.name in (FILES[0], FILES[3])]
     if not files:
         raise DataError(path, f"expected one of {', '.join(FILES)}")
@@ -42,13 +42,13 @@ def _sizes(path: Path) -> dict[int, dict[str, Any]]:
 
 
 def _images(files: list[Path]) -> Iterator[Image]:
-    """Images of all files at once: those of the same id together. The files list them in one order."""
+    """Images of all files at once, those with the same id together. All files list them in the same order."""
     streams = [list_rows(file) for file in files]
     heads: list[Any] = [next(stream, None) for stream in streams]
     while any(head is not None for head in heads):
         keys = [_key(head) for head in heads]
         numbers = [key for key in keys if isinstance(key, int)]
-        key = min(numbers) if numbers else None  # where a file leaves out an image, the others have the smaller id
+        key = min(numbers) if numbers else None  # where one file leaves out an image, the others have the smaller id
         rows = []
         for i, head in enumerate(heads):
             if head is not None and keys[i] == key:
@@ -101,7 +101,7 @@ class _Objects:
         self.attributes: list[list[str]] = []
 
     def add(self, row: Any, field: str) -> int:
-        """Its number; attributes of a known object are added to it."""
+        """The object's number; attributes of a known object are added to it."""
         key = row.get("object_id", row.get("id")) if isinstance(row, dict) else None
         if isinstance(key, bool) or not isinstance(key, int | str):
             raise GraphError(f"{field}.object_id: expected a number, found {key!r:.60}")

@@ -18,7 +18,7 @@ from scenegpi.files import check_file, read_text
 
 SPLIT_FOLDERS = {"train": SPLITS["train"], "val": SPLITS["val"], "valid": SPLITS["val"], "test": SPLITS["test"]}
 NO_LABELS = ("readme", "license", "requirements")
-MAX_BYTES = 2**23  # of one image
+MAX_BYTES = 2**23  # per image
 
 
 def label_folders(path: Path) -> list[tuple[Path, int]]:
@@ -103,7 +103,7 @@ def _rows(path: Path, report: Report) -> NDArray[np.float64] | None:
 def _numbers(line: str) -> list[float] | None:
     """Class, xc, yc, w, h and confidence (NaN where not given) of a line, or None if it is invalid."""
     try:
-        row = [float(part) for part in line.split(None, 6)]  # a seventh part is too many, and so are more
+        row = [float(part) for part in line.split(None, 6)]  # a seventh part is an error
     except ValueError:
         return None
     fine = len(row) in (5, 6) and not any(map(isnan, row)) and row[0].is_integer() and 0 <= row[0] < 2**31

@@ -1,7 +1,7 @@
 """What changed between two sets of graphs of the same images.
 
-Objects are the same where their labels are and their boxes overlap (IoU >= 0.5, best first, each once); relations where
-both ends are the same objects and the predicate is the same.
+Objects are the same if their labels are equal and their boxes overlap (IoU >= 0.5, best first, each once); relations
+are the same if both objects and the predicate are.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Change:
 
     @property
     def size(self) -> int:
-        """How many relations differ."""
+        """Number of relations that differ."""
         return len(self.only_a) + len(self.only_b)
 
 
@@ -73,7 +73,7 @@ def changes(a: Path, b: Path, keep: int = 12) -> Changes:
         if change.size:
             found.most = sorted([*found.most, change], key=lambda each: -each.size)[:keep]
     if not shared:
-        raise DataError(b, f"has no image of {a}")
+        raise DataError(b, f"has no image in common with {a}")
     found.images, found.alone = shared, (len(first) - shared, len(second) - shared)
     return found
 
@@ -126,4 +126,4 @@ def write_answers(model: Path, data: Path, split: str | None, photos: Path | Non
 
 def _keys(graphs: Iterable[SceneGraph]) -> Iterator[str]:
     for i, graph in enumerate(graphs):
-        yield str(graph.image_id if graph.image_id is not None else graph.file or i)
+        yield str(i if graph.key is None else graph.key)

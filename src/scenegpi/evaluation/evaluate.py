@@ -29,7 +29,7 @@ from scenegpi.vocabulary import Vocabulary
 
 Pairs = Iterator[tuple[SceneGraph, SceneGraph]]
 LOW = 0.01
-"""The least chance of a box in SGDet."""
+"""The minimum chance of a box in SGDet."""
 
 
 def evaluate_file(
@@ -97,7 +97,7 @@ def evaluate_model(
         photos: the folder of the photos, for a model that uses them, and for SGDet.
         limit: number of images, the first ones; 0 for all.
         informative: as in `PredictOptions`.
-        finder: what finds the boxes in SGDet; by default the model's own, or that of the shipped photo model.
+        finder: the detector in SGDet; by default the model's own, or that of the shipped photo model.
 
     The other arguments are as for a file. If the model was trained on some of the images, the first note says so.
     """
@@ -161,8 +161,7 @@ def found_pairs(predictor: Predictor, dataset: Dataset) -> Pairs:
         for truth in aligned(dataset, predictor.model.vocabulary):
             photo = dataset.photo_path(truth)
             if photo is None:
-                name = truth.file if truth.image_id is None else truth.image_id
-                raise DataError(dataset.path, f"image {name}: no photo; sgdet needs the photos (--photos FOLDER)")
+                raise DataError(dataset.path, f"image {truth.key}: no photo; sgdet needs the photos (--photos FOLDER)")
             yield Item(photo, data=truth)
 
     for graph, truth in answers(predictor, items()):
@@ -170,7 +169,7 @@ def found_pairs(predictor: Predictor, dataset: Dataset) -> Pairs:
 
 
 def trained_on_note(known: int, images: int) -> str:
-    """The warning for a model that is scored on images that it was trained on."""
+    """The warning for a model that is scored on its own training images."""
     return (
         f"SCORED ON ITS OWN TRAINING IMAGES: {known:,} of {images:,}. "
         "These figures do not show how well the model does on new images."

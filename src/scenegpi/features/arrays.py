@@ -1,6 +1,6 @@
-r"""SceneGraphs -> flat NumPy arrays: what a model reads of a batch of images, without torch.
+r"""SceneGraphs -> flat NumPy arrays: the inputs of a model for a batch of images, without torch.
 
-Nodes are the boxes of all images in a row; edges are all ordered pairs i != j of each image, in the order of
+Nodes are the boxes of all images, concatenated; edges are all ordered pairs i != j of each image, in the order of
 `scenegpi.pairs`. `SceneBatch` holds the same as tensors.
 """
 
@@ -20,7 +20,7 @@ from scenegpi.vocabulary import Vocabulary
 
 PAIRS = 1 << 14
 IMAGES = 256
-"""The most ordered pairs and images in one batch; a single image may have more pairs."""
+"""Maximum ordered pairs and images in one batch; a single image may have more pairs."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class SceneArrays:
 
         With `given_labels` (PredCls) the label distribution is one-hot at `labels`. Without (SGCls) it is
         `label_dist`; in a graph without one, its label has probability `scores` (1 if None) and the rest is spread
-        evenly. A pair that `pairs` does not list is certainly "no relation". An image without a size is taken to end
+        evenly. A pair that `pairs` does not list is certainly "no relation". An image without a size is assumed to end
         where its boxes do.
         """
         if not graphs:
@@ -81,7 +81,7 @@ class SceneArrays:
         return complete_pairs(self.counts)
 
     def pieces(self, pairs: int) -> Iterator[SceneArrays]:
-        """The same images in a row of smaller batches, each of at most `pairs` pairs or a single image."""
+        """The same images as consecutive smaller batches, each of at most `pairs` pairs or a single image."""
         first = 0
         while first < len(self.counts):
             most = self.edge_ptr[first] + pairs

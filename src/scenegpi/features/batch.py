@@ -33,7 +33,7 @@ class SceneBatch:
     `edge_index` (2, E).
     Targets: `labels` (N,); the rows of annotated pairs, sorted by edge: `relation_edge` (M,), `relation_class` (M,)
     in 1..P as a column of a distribution, and `relation_count` (M,), how often the row occurs in the image.
-    Rows with subject == object are no pairs and left out. `ids` (G) says what each image is called.
+    Rows with subject == object are not pairs and are left out. `ids` (G) names the images.
     """
 
     vocabulary: Vocabulary
@@ -61,12 +61,12 @@ class SceneBatch:
             relation_edge=edge,
             relation_class=label,
             relation_count=count,
-            ids=tuple(graph.file if graph.image_id is None else graph.image_id for graph in graphs),
+            ids=tuple(graph.key for graph in graphs),
         )
 
     @classmethod
     def from_arrays(cls, scenes: SceneArrays) -> SceneBatch:
-        """The same as tensors, without relations: what a model reads to predict."""
+        """The same as tensors, without relations: the inputs for prediction."""
         same = ("boxes", "sizes", "labels", "label_dist", "ptr", "edge_index", "edge_ptr")
         arrays = {name: getattr(scenes, name) for name in same}
         arrays["batch"] = np.repeat(np.arange(len(scenes.counts)), scenes.counts)
@@ -101,7 +101,7 @@ class SceneBatch:
 
 
 def kept_dtype(tensor: Tensor, device: torch.device) -> torch.dtype:
-    """What a tensor's numbers become on a device: the same, but single precision on mps, which has no double."""
+    """The dtype on a device: unchanged, but single precision on mps, which has no double."""
     return torch.float32 if device.type == "mps" and tensor.dtype == torch.float64 else tensor.dtype
 
 

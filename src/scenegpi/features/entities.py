@@ -1,4 +1,4 @@
-r"""Entity features z_i of the paper's section 5.2, without the label distribution itself, which models read apart.
+r"""Entity features z_i of the paper's section 5.2, without the label distribution itself, which models read separately.
 
 =========================  ======================================================================================
 columns                    meaning
@@ -10,8 +10,8 @@ left, right, above, below  share of the others whose centre lies strictly there
 surer, less sure           share of the others with a strictly higher, lower confidence max_c P(c)
 =========================  ======================================================================================
 
-The paper has plain numbers of entities; divided by n - 1 (0 for an entity alone) a crowded image does not drown the
-rest. Everything is exact under a new listing of the entities, and does not change when image and boxes are scaled.
+The paper uses plain counts of entities; they are divided by n - 1 here (0 for a single entity), so that crowded images
+do not dominate. Everything is exactly independent of the order of entities and of the scale of image and boxes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def entity_counts(boxes: Tensor, confidence: Tensor, batch: Tensor, ptr: Tensor)
 
 
 def strict_counts(values: Tensor, batch: Tensor, ptr: Tensor) -> tuple[Tensor, Tensor]:
-    r"""How many others of the same image lie strictly below and above a value.
+    r"""Number of others in the same image strictly below and above a value.
 
     .. math:: b_i = \#\{j \in \text{image}(i) : v_j < v_i\}, \qquad a_i = \#\{j \in \text{image}(i) : v_j > v_i\}
 
@@ -74,7 +74,7 @@ def strict_counts(values: Tensor, batch: Tensor, ptr: Tensor) -> tuple[Tensor, T
     place = torch.arange(flat.shape[0], device=values.device)
     new = (value[1:] != value[:-1]) | (image[1:] != image[:-1])
     group = torch.cat([place[:1], new.long()]).cumsum(0)
-    # One place more than there can be groups: the last group ends where the values do.
+    # One entry more than the maximum number of groups: the last group ends where the values do.
     first = place.new_full((flat.shape[0] + 1,), flat.shape[0]).scatter_reduce(0, group, place, "amin")
     below, above = torch.empty_like(place), torch.empty_like(place)
     below[order] = first[group] - start[image]

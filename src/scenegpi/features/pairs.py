@@ -1,8 +1,8 @@
 r"""Geometry of ordered pairs (subject i, object j).
 
-What tells "on" from "near" or "wearing" without pixels. All columns are free of scale. Columns written as
-squash(x) = sign(x) log(1 + |x|) keep far and tiny boxes within reach, and where a side is divided by it counts as at
-least a thousandth of the image's diagonal, so boxes without area do no harm.
+Distinguishes "on" from "near" or "wearing" without pixels. All columns are scale-free. Columns written as
+squash(x) = sign(x) log(1 + |x|) bound the values of far and tiny boxes; a side used as a divisor counts as at least a
+thousandth of the image's diagonal, so boxes without area do no harm.
 
 ====================================  =========================================================================
 columns                               meaning

@@ -1,4 +1,4 @@
-r"""Columns of different size brought to one scale, measured once on training rows and kept with the model:
+r"""Brings columns to one scale, measured once on training rows and kept with the model:
 
 .. math:: \hat x = (x - \mu) / \sigma, \qquad |\hat x| \le 6.
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 FARTHEST = 6.0
 CONSTANT = 1e-6
-"""A column that spreads less counts as constant, and is not changed."""
+"""A column with a smaller spread counts as constant, and is not changed."""
 CHUNK = 1 << 14
 
 
@@ -40,8 +40,8 @@ class Standardise(nn.Module):
 def measured(rows: Tensor, floor: float = 0.0) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation of the columns of rows ``(M, d)``: two of ``(d,)``, in double precision.
 
-    With a `floor` no deviation is below that share of the mean deviation: a column that hardly varies is not blown
-    up. Constant columns get 0 and 1.
+    With a `floor` no deviation is below that fraction of the mean deviation, so that a column that hardly varies is not
+    amplified. Constant columns get 0 and 1.
     """
     if len(rows) < 2:
         return rows.new_zeros(rows.shape[1], dtype=torch.double), rows.new_ones(rows.shape[1], dtype=torch.double)

@@ -1,8 +1,8 @@
 """Theorem 1 as PyTorch: layers whose labels do not depend on the order in which nodes are listed.
 
 - `GPILayer`, `Recurrent`: joint node and edge labels of flat graphs in PyG's tensor convention.
-- `permutation_gap`, `assert_invariant`: does a model, ours or not, keep the promise?
-- `HashConstruction`: the proof that nothing else keeps it, as running code.
+- `permutation_gap`, `assert_invariant`: test whether any model has this invariance.
+- `HashConstruction`: the proof that only such layers have it, as running code.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""How the edges of a batch are walked: all at once or, so that memory does not grow with their number, in chunks.
+"""How the edges of a batch are processed: all at once or, so that memory does not grow with their number, in chunks.
 
 Chunks are whole neighbourhoods of edges sorted by the node i that aggregates them: each gives the sums of its own
-nodes, and those of all nodes are the chunks' in a row. Where gradients are wanted a chunk keeps nothing for the
-backward pass, which computes it again.
+nodes, which are concatenated. If gradients are needed, a chunk keeps nothing for the backward pass, which computes it
+again.
 """
 
 from bisect import bisect_right
@@ -24,12 +24,12 @@ _Chunk = tuple[Tensor, Tensor, TableFeatures, Tensor, int]
 """i ``(m,)``, j ``(m,)``, edge features, i counted from the chunk's first node, number of the chunk's nodes."""
 
 _Function = Callable[..., list[Tensor]]
-"""A chunk, its features made -> at most two tensors, a row for each edge, or the first for each of its nodes."""
+"""A chunk with its features -> at most two tensors, a row for each edge, or the first for each of its nodes."""
 
 
 @dataclass(frozen=True)
 class EdgeChunks:
-    """E edges of N nodes; ``order (E,)`` is the caller's number of each edge, None if none moved."""
+    """E edges of N nodes; ``order (E,)`` is the caller's index of each edge, None if unchanged."""
 
     chunks: list[_Chunk]
     order: Tensor | None = None
@@ -38,7 +38,7 @@ class EdgeChunks:
     def cut(cls, i: Tensor, j: Tensor, edges: TableFeatures, num_nodes: int, most: int | None) -> "EdgeChunks":
         """i, j ``(E,)`` -> chunks of at most ``most`` edges, but always whole neighbourhoods; None: one chunk.
 
-        A program that is traced (torch.compile, export) walks all edges at once.
+        A traced program (torch.compile, export) processes all edges at once.
         """
         if most is None and not torch.is_grad_enabled():
             most = _CACHE_EDGES if i.device.type == "cpu" else _DEVICE_EDGES
@@ -59,7 +59,7 @@ class EdgeChunks:
         return cls([(i, j, z, i - a, b - a) for i, j, z, (a, b) in pieces], order)
 
     def run(self, part: _Function, nodes: bool = False) -> list[Tensor]:
-        """``part(*chunk)`` of all chunks in a row, edges in the caller's order; ``nodes``: the first is of nodes."""
+        """``part(*chunk)`` of all chunks, concatenated, edges in caller order; ``nodes``: the first is of nodes."""
         if len(self.chunks) == 1:
             return _called(part, *self.chunks[0])
         if torch.is_grad_enabled():
@@ -74,7 +74,7 @@ class EdgeChunks:
         return whole[:kept] + [torch.empty_like(rows).index_copy_(0, order, rows) for rows in whole[kept:]]
 
     def _filled(self, part: _Function, nodes: bool) -> list[Tensor]:
-        # Written into their place as they come: pieces that wait for each other would be twice the memory.
+        # Written in place as they come: collecting the pieces first would take twice the memory.
         edges = sum(chunk[0].shape[0] for chunk in self.chunks)
         total = [sum(chunk[-1] for chunk in self.chunks) if nodes else edges, edges]
         whole: list[Tensor] = []

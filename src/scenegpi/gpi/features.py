@@ -2,7 +2,7 @@ r"""Features of nodes or edges: a dense part and, optionally, a row of a word ta
 
 .. math:: z = [x, T_c], \qquad W z = W_x x + (T W_T^\top)_c
 
-The product of the table with a weight has one row for each class: it is made once, then looked up.
+The product of the table with a weight has one row for each class: it is computed once, then looked up.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from torch.nn.functional import embedding, linear
 
 @dataclass(frozen=True)
 class TableFeatures:
-    """``dense (M, a)``, ``classes (M,)`` and ``table (C, w)``, the last two both or neither."""
+    """``dense (M, a)``, ``classes (M,)`` and ``table (C, w)``; the last two come together or not at all."""
 
     dense: Tensor
     classes: Tensor | None = None
@@ -30,7 +30,7 @@ class TableFeatures:
         if classes is None or table is None:
             raise ValueError(f"{name} and the layer's word table must be given together")
         features = cls(dense, classes, table if table.dtype == dense.dtype else table.to(dense.dtype))
-        # For no more rows than classes the rows themselves are the smaller product.
+        # With no more rows than classes, multiplying the rows themselves is cheaper.
         return cls(features.full()) if len(dense) <= len(table) else features
 
     def full(self) -> Tensor:
@@ -57,7 +57,7 @@ class TableFeatures:
         if table is not None:
             self._add_words(out, table)
         dense = self.dense
-        if torch.is_autocast_enabled(out.device.type):  # which leaves operations in place alone
+        if torch.is_autocast_enabled(out.device.type):  # autocast does not change in-place operations
             dense, weight = dense.to(out.dtype), weight.to(out.dtype)
         return out.addmm_(dense, weight.t())
 
@@ -84,7 +84,7 @@ class TableFeatures:
 
 @dataclass(frozen=True)
 class LazyFeatures(TableFeatures):
-    """Features of many edges that are made when they are read, a chunk at a time, so that they never all exist.
+    """Features of many edges, computed when read, a chunk at a time, so that they never all exist at once.
 
     ``dense (M,)`` holds row numbers, of which ``make`` gives the dense part: ``(m,) -> (m, a)``.
     """

@@ -1,4 +1,4 @@
-r"""Is a model graph-permutation invariant? Relabel the nodes and see whether the labels follow.
+r"""Is a model graph-permutation invariant? Relabel the nodes and check that the labels follow.
 
 .. math:: \max_{\sigma} \, \lVert F(\sigma(z)) - \sigma(F(z)) \rVert_\infty
 
@@ -21,7 +21,7 @@ def permutation_gap(model: Callable[..., Any], graph: Any, trials: int = 8, *, s
     ``graph``: a :class:`FlatGraph`, a PyG ``Data`` or ``Batch``. The model is called with its tensors as keywords
     (``x``, ``edge_index`` and, where present, ``edge_attr``, ``batch``, ``x_class``, ``edge_class``) and gives a
     tensor or any nesting of tuples, lists and dicts of tensors. An output with one row per node, edge or graph must
-    permute accordingly; a name that contains "edge", "node" or "graph" decides where the number of rows does not.
+    permute accordingly; a name that contains "edge", "node" or "graph" decides if the number of rows is ambiguous.
     """
     return max((gap for gap, _ in _changes(model, graph, trials, seed)), default=0.0)
 
@@ -29,7 +29,7 @@ def permutation_gap(model: Callable[..., Any], graph: Any, trials: int = 8, *, s
 def assert_invariant(
     model: Callable[..., Any], graph: Any, trials: int = 8, *, tolerance: float = 1e-5, seed: int = 0
 ) -> None:
-    """Raises ``AssertionError`` that says where the outputs changed by more than ``tolerance``, and by how much."""
+    """Raises ``AssertionError`` if an output changed by more than ``tolerance``, saying where and by how much."""
     gap, where = max(_changes(model, graph, trials, seed), default=(0.0, ""))
     if not gap <= tolerance:
         raise AssertionError(f"not permutation invariant (tolerance {tolerance:g}): {where}")

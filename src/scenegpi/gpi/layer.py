@@ -30,7 +30,7 @@ from scenegpi.gpi.split import Part, on_edges, on_nodes
 
 
 class GPIOutput(NamedTuple):
-    """What a layer gives for N nodes, E edges (in the order of ``edge_index``) and G graphs.
+    """The output of a layer for N nodes, E edges (in the order of ``edge_index``) and G graphs.
 
     ``nodes (N, node_out)``; ``edges (E, edge_out)`` or None; ``graph (G, alpha_dim)`` is g; ``neighbourhood
     (N, phi_dim)`` is s; ``node_gate (N, 1)`` and ``edge_gate (E, 1)`` in (0, 1) with ``gate=True``; ``edge_attention
@@ -142,7 +142,7 @@ class GPILayer(nn.Module):
 
         Or one object with these attributes: a :class:`FlatGraph`, a PyG ``Data`` or ``Batch``. Without ``batch`` all
         nodes are one graph; ``num_graphs`` is only needed where ``batch`` can't tell it: last graphs empty, export.
-        Where no gradient is wanted, the edges of a large graph may come as :class:`LazyFeatures`.
+        If no gradient is needed, the edges of a large graph may come as :class:`LazyFeatures`.
         """
         if not isinstance(x, Tensor):
             return self(**FlatGraph.of(x).tensors(), num_graphs=num_graphs, return_attention=return_attention)
@@ -176,7 +176,7 @@ class GPILayer(nn.Module):
         return GPIOutput(nodes, edges, g, s, node_gate, edge_gate, edge_weights, node_weights)
 
     def _check(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> None:
-        # Widths are fixed when a program is traced, so this costs it nothing.
+        # Widths are fixed when a program is traced, so the check costs nothing there.
         if edge_index.dim() != 2 or edge_index.shape[0] != 2:
             raise ValueError(f"edge_index must be (2, E), not {tuple(edge_index.shape)}")
         for name, value, rows, width in (("x", x, "N", self.node_dim), ("edge_attr", edge_attr, "E", self.edge_dim)):
@@ -196,7 +196,7 @@ class GPILayer(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         pair: list[Part] = [("i", z), ("edge", z_edge), ("j", z)]
         phi = on_edges(self.phi, pair)
-        # A softmax over the neighbours of i does not see what all their scores have in common.
+        # A softmax over the neighbours of i cancels what all their scores have in common.
         beta = None if self.beta is None else on_edges(self.beta, pair, i_cancels=True)
 
         def part(i: Tensor, j: Tensor, edges: TableFeatures, index: Tensor, count: int) -> list[Tensor]:

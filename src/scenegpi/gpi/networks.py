@@ -1,4 +1,4 @@
-r"""The default networks phi, alpha, beta and rho: affine layers that know what their input is made of.
+r"""The default networks phi, alpha, beta and rho: affine layers that know the parts of their input.
 
 A network of the theorem reads a concatenation, phi reads :math:`[z_i, z_{ij}, z_j]`. An affine map of a concatenation
 is a sum of affine maps of its parts,
@@ -6,8 +6,8 @@ is a sum of affine maps of its parts,
 .. math:: W [z_i, z_{ij}, z_j] + b = (W_i z_i + b) + W_{ij} z_{ij} + W_j z_j,
 
 so what depends on one node can be computed once per node instead of once per edge (:mod:`scenegpi.gpi.split`).
-:class:`Dense` and :class:`MLP` keep the one weight of the concatenated form, and the sizes of the parts by which it may
-be cut.
+:class:`Dense` and :class:`MLP` keep the one weight of the concatenated form, and the sizes of the parts into which it
+can be split.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Dense(nn.Linear):
         return affine.relu_() if self.activation == "relu" else affine
 
     def columns(self) -> tuple[Tensor, ...]:
-        """The weight cut by parts: one ``(out, part)`` view for each part."""
+        """The weight split by parts: one ``(out, part)`` view for each part."""
         return self.weight.split(self.parts, dim=1)
 
     def extra_repr(self) -> str:

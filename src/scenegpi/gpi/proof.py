@@ -1,7 +1,7 @@
 r"""The proof of necessity, as running code: any GPI function is of the form of Theorem 1.
 
 Given a black box F that maps an n x n matrix of pairwise features to n labels, and a hash H that gives every node its
-own bucket out of L,
+own one of L buckets,
 
 .. math::
     \phi(z_i, z_{ij}, z_j) = \mathbb{1}[H(z_j)] \, z_{ij}^\top, \qquad
@@ -88,7 +88,7 @@ class HashConstruction:
 
 
 def feature_hash(z: Tensor, buckets: int) -> Tensor:
-    """Hashes the bits of every row of z ``(n, d)``, and nothing else, to a bucket ``(n,)`` below ``buckets``."""
+    """Hashes only the bits of every row of z ``(n, d)`` to a bucket ``(n,)`` below ``buckets``."""
     # Adding zero turns -0.0 into 0.0: equal numbers must hash equally.
     bits = (z.detach().double() + 0.0).contiguous().view(torch.int64)
     code = torch.zeros(z.shape[0], dtype=torch.int64, device=z.device)

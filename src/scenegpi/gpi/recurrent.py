@@ -17,7 +17,7 @@ from scenegpi.gpi.layer import GPILayer, GPIOutput
 
 LOG_PROBABILITIES = partial(torch.log_softmax, dim=1)
 EdgeStatic = Tensor | Callable[[Tensor | None], Tensor]
-# Where no gradient is wanted, features of more edges than this are made as they are read.
+# If no gradient is needed, features of more edges than this are computed as they are read.
 _ROWS = 1 << 16
 
 
@@ -64,8 +64,8 @@ class Recurrent(nn.Module):
     ) -> RecurrentOutput:
         """node_logits ``(N, C)``, edge_index ``(2, E)``, edge_logits ``(E, R)``, static ``(N, a)`` and ``(E, b)``.
 
-        ``edge_static`` may be a function of row numbers ``(m,) -> (m, b)``, of None for all rows: those of a large
-        graph then never all exist at once where no gradient is wanted.
+        ``edge_static`` may be a function of row numbers ``(m,) -> (m, b)``, or of None for all rows: if no gradient is
+        needed, those of a large graph then never all exist at once.
         """
         layer, nodes, edges = self.layer, [node_logits], [edge_logits]
         lazy = not torch.is_grad_enabled() and len(edge_logits) > _ROWS

@@ -1,4 +1,4 @@
-r"""From many vectors to one: the sums of Theorem 1 on flat lists, and what may take their place.
+r"""From many vectors to one: the sums of Theorem 1 on flat lists, and their alternatives.
 
 A flat list of values ``(M, ...)`` and an index ``(M,)`` say which segment each value belongs to: an edge belongs to
 the node that aggregates it, a node to its graph. The index need not be sorted. An empty segment (an isolated node)

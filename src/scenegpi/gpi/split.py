@@ -1,4 +1,4 @@
-r"""Networks on nodes and edges, cut by the parts of their input: what depends on one node is computed once per node.
+r"""Networks on nodes and edges, split by the parts of their input: terms of one node are computed once per node.
 
 The first affine map of a default network is a sum over the parts that it reads,
 
@@ -34,7 +34,7 @@ def on_nodes(network: nn.Module, parts: Sequence[TableFeatures]) -> Tensor:
 
 
 def on_edges(network: nn.Module, parts: Sequence[Part], i_cancels: bool = False) -> EdgeFunction:
-    """The network as a function of edges; ``i_cancels``: what it adds for node i alone has no effect."""
+    """The network as a function of edges; ``i_cancels``: terms of node i alone have no effect."""
     if type(network) is Dense or type(network) is MLP:
         return _split(network, parts, i_cancels and network.first.activation == "none")
 
@@ -60,7 +60,7 @@ def _split(network: Dense | MLP, parts: Sequence[Part], without_i: bool) -> Edge
     weight, table = rows.fold(weight)
 
     def split(i: Tensor, j: Tensor, edges: TableFeatures) -> Tensor:
-        # In place: fresh memory is the larger part of the cost.
+        # In place: allocating memory is most of the cost.
         out = q.index_select(0, j)
         if p is not None:
             out += p.index_select(0, i)

@@ -4,8 +4,8 @@ from scenegpi.metrics import Protocol, scene_graph_recall
 result = scene_graph_recall(predictions, targets, Protocol(task="sgcls"), bootstrap=1000)
 result.figures["R@50"], result.intervals["R@50"]
 
-`RecallState` streams and merges with NumPy only; `SceneGraphRecall` is the torchmetrics class. Each name is loaded when
-it is first asked for: importing torch takes seconds, and a command line that only names the options needs none of it.
+`RecallState` streams and merges with NumPy only; `SceneGraphRecall` is the torchmetrics class. Names are loaded on
+first use: importing torch takes seconds, and a command line that only lists options does not need it.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Predictions that number classes and predicates in their own way, brought to the numbers of the ground truth."""
+"""Maps predictions with their own class and predicate numbers to the numbers of the ground truth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Alignment:
         self.maps: dict[Vocabulary, list[NDArray[np.int32]]] = {}
 
     def __call__(self, graph: SceneGraph) -> SceneGraph:
-        """The same graph in the numbers of `vocabulary`."""
+        """The same graph with the numbers of `vocabulary`."""
         own = graph.vocabulary
         if own == self.vocabulary:
             return graph
@@ -56,6 +56,6 @@ def _take(
     if len(found) and found.min() < 0:
         row = int(np.flatnonzero(found < 0)[0])
         raise MetricError(
-            f"{field}[{row}]: unknown {what} {names[int(values[row])]!r:.60}, the ground truth has no such name"
+            f"{field}[{row}]: unknown {what} {names[int(values[row])]!r:.60}: the ground truth has no such name"
         )
     return found

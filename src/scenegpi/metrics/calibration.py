@@ -1,8 +1,8 @@
-r"""Do probabilities mean what they say? Fitting temperatures, and measuring the error.
+r"""Calibration of probabilities: fitting temperatures, and measuring the error.
 
 The temperature T > 0 makes held-out outcomes likeliest under softmax(logits / T). It is one number, so it never changes
 which class comes first. In 1 / T the loss is convex, as it is in the weights of a logistic fit: `fit_convex` minimises
-both, and keeps the start where the gain is within the noise over images.
+both, and keeps the start if the gain is within the noise over images.
 
 The expected calibration error is the mean gap between confidence and accuracy,
 
@@ -45,7 +45,7 @@ def fit_temperature(logits: Tensor, chosen: Tensor, group: Tensor | None = None)
 
 
 def fit_convex(loss: Loss, start: tuple[float, ...], group: Tensor, least: float = float("-inf")) -> tuple[float, ...]:
-    """Weights where the sum of convex losses is least; `start` where that gains nothing beyond noise.
+    """Weights that minimise the sum of convex losses; `start` if that gains nothing beyond noise.
 
     Args:
         loss: weights -> losses ``(n,)``, differentiable, in double precision.
@@ -58,7 +58,7 @@ def fit_convex(loss: Loss, start: tuple[float, ...], group: Tensor, least: float
         return start
     first = torch.tensor(start, dtype=torch.float64)
     best = _minimum(loss, first)
-    if float(best[0]) < least:  # of a convex loss the bounded minimum then lies on the bound
+    if float(best[0]) < least:  # the minimum of a convex loss then lies on the bound
         bound = torch.tensor([least], dtype=torch.float64)
         rest = _minimum(lambda weights: loss(torch.cat([bound, weights])), first[1:]) if len(first) > 1 else first[1:]
         best = torch.cat([bound, rest])

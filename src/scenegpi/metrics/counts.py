@@ -1,4 +1,4 @@
-"""What is counted, as one flat vector of sums per image: adding vectors adds data sets.
+"""Counts, as one flat vector of sums per image: adding vectors adds data sets.
 
 Every figure is a ratio of such sums (or a mean of ratios), so that the state of an evaluation has a fixed size, merges
 by addition, and a bootstrap replicate is the same sums with weights. Blocks, G rows and P predicates per image:
@@ -28,7 +28,7 @@ Blocks = dict[str, NDArray[np.generic]]
 
 
 class Layout:
-    """Where each of the `blocks` is in the vector. The first `replicated` columns are those that intervals need."""
+    """The position of each block in the vector. The first `replicated` columns are those that intervals need."""
 
     def __init__(self, protocol: Protocol, predicates: int) -> None:
         self.protocol, self.predicates = protocol, predicates
@@ -111,5 +111,5 @@ def _joined(parts: Iterable[NDArray[np.integer]]) -> NDArray[np.int64]:
 
 
 def _flat(parts: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The values of all images one after the other: whose each is, and what it is."""
+    """The values of all images, concatenated: the image of each, and the values."""
     return np.repeat(np.arange(len(parts)), [len(part) for part in parts]), _joined(parts)

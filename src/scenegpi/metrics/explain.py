@@ -1,4 +1,4 @@
-"""Why a triplet counts or not: one image's ranking in words, for pictures and for people who wonder."""
+"""Why a triplet counts or not: one image's ranking in words, for pictures and for debugging."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.metrics.counts import Layout
-from scenegpi.metrics.protocol import Empty
+from scenegpi.metrics.protocol import Empty, Protocol
 
 Groups = Mapping[str, Sequence[int]]
 Array = NDArray[np.float64]
@@ -42,7 +42,7 @@ class Sums:
         return block if "predicate" in name else block[..., 0]
 
     def total(self, name: str, recall: bool = False) -> Array:
-        """What to divide by; `recall` marks the figures, R and its pooled form, that "field" counts as 0."""
+        """The denominator; `recall` marks the figures, R and its pooled form, that "field" counts as 0."""
         skip = self.empty == "skip" or (self.empty == "field" and not recall)
         return self[name] - self[f"{name}_empty"] if skip else self[name]
 
@@ -62,9 +62,9 @@ def figures(
         empty: the convention for images without predictions, in place of the protocol's own.
         zero_shot: whether zero-shot triplets are known; without them there is no zR@K.
         groups: predicates of each named group.
-        reference: (layout.size,) for replicates, the sums of the whole data set. A replicate that did not draw any
-            image of a predicate says nothing about it; there the predicate keeps its recall on the whole data set.
-            (Counting it 0, or leaving it out, would pull the interval of mR@K off to one side.)
+        reference: (layout.size,) for replicates, the sums of the whole data set. If a replicate has no
+            image with a predicate, that predicate keeps its recall on the whole data set. (Counting it as 0, or leaving
+            it out, would bias the interval of mR@K.)
     """
     protocol, counted = layout.protocol, Sums(sums, layout, empty)
     whole = counted if reference is None else Sums(reference, layout, empty)
@@ -98,25 +98,33 @@ def figures(
     found |= {f"pooled-{x}R@{k}": _ratio(counted[f"{x}rows@{k}"], rows) for x, k in cells}
     if zero_shot:
         found |= {f"pooled-{x}zR@{k}": _ratio(counted[f"{x}zrows@{k}"], counted.total("z_rows")) for x, k in cells}
-    for per in protocol.per_pair:
-        found |= {f"detection-R@{k},k={per}": _ratio(counted[f"k={per}@{k}"], rows) for k in protocol.ks}
-    if protocol.task == "predcls":
-        found[f"pair-R@{protocol.pair_k}"] = _ratio(counted["pair"], rows)
     if "" in protocol.prefixes:
         found |= {f"F1@{k}": _harmonic(found[f"R@{k}"], found[f"mR@{k}"]) for k in protocol.ks}
         found |= {f"weighted-R@{k}": _ratio(counted[f"weighted@{k}"], counted.total("images")) for k in protocol.ks}
         found["relative-R"] = _ratio(counted["relative"], counted.total("images"))
         value, share = mean_recall("relative_predicate", everything)
         found["relative-mR"] = value * share
+    return found | _of_some_protocols(counted, protocol, rows)
+
+
+def _of_some_protocols(counted: Sums, protocol: Protocol, rows: Array) -> dict[str, Array]:
+    """Figures that only VRD's predicate detection, PredCls, or SGBench's way to match has."""
+    found = {
+        f"detection-R@{k},k={per}": _ratio(counted[f"k={per}@{k}"], rows)
+        for per in protocol.per_pair
+        for k in protocol.ks
+    }
+    if protocol.task == "predcls":
+        found[f"pair-R@{protocol.pair_k}"] = _ratio(counted["pair"], rows)
     if protocol.match == "sgbench":
-        images_all = counted.total("images", recall=True)
+        images = counted.total("images", recall=True)
         names = [*(f"PR@{k}" for k in protocol.ks if "" in protocol.prefixes), "InstR"]
-        found |= {name: _ratio(counted[name], images_all) for name in names}
+        found |= {name: _ratio(counted[name], images) for name in names}
     return found
 
 
 def per_predicate(sums: Array, layout: Layout, empty: Empty) -> dict[str, Array]:
-    """(P,) for each predicate: recall as averaged in mR@K, pooled recall, recall@5 in its own pair, and how many."""
+    """(P,) for each predicate: recall as averaged in mR@K, pooled recall, recall@5 in its own pair, and the count."""
     protocol, counted = layout.protocol, Sums(sums, layout, empty)
     images, rows = counted.total("predicate_images"), counted.total("predicate_rows")
     found = {"images": counted["predicate_images"], "relations": counted["predicate_rows"]}

@@ -1,7 +1,7 @@
-"""What comes in, SceneGraphs or dicts of arrays, brought to one form; the only place where 1-based numbers are changed.
+"""Inputs, SceneGraphs or dicts of arrays, in one form; the only place where 1-based numbers are converted.
 
 In a dict, as in other tools, classes are 1..C and predicates 1..P (0 is background and "no relation"), so that
-predicate p is column p of `rel_scores`. A SceneGraph counts both from 0. Inside this room everything counts from 0.
+predicate p is column p of `rel_scores`. A SceneGraph counts both from 0. Inside this package everything counts from 0.
 
     target      boxes (M, 4) x1 y1 x2 y2, labels (M,), relations (G, 3) subject, object, predicate; image_id if known
     prediction  boxes (N, 4), labels (N,), scores (N,), and either pairs (E, 2) with rel_scores (E, 1 + P),
@@ -40,7 +40,7 @@ class Truth(NamedTuple):
     image: int | str | None
 
     def key(self) -> int:
-        """64 bits that name this image, the same in every process: its id and its ground truth."""
+        """64 bits that identify this image, the same in every process, from its id and its ground truth."""
         digest = hashlib.blake2b(repr(self.image).encode(), digest_size=8)
         digest.update(self.boxes.tobytes())
         digest.update(self.labels.astype(np.int64).tobytes())
@@ -69,8 +69,7 @@ def read_truth(target: SceneGraph | Mapping[str, Any], predicates: int) -> Truth
     """The ground truth of one image; MetricError that names the field on anything invalid."""
     if isinstance(target, SceneGraph):
         _check_vocabulary(target, predicates, "target")
-        image = target.file if target.image_id is None else target.image_id
-        return Truth(target.boxes, target.labels, target.relations, image)
+        return Truth(target.boxes, target.labels, target.relations, target.key)
     _check_keys(target, TARGET_KEYS, "target")
     try:
         boxes = box_array(target.get("boxes", ()))
@@ -85,7 +84,7 @@ def read_truth(target: SceneGraph | Mapping[str, Any], predicates: int) -> Truth
 def read_prediction(
     prediction: SceneGraph | Mapping[str, Any], truth: Truth, predicates: int, protocol: Protocol
 ) -> Prediction:
-    """The prediction of one image, with the boxes and labels that the task gives put in."""
+    """The prediction of one image, with the boxes and labels that the task gives filled in."""
     if isinstance(prediction, SceneGraph):
         _check_vocabulary(prediction, predicates, "prediction")
         found = Prediction(*(getattr(prediction, name) for name in Prediction._fields))

@@ -3,7 +3,7 @@
 In a bootstrap replicate image i counts w_i times. Drawing every w_i from a Poisson distribution of mean 1 (instead of
 the multinomial that makes them add up to n exactly) lets a replicate be summed as images stream by. The weights are a
 function of the image's key and the seed alone: partial results of several processes merge by addition, and
-two systems scored on the same images meet the same weights, so that their difference is a paired one.
+two systems scored on the same images get the same weights, so that their difference is paired.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def compare(a: Result, b: Result) -> dict[str, Difference]:
     """Paired comparison of system b with system a, figure by figure.
 
     Both were scored by the same protocol on the same images with the same number of replicates; MetricError if not.
-    p is twice the share of replicates on the other side of no difference, (1 + count) / (1 + B), at most 1.
+    p is twice the fraction of replicates on the other side of zero difference, (1 + count) / (1 + B), at most 1.
     """
     differences = a.protocol.difference(b.protocol)
     if differences:

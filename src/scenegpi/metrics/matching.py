@@ -1,9 +1,9 @@
 """One image: at which rank is each ground-truth row found? All figures follow from these ranks.
 
 A triplet matches every ground-truth row of the same (subject class, predicate, object class) whose two boxes both
-overlap the triplet's with IoU >= 0.5. Box identity is not required, also with given boxes, unless the protocol asks
-for it. A row counts as found by the first K triplets when the rank of its first match is below K; duplicate rows are
-rows of their own (under "sgbench" they count once).
+overlap the triplet's with IoU >= 0.5. Box identity is not required, even with given boxes, unless the protocol asks
+for it. A row counts as found by the first K triplets when the rank of its first match is below K; duplicate rows
+count separately (under "sgbench" they count once).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ ImageInput = SceneGraph | Mapping[str, Any]
 
 
 class ImageMatch(NamedTuple):
-    """What one image says.
+    """The ranks of one image.
 
     `ranks` (n, G) holds a row for each ranking of `rankings(protocol)`: the rank, from 0, of the first triplet that
     matches the ground-truth row, or NEVER. `pair_rank` (G,) is the place of the true predicate among those of its own
-    pair (PredCls only, else NEVER). `only_true_pairs`: no other pair than those of the ground truth was offered.
+    pair (PredCls only, else NEVER). `only_true_pairs`: only pairs of the ground truth were predicted.
     `hits` are the ranks of the triplets that match a row, `pair_ranks` (G',) those of the first triplet on each
-    different pair of the ground truth, both under the graph constraint; `instances` is the share of its objects that
-    some box counts as. The last two under "sgbench" only.
+    different pair of the ground truth, both under the graph constraint; `instances` is the fraction of its objects that
+    some box matches. The last two only under "sgbench".
     """
 
     predicate: NDArray[np.integer]
@@ -120,7 +120,7 @@ def first_matches(
 def same_object(
     found: Prediction, truth: Truth, protocol: Protocol, ends: NDArray[Any], true_ends: NDArray[Any]
 ) -> NDArray[np.bool_]:
-    """(n,) whether each predicted box stands for the true box beside it; their labels are the same."""
+    """(n,) whether each predicted box matches the true box in its row; their labels are equal."""
     if protocol.match == "overlap":
         return paired_iou(found.boxes[ends], truth.boxes[true_ends]) >= protocol.iou
     stands = counted_as(found, truth, protocol)[ends] if protocol.match == "sgbench" else ends

@@ -55,7 +55,7 @@ class Protocol:
         pair_k: k of the per-predicate recall@k among the pair's own predicates (PredCls).
         data: what was scored, in words.
         match: a triplet finds a ground-truth row when its boxes overlap the row's ("overlap", as is usual: a
-            second box around the same object will do), or only for the same boxes, by index ("identity"; boxes given).
+            second box around the same object suffices), or only for the same boxes, by index ("identity"; boxes given).
             "sgbench" does as the package of that name: a box counts as one object at most, the one of its label that it
             overlaps most, without inclusive pixels; repeated rows count once; PR@K and InstR are counted too.
     """
@@ -75,7 +75,7 @@ class Protocol:
         for name, kind in get_type_hints(Protocol).items():
             value = getattr(self, name)
             if get_origin(kind) is Literal and value not in get_args(kind):
-                raise MetricError(f"protocol.{name}: {value!r:.40} is none of {', '.join(get_args(kind))}")
+                raise MetricError(f"protocol.{name}: {value!r:.40} is not one of {', '.join(get_args(kind))}")
         object.__setattr__(self, "ks", _whole(self.ks, "ks"))
         object.__setattr__(self, "per_pair", _whole(self.per_pair, "per_pair"))
         if not self.ks:
@@ -133,7 +133,7 @@ class Protocol:
 
     def difference(self, other: Protocol) -> list[str]:
         """Where `other` differs, in words, one phrase per field that changes what a figure means. The K's are part of
-        a figure's name, and so is the constraint where both are reported: they make no difference here."""
+        a figure's name, and so is the constraint if both are reported, so they are not compared here."""
         mine, theirs = self._phrases(), other._phrases()
         return [
             f"{theirs[name] or _UNSAID[name]} instead of {mine[name] or _UNSAID[name]}"

@@ -1,4 +1,4 @@
-"""Figures that papers report, each with its protocol, for tables beside ours: Visual Genome, given boxes."""
+"""Figures that papers report, each with its protocol, for tables next to ours: Visual Genome, given boxes."""
 
 from __future__ import annotations
 

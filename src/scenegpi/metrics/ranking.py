@@ -18,7 +18,7 @@ from scenegpi.metrics.inputs import Prediction, first_row
 from scenegpi.metrics.protocol import Protocol
 
 NEVER = np.iinfo(np.int64).max
-"""The rank of what is not in a ranking."""
+"""The rank of a triplet that is not in a ranking."""
 
 SUM_TOLERANCE = 1e-3
 
@@ -51,7 +51,7 @@ class PairDistributions:
     Args:
         found: the prediction.
         rows: (G, 3) ground-truth relations, to look their pairs up.
-        limit: how many triplets will be asked for.
+        limit: the number of triplets needed.
     """
 
     def __init__(self, found: Prediction, rows: Index, limit: int) -> None:
@@ -107,7 +107,7 @@ class PairDistributions:
         return self._rows(rows[top(self.score[rows], self.limit)])
 
     def place_in_pair(self) -> NDArray[np.int64]:
-        """(G,) how many predicates of its pair are ranked before the true one; NEVER where the pair is no candidate."""
+        """(G,) how many predicates of its pair are ranked before the true one; NEVER if the pair is not a candidate."""
         dist, predicate = self.dist[self.true_row, 1:], self.true_predicate
         mine = dist[np.arange(len(predicate)), predicate][:, None]
         before = (dist > mine) | ((dist == mine) & (np.arange(dist.shape[1]) < predicate[:, None]))
@@ -118,7 +118,7 @@ class PairDistributions:
         return len(self._true_rows()) == len(self.pairs) < self.boxes * (self.boxes - 1)
 
     def _true_rows(self) -> NDArray[np.intp]:
-        chosen = np.zeros(len(self.pairs) + 1, dtype=bool)  # the last place takes the -1 of pairs that are not there
+        chosen = np.zeros(len(self.pairs) + 1, dtype=bool)  # the last position takes the -1 of missing pairs
         chosen[self.true_row] = True
         return np.flatnonzero(chosen[:-1])
 
@@ -180,7 +180,7 @@ class TripletList:
         return np.where(same.any(axis=0), self.number[same.argmax(axis=0)], NEVER)
 
     def only_true(self) -> bool:
-        """A chosen list says nothing about the pairs that it chose from."""
+        """A chosen list does not tell which pairs it was chosen from."""
         return False
 
     def _rows(self, rows: NDArray[np.intp]) -> Triplets:

@@ -1,4 +1,4 @@
-"""Result: figures with all that says what they mean, protocol, number of images, intervals; to and from JSON."""
+"""Result: figures with everything that defines them (protocol, number of images, intervals); to and from JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Result:
         by_convention: the figures under either convention for images without predictions.
         per_predicate: recall of each predicate, by figure and name; see `figures.per_predicate`.
         counts: images, relations, images without predictions, and so on.
-        notes: what a reader must know beside the figures.
+        notes: what a reader must know in addition to the figures.
         zero_shot: which triplets zR@K counts, in words; "" without it.
         replicates: (B,) of each figure, for paired comparison; not in the JSON.
     """
@@ -61,7 +61,7 @@ class Result:
 
     @property
     def images(self) -> int:
-        """Images with ground-truth relations."""
+        """Number of images with ground-truth relations."""
         return self.counts["images"]
 
     def __str__(self) -> str:

@@ -1,5 +1,5 @@
-"""`scene_graph_recall`, the pure function; and RecallState, the evaluation as it streams by: NumPy only, picklable,
-merges by addition. Its size depends on the number of predicates, K's and bootstrap replicates, not of images.
+"""`scene_graph_recall`, the pure function; and RecallState, the streaming evaluation: NumPy only, picklable,
+merged by addition. Its size depends on the number of predicates, K's and bootstrap replicates, not of images.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from scenegpi.metrics.zero_shot import ZeroShot
 from scenegpi.vocabulary import Vocabulary
 
 CHUNK = 256
-"""Images whose counts are held at once, before they are added up."""
+"""Number of images whose counts are held at once before being added up."""
 
 
 @dataclass
 class Plan:
-    """What is asked of an evaluation: protocol, predicates, zero-shot triplets, groups, bootstrap. No data.
+    """The plan of an evaluation: protocol, predicates, zero-shot triplets, groups, bootstrap. No data.
 
     Args:
         protocol: how to score.
@@ -85,8 +85,8 @@ def paired(predictions: Iterable[ImageInput], targets: Iterable[ImageInput]) -> 
 class RecallState:
     """Sums over the images so far, and their bootstrap replicates.
 
-    `update` with lists or `stream` with pairs of predictions and targets, `+` or `merge` to join what was counted
-    elsewhere, `result` for the figures.
+    `update` with lists or `stream` with pairs of predictions and targets, `+` or `merge` to add other
+    counts, `result` for the figures.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -100,7 +100,7 @@ class RecallState:
         return self.stream(paired(predictions, targets))
 
     def stream(self, pairs: Iterable[tuple[ImageInput, ImageInput]]) -> RecallState:
-        """Score (prediction, target) pairs as they come; a file need not fit into memory."""
+        """Score (prediction, target) pairs as they come; the data need not fit into memory."""
         plan, matches = self.plan, self.plan.match(pairs)
         while some := list(islice(matches, CHUNK)):
             counts = count(some, plan.layout, plan.zero_shot)
@@ -132,7 +132,7 @@ class RecallState:
 def _image_name(target: object, number: int) -> str:
     name: object = None
     if isinstance(target, SceneGraph):
-        name = target.file if target.image_id is None else target.image_id
+        name = target.key
     elif isinstance(target, Mapping):
         name = target.get("image_id")
     return f"image {number}" if name is None else f"image {name!r}"

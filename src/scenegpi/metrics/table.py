@@ -1,7 +1,7 @@
-"""Tables of figures, ours beside published ones: for the terminal (rich), Markdown and LaTeX.
+"""Tables of figures, ours next to published ones: for the terminal (rich), Markdown and LaTeX.
 
-Rows of different protocols are refused in one table. With `mark=True` they may, each with a letter, and what
-differs is spelled out under the table.
+Rows of different protocols are refused in one table. With `mark=True` they are allowed, marked with a letter,
+and the differences are listed below the table.
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ def figure_table(
     published: Sequence[Published] = (),
     mark: bool = False,
 ) -> FigureTable:
-    """Our results beside published figures.
+    """Our results next to published figures.
 
     Args:
-        results: our systems by name; the first one's protocol is the table's, which others are held against.
+        results: our systems by name; the first one's protocol is the table's, with which the others are compared.
         figures: the columns.
         published: rows of `scenegpi.metrics.published.published(task)`; those with none of the figures are left out.
-        mark: let rows of another protocol in, marked. Without it they raise MetricError.
+        mark: allow rows of another protocol, marked; without it they raise MetricError.
     """
     if not results:
         raise MetricError("table: no results")

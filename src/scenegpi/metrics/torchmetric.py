@@ -1,8 +1,8 @@
-"""SceneGraphRecall: the torchmetrics class, a thin shell around the counts of this room.
+"""SceneGraphRecall: the torchmetrics class, a thin shell around the counts of this package.
 
 Its state is the sums, their bootstrap replicates and a fingerprint of the images, all joined by addition, so it syncs
-across processes like any other metric. How long the sums are depends on the number of predicates, which the first
-update tells: before it they are a single 0, the sum of nothing.
+across processes like any other metric. The length of the sums depends on the number of predicates, which is
+known from the first update: before that they are a single 0.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SceneGraphRecall(Metric):
             protocol = Protocol() if protocol is None else Protocol(ks=protocol)  # type: ignore[arg-type]
         self.make_plan = partial(Plan, protocol, zero_shot=zero_shot, groups=groups, bootstrap=bootstrap, seed=seed)
         self.given = self.known = predicates is not None
-        if predicates is None:  # until images tell, the fewest that the groups allow: figures of nothing are NaN
+        if predicates is None:  # until images tell, the minimum that the groups allow; empty figures are NaN
             predicates = 1 + max((int(i) for members in (groups or {}).values() for i in members), default=0)
         self.plan = self.make_plan(predicates)
         for name, kind in (("sums", torch.float64), ("replicates", torch.float64), ("fingerprint", torch.int64)):
@@ -113,14 +113,14 @@ class SceneGraphRecall(Metric):
     def _sync_dist(
         self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any | None = None
     ) -> None:
-        """As torchmetrics does it, after processes that saw no image have learned the predicates from the others."""
+        """As in torchmetrics, after processes without images have learned the predicates from the others."""
         if not self.given:
             names = json.dumps(self.plan.names if self.known else ()).encode()
             text = torch.tensor(list(names), dtype=torch.uint8, device=self.sums.device)
             found = dist_sync_fn(text, group=process_group or self.process_group)
             heard = {tuple(json.loads(bytes(each.tolist()))) for each in found} - {()}
             if len(heard) > 1:
-                raise MetricError("predicates: they differ between the processes")
+                raise MetricError("predicates: differ between the processes")
             if heard:
                 self._learn(heard.pop())
         self.sums, self.replicates = self._sized()

@@ -1,4 +1,4 @@
-"""Which triplets never occur in training, and how often each predicate does: what the training set says."""
+"""Triplets that never occur in training, and predicate frequencies, from the training set."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from scenegpi.models.network import SceneLogits, SceneNetwork
 from scenegpi.models.prior import STATISTICS, PriorOutput, make_prior
 
 CHUNK = 1 << 15
-"""Pairs that are worked on at once where no gradient is wanted."""
+"""Number of pairs processed at once if no gradient is needed."""
 
 
 class PairOutput(NamedTuple):
@@ -75,10 +75,10 @@ class Baseline(SceneNetwork):
         return SceneLogits([stage.nodes], [stage.pairs.logits])
 
     def first_stage(self, batch: SceneBatch, leave_out: bool | None = None) -> FirstStage:
-        """The output for boxes and pairs, and what a context reads besides.
+        """The output for boxes and pairs, and the further inputs of a context.
 
-        `leave_out`: the images were counted for the prior, and their own relations are to be taken away; by default
-        while the model trains.
+        `leave_out`: subtract the images' own relations from the counts of the prior; by default while the model
+        trains.
         """
         dist = batch.label_dist.to(self.label.dtype)
         box = entity = self.inputs.entities(batch)
@@ -91,7 +91,7 @@ class Baseline(SceneNetwork):
         counted = self.training if leave_out is None else leave_out
         if counted or torch.is_grad_enabled() or batch.num_edges <= CHUNK:
             return FirstStage(nodes, self._pairs(batch, slice(None), dist, z, counted), entity)
-        # Into their places at once: a list of pieces would be held twice while it is joined.
+        # Written in place: joining a list of pieces would hold them twice.
         first = self._pairs(batch, slice(CHUNK), dist, z, counted)
         found = PairOutput(*(side.new_empty(batch.num_edges, side.shape[1]) for side in first))
         for k in range(0, batch.num_edges, CHUNK):
@@ -114,7 +114,7 @@ class Baseline(SceneNetwork):
 
 
 class PairNetwork(nn.Module):
-    """The network f over pairs; what depends on one box is multiplied once per box."""
+    """The network f over pairs; parts that depend on one box are computed once per box."""
 
     def __init__(self, config: BaselineConfig, labels: int, predicates: int, node: int) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class PairNetwork(nn.Module):
             left, right = dist @ self.left, dist @ self.right
             read.append(left.index_select(0, i) * right.index_select(0, j))
         own, other, pair = self.first.columns()
-        # In place: fresh memory of this size costs more than the sums.
+        # In place: allocating memory of this size costs more than the sums.
         x = linear(z, own, self.first.bias).index_select(0, i)
         x += linear(z, other).index_select(0, j)
         x = dropout(x.addmm_(torch.cat(read, 1), pair.t()).relu_(), p, training)
@@ -151,7 +151,7 @@ class PairNetwork(nn.Module):
 
 
 def end_in_zero(network: nn.Module) -> None:
-    """Sets the last layer of an MLP to zero: at first it corrects nothing."""
+    """Sets the last layer of an MLP to zero, so that at first it corrects nothing."""
     last = network.layers[-1] if isinstance(network, MLP) else None
     if isinstance(last, Dense):
         nn.init.zeros_(last.weight)

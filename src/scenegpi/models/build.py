@@ -33,23 +33,23 @@ from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.vectors import WordVectors, label_table, predicate_table
 
 FEW_PAIRS = 2048
-"""Up to this many pairs one thread is faster than two."""
+"""Up to this many pairs, one thread is faster than two."""
 CHUNK = 1 << 16
-"""Pairs whose logits become distributions at once."""
+"""Number of pairs whose logits become distributions at once."""
 MEASURED = 2000
-"""Training images whose features are measured to standardise inputs."""
+"""Number of training images measured to standardise inputs."""
 MAX_CELLS = 1 << 26
 MAX_LABELS, MAX_PREDICATES = 4096, 2048
-"""With `MAX_WIDTH` they bound what a model from an untrusted folder can allocate."""
+"""With `MAX_WIDTH`, limits of what a model from an untrusted folder can allocate."""
 
 
 class SceneModel(nn.Module):
     """A network with the labels it was trained for and the configuration it was built from.
 
-    `vision` names what is in the boxes of a photo before the network reads a batch, or is None; where it knows everyday
-    names beyond the labels, they are part of the `vocabulary` that the model speaks; `calibration` turns
+    `vision` names the boxes of a photo before the network reads a batch, or is None; if it knows everyday names beyond
+    the labels, they are part of the model's `vocabulary`; `calibration` turns
     the last logits into calibrated probabilities, and is neutral until it is fitted. `trained_on` is a fingerprint of
-    the training images, or None where nobody took it.
+    the training images, or None if there is none.
     """
 
     backend: Literal["torch"] = "torch"
@@ -64,11 +64,11 @@ class SceneModel(nn.Module):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What it speaks: its labels, and everyday names if its eyes know some."""
+        """Its vocabulary: the labels, and everyday names if its vision model knows some."""
         return self.labels if self.vision is None else self.vision.vocabulary
 
     def labels_only(self) -> SceneModel:
-        """The same model, weights and all, that speaks its labels alone: for data in just these words."""
+        """The same model and weights with only its labels as vocabulary, for data in just these words."""
         if self.vision is None or not self.vision.everyday:
             return self
         plain = copy(self)
@@ -79,7 +79,7 @@ class SceneModel(nn.Module):
 
     @property
     def baseline(self) -> Baseline | None:
-        """The first stage, or the whole; None for a system that has none."""
+        """The first stage, or the whole model; None for a system without one."""
         return self.network.first_stage_network
 
     @property
@@ -89,19 +89,19 @@ class SceneModel(nn.Module):
 
     @property
     def prior(self) -> CountPrior | GivenPrior:
-        """What it knows about pairs of labels beforehand."""
+        """Its prior over pairs of labels."""
         return self.network.front.prior
 
     @property
     def finder(self) -> Finder | None:
-        """Finds boxes in photos, where it has a photo network of its own."""
+        """Its finder of boxes in photos, if it has its own photo network."""
         if self.vision is None or not isinstance(self.vision.backbone, PhotoNetwork):
             return None
         return Finder(self.vision)
 
     @property
     def device(self) -> torch.device:
-        """Where its weights are."""
+        """The device of its weights."""
         return next(self.parameters()).device
 
     def forward(self, batch: SceneBatch) -> SceneLogits:
@@ -115,7 +115,7 @@ class SceneModel(nn.Module):
         """The calibrated answer to a batch: (N, C) and (E, 1 + P), column 0 "no relation".
 
         An everyday name goes through the network as the label that stands for it:
-        :math:`P(name) = P(label) \\cdot P(name \\mid label)`, the second as it was before.
+        :math:`P(name) = P(label) \\cdot P(name \\mid label)`, the second as before the network.
         """
         training, calibration, said = self.training, self.calibration.of(task), scenes.label_dist
         stands = None
@@ -124,12 +124,12 @@ class SceneModel(nn.Module):
             scenes = folded(scenes, stands, self.labels)
         batch = SceneBatch.from_arrays(scenes)
         try:
-            if training:  # a run that validates goes on training
+            if training:  # a run that validates continues training
                 self.eval()
             with one_thread(batch.num_edges <= FEW_PAIRS):
                 out = self(batch.to(self.device))
                 nodes, edges = calibration.nodes(out.nodes[-1]), out.edges[-1].float()
-                del out  # of a large graph, the steps before the last are the larger part
+                del out  # for a large graph, the earlier steps hold most of the memory
                 for rows in edges.split(CHUNK):
                     rows[:] = calibration.edges(rows)
         finally:
@@ -140,7 +140,7 @@ class SceneModel(nn.Module):
 
     @property
     def relation_counts(self) -> RelationCounts | None:
-        """Of the training images that it counted; None where it counted none."""
+        """Counts of the training relations; None if it has none."""
         prior = self.prior
         if not isinstance(prior, CountPrior):
             return None
@@ -153,7 +153,7 @@ class SceneModel(nn.Module):
 
 
 def folded(scenes: SceneArrays, stands: NDArray[np.int64], labels: Vocabulary) -> SceneArrays:
-    """The batch in the labels alone; `stands` (names,) is the label that stands for each name."""
+    """The batch with labels alone; `stands` (names,) is the label that stands for each name."""
     dist = np.zeros((len(scenes.labels), len(labels.objects)), dtype=np.float32)
     np.add.at(dist.T, stands, scenes.label_dist.T)
     return replace(scenes, vocabulary=labels, labels=stands[scenes.labels], label_dist=dist)
@@ -162,9 +162,9 @@ def folded(scenes: SceneArrays, stands: NDArray[np.int64], labels: Vocabulary) -
 def unfolded(
     answer: NDArray[np.float32], said: NDArray[np.float32], as_labels: NDArray[np.float32], stands: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """P(name) (N, names) from P(label) (N, labels), shared out among names as they were in `said` (N, names).
+    """P(name) (N, names) from P(label) (N, labels), divided among names as in `said` (N, names).
 
-    A label that nothing was said of keeps its name.
+    A label without any probability in `said` keeps its own name.
     """
     whole, own = as_labels[:, stands], np.arange(len(stands)) == stands
     share = np.where(whole > 0, said / np.maximum(whole, np.finfo(np.float32).tiny), own)
@@ -172,7 +172,7 @@ def unfolded(
 
 
 def build_model(config: ModelConfig, vocabulary: Vocabulary, words: WordVectors | None = None) -> SceneModel:
-    """A model with random weights. Where the configuration wants words and none are given, their tables are zero."""
+    """A model with random weights. If the configuration needs words and none are given, their tables are zero."""
     labels, predicates = len(vocabulary.objects), len(vocabulary.predicates)
     if not labels or not predicates:
         raise OptionError("vocabulary: a model needs labels and predicates")

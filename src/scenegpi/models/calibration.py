@@ -5,14 +5,14 @@ r"""Calibrated probabilities: a model's last logits are tempered before they bec
     P(r \mid \text{related}) = \text{softmax}_r(y_{ijr} / T_r), \qquad P(\text{label}) = \text{softmax}(y_i / T_l)
 
 with odds the log-odds of "related" among the 1 + P classes of a pair. The four numbers are fitted to images that the
-model was not trained on, by likelihood; a part that gains nothing beyond noise stays as it is. None of them changes
-which predicate of a pair, or which label of a box, comes first. Where labels are given (PredCls) and where they are
-predicted (SGCls) there are numbers for each: with labels that may be wrong, a predicate is less sure.
+model was not trained on, by likelihood; a number that gains nothing beyond noise keeps its default. None of them
+changes which predicate of a pair, or which label of a box, comes first. There are separate numbers for given labels
+(PredCls) and predicted ones (SGCls): with labels that may be wrong, a predicate is less certain.
 
-"Related" is what annotators wrote down, which is never all that is there: a calibrated 30% says that three in ten such
-relations were annotated. A pair with k annotated predicates counts k times, as in training. So what is right is the
-probability of each predicate, which is what users read; their sum, P(related), is the expected number of predicates,
-and a little above the share of related pairs.
+"Related" means annotated, and annotations are never complete: a calibrated 30% says that three in ten such relations
+were annotated. A pair with k annotated predicates counts k times, as in training. So the probability of each predicate,
+which users see, is the calibrated one; their sum, P(related), is the expected number of predicates, and a little above
+the fraction of related pairs.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ MAX_OFFSET = 20.0
 
 @dataclass(frozen=True)
 class Calibration:
-    """Temperatures of a model. With those of the default nothing changes, not a bit.
+    """Temperatures of a model. The defaults change nothing, not even a bit.
 
     Args:
         related: temperature T_e of the log-odds that a pair is related.
-        offset: what is added to them, b.
+        offset: the term b added to them.
         predicates: temperature T_r of the predicates of a related pair.
         labels: temperature T_l of the corrected labels.
     """
@@ -64,7 +64,7 @@ class Calibration:
         return tempered_edges(logits, self.related, self.offset, self.predicates)
 
     def __str__(self) -> str:
-        """In a few words, for a model card."""
+        """A summary for a model card."""
         words = []
         if (self.related, self.offset) != (1, 0):
             words.append(f"related or not at temperature {self.related:.3g}, log-odds {self.offset:+.2f}")
@@ -75,7 +75,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Calibrations:
-    """Of a model that can do both: with labels given, and with labels to predict."""
+    """The calibrations of a model for both tasks: labels given, and labels predicted."""
 
     predcls: Calibration = Calibration()
     sgcls: Calibration = Calibration()
@@ -85,7 +85,7 @@ class Calibrations:
 
 
 class Outcomes(NamedTuple):
-    """Raw logits of images, and what was annotated.
+    """Raw logits of images, and their annotation.
 
     Pairs: `odds` (E,) and `related` (E,), those with k predicates k times. Boxes: `nodes` (N, C) and `labels` (N,). And
     the image of each, `pair_image` (E,), `node_image` (N,).
@@ -116,7 +116,7 @@ def log_odds(edges: Tensor) -> Tensor:
 def fit_calibrations(
     model: SceneModel, images: Sequence[SceneGraph], task: Literal["predcls", "sgcls", "both"]
 ) -> Calibrations:
-    """For the task that a model was trained for, or both; what is known of one task alone holds for the other too."""
+    """Calibrations for the task that a model was trained for, or both; a single one is used for the other task too."""
     if task == "both":
         return Calibrations(fit_calibration(model, images, "predcls"), fit_calibration(model, images, "sgcls"))
     fitted = fit_calibration(model, images, task)
@@ -124,15 +124,15 @@ def fit_calibrations(
 
 
 def fit_calibration(model: SceneModel, images: Iterable[SceneGraph], task: Task) -> Calibration:
-    """The calibration of a model by images that it was not trained on. Given labels (PredCls) need none."""
+    """The calibration of a model on images that it was not trained on. Given labels (PredCls) need none."""
     return fit_outcomes(outcomes(model, images, task), labels=task == "sgcls")
 
 
 def fit_outcomes(found: Outcomes, labels: bool = True) -> Calibration:
-    """The maximum-likelihood numbers, each part by itself.
+    """The maximum-likelihood numbers, each part separately.
 
-    Predicates are left alone: a pair has several that are right, and a temperature that makes all of them likelier
-    makes the first, which is what is shown, underconfident (docs/calibration.md).
+    Predicates are not calibrated: several may be right for a pair, and a temperature that makes all of them likelier
+    makes the first, which is the one shown, underconfident (docs/calibration.md).
     """
     related, offset = _fit_odds(found.odds, found.related, found.pair_image)
     fitted = Calibration(related, offset)
@@ -156,7 +156,7 @@ def outcomes(model: SceneModel, images: Iterable[SceneGraph], task: Task) -> Out
 
 
 def _outcomes(model: SceneModel, batch: SceneBatch, first: int) -> Outcomes:
-    """Of one batch, whose images are numbered from `first`. Of pairs without a relation only the odds are kept."""
+    """The logits of one batch, whose images are numbered from `first`. Only the odds of unrelated pairs are kept."""
     with torch.no_grad():
         out = model(batch.to(model.device))
     row = batch.relation_edge  # each predicate of a pair once

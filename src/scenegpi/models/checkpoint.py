@@ -1,7 +1,7 @@
-"""A model on disk: a folder, written whole or not at all, that can be read without trust.
+"""A model on disk: a folder, written whole or not at all, that is safe to read from untrusted sources.
 
-    model.safetensors   weights (perhaps in half precision), scales, counts (mostly 0, so as cells and values)
-    config.json         what the model is made of, its calibration, and how it was trained
+    model.safetensors   weights (perhaps in half precision), scales, counts (mostly 0, so stored as cells and values)
+    config.json         its settings, its calibration, and how it was trained
     vocabulary.json     the names behind its numbers
     metrics.json        its figures, each with protocol, data and number of images
     trained_on.bin      a fingerprint of the training images; some models have none
@@ -46,7 +46,7 @@ def save_model(
 ) -> Path:
     """Writes the folder: `metrics` by the name of what was scored, `training` as a record of how it was made.
 
-    With `half` matrices are stored in half precision: half the size, answers that differ in the fourth digit.
+    With `half` matrices are stored in half precision: half the size, outputs that differ in the fourth digit.
     """
     from safetensors.torch import save_file
 
@@ -65,7 +65,7 @@ def save_model(
         if model.trained_on is not None:
             model.trained_on.write(part / TRAINED_ON)
     if model.trained_on is None:
-        (folder / TRAINED_ON).unlink(missing_ok=True)  # of a model that stood there before
+        (folder / TRAINED_ON).unlink(missing_ok=True)  # of an earlier model in the folder
     return folder
 
 
@@ -82,7 +82,7 @@ def load_model(source: str | Path, device: str | torch.device = "cpu") -> SceneM
     path = folder / "config.json"
     data = read_object(path, SMALL)
     if data.get("format") != FORMAT:
-        raise DataError(path, f"format: {data.get('format')!r:.20}, this version reads {FORMAT}")
+        raise DataError(path, f"format: {data.get('format')!r:.20} is not supported, only {FORMAT}")
     try:
         calibration = override(Calibrations(), data.get("calibration", {}), "calibration")
         model = build_model(override(ModelConfig(), data.get("model"), "model"), read_labels(folder))
@@ -96,7 +96,7 @@ def load_model(source: str | Path, device: str | torch.device = "cpu") -> SceneM
 
 
 def read_tensors(path: Path, wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, which must be those wanted, in shape and type; DataError otherwise."""
+    """The tensors of a safetensors file, which must have the wanted names, shapes and types; DataError otherwise."""
     from safetensors import SafetensorError, safe_open
 
     check_file(path)
@@ -128,8 +128,8 @@ def _read(path: Path, file: Any, name: str, wanted: Tensor) -> Tensor:
     if not _is_sparse(wanted):
         value: Tensor = file.get_tensor(name)
         if not bool(torch.isfinite(value).all()):
-            raise DataError(path, f"{name}: holds a number that is not finite")
-        return value.float().clone()  # mapped files lie at odd addresses, where products take another path
+            raise DataError(path, f"{name}: contains a number that is not finite")
+        return value.float().clone()  # mapped files may be unaligned, which changes the last bits of products
     cells, values = (file.get_tensor(part) for part in _names(name, wanted))
     if cells.shape != values.shape:
         raise DataError(path, f"{name}: expected two lists of one length")

@@ -1,4 +1,4 @@
-"""What a model is made of, as data: every choice a field with a default that works; a checkpoint carries it."""
+"""The settings of a model, as data: every choice is a field with a default that works; checkpoints include them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class BaselineConfig:
 
     Args:
         hidden, layers: of the network over pairs, and of the one over boxes. With 0 layers there is no network: the
-            prior is passed on unchanged, so that a context reads exactly the distributions of another system.
-        embedding: width of the learned vector of a label; of a label distribution it is the mean.
+            prior is passed through unchanged, so that a context reads exactly the distributions of another system.
+        embedding: width of the learned vector of a label; a label distribution gives the mean.
         rank: width of the product of two such vectors, u_i * v_j, by which labels interact; 0 leaves it out.
-        counts: the baseline itself reads the counts too. They depend on the other boxes: without them it reads each
-            box, and each pair, by itself; a context reads them in any case.
+        counts: whether the baseline reads the counts too. They depend on the other boxes: without them it reads each
+            box and each pair by itself; a context always reads them.
         prior: what is known about a pair beforehand. Counts of predicates for its two labels: "backoff" (smoothed by
             what each label does alone) or "freq" (plain FREQ); or "given", the pair distributions of another system
             that the graphs carry.
@@ -49,11 +49,11 @@ class BaselineConfig:
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """What is built on the baseline, or in its place; `kind` says what, and is fixed for each class."""
+    """What is built on the baseline, or replaces it; its `kind` is fixed for each class."""
 
     kind: str
     context = False
-    """Whether a box can change what is said of others: only then has it something to add to a baseline."""
+    """Whether a box can affect the predictions for others: only then can it improve a baseline."""
 
     @classmethod
     def of_kind(cls, kind: object) -> NetworkConfig:
@@ -63,7 +63,7 @@ class NetworkConfig:
         return next(iter(system_module(kind).PRESETS.values()))
 
     def build(self, model: ModelConfig, labels: int, predicates: int, words: Sequence[Tensor]) -> SceneNetwork:
-        """With random weights; `words` (C, w) and (1 + P, w) if it reads word vectors."""
+        """The network with random weights; `words` (C, w) and (1 + P, w) if it reads word vectors."""
         raise NotImplementedError
 
     @property
@@ -76,7 +76,7 @@ class NetworkConfig:
 class ContextConfig(NetworkConfig):
     """The GPI layer on top: what it aggregates, and how.
 
-    The paper has hidden = phi = alpha = 500, three hidden layers in rho and steps = 2; an epoch of that costs five
+    The paper has hidden = phi = alpha = 500, three hidden layers in rho and steps = 2; such an epoch costs five
     times as much.
 
     Args:
@@ -111,11 +111,11 @@ class ContextConfig(NetworkConfig):
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A whole model; without `network` it is the baseline, without `vision` it reads boxes and labels only.
+    """A whole model; without `network` it is the baseline, without `vision` it uses only boxes and labels.
 
     A `network` is the GPI context, which is built on a baseline that is trained before and then frozen; or a system
-    that the paper is compared with. That takes the baseline's place and reads what the baseline reads, by the same
-    settings; or, `on_baseline`, the context's place.
+    that the paper is compared with. Such a system replaces the baseline and has the same inputs and
+    input settings; or, with `on_baseline`, it replaces the context.
     """
 
     baseline: BaselineConfig = BaselineConfig()

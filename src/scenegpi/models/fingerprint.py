@@ -2,7 +2,7 @@
 
 The key of an image is a hash of its boxes, rounded to pixels, with their label names. The order of the boxes, the
 image's id and its file don't matter, so the same annotations are recognised in any file format. An image that was not
-trained on is taken for one of n that were with probability n in four billion.
+trained on is mistaken for one of n training images with probability n in four billion.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Fingerprint(frozenset[int]):
 
     @classmethod
     def of(cls, graphs: Iterable[SceneGraph]) -> Fingerprint:
-        """Of annotated images; those without boxes have nothing to be recognised by."""
+        """The keys of annotated images; those without boxes can't be recognised."""
         return cls(image_key(graph) for graph in graphs if len(graph))
 
     def seen(self, graph: SceneGraph) -> bool:
@@ -33,7 +33,7 @@ class Fingerprint(frozenset[int]):
         return len(graph) > 0 and image_key(graph) in self
 
     def count(self, graphs: Iterable[SceneGraph]) -> int:
-        """How many of these images the model was trained on."""
+        """The number of these images that the model was trained on."""
         return sum(map(self.seen, graphs))
 
     def write(self, path: Path) -> None:

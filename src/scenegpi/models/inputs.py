@@ -1,10 +1,10 @@
-r"""What a layout model reads of a batch: boxes, counts and pair geometry, standardised; which boxes are duplicates.
+r"""The inputs of a layout model: boxes, counts and pair geometry, standardised; and duplicate boxes.
 
-Boxes of the same thing have the same label and overlap by half. Annotators draw them, detectors too:
+Duplicate boxes have the same label and overlap by half. Both annotators and detectors produce them:
 
 .. math:: D(i) = \{ j : \text{label}_j = \text{label}_i, \; \text{IoU}(i, j) \ge 1/2 \}
 
-with pixels counted inclusively, as recall matches boxes. Of two duplicates the bigger one speaks first, whatever the
+with pixels counted inclusively, as recall matches boxes. Of two duplicates the bigger one comes first, whatever the
 order in which they are listed.
 """
 
@@ -46,7 +46,7 @@ class LayoutInputs(nn.Module):
         return torch.cat([self.pair(_pairs(batch, rows)), duplicate_columns(batch, labels, rows)], 1)
 
     def measure(self, batches: Iterable[SceneBatch]) -> None:
-        """Standardises by these batches."""
+        """Measures the standardisation on these batches."""
         entities, pairs = [], []
         for batch in batches:
             entities.append(_entities(batch))

@@ -1,4 +1,4 @@
-"""What every network offers that turns a batch of scenes into logits, ours and those we compare with."""
+"""The interface of all networks that turn a batch of scenes into logits, ours and those we compare with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class SceneLogits(NamedTuple):
     """Logits after every step, first to last: `nodes[t]` (N, C), `edges[t]` (E, 1 + P), column 0 "no relation".
 
-    `extra` is what a system's own loss reads besides.
+    `extra` is further input for a system's own loss.
     """
 
     nodes: list[Tensor]
@@ -26,7 +26,7 @@ class SceneLogits(NamedTuple):
 
 
 class FrontEnd(Protocol):
-    """How a network reads boxes and pairs, and what it knows about pairs of labels beforehand."""
+    """How a network reads boxes and pairs, and its prior over pairs of labels."""
 
     @property
     def inputs(self) -> LayoutInputs: ...
@@ -38,8 +38,8 @@ class FrontEnd(Protocol):
 class SceneNetwork(nn.Module, ABC):
     """Batch -> logits of boxes and pairs.
 
-    `probabilities` says whether its outputs are meant as such; scores that only rank are not calibrated. `exportable`:
-    an ONNX file can hold it; one that works box after box it cannot.
+    `probabilities` says whether its outputs are probabilities; scores that only rank are not calibrated. `exportable`:
+    whether it can be an ONNX file; a network that works box after box can't.
     """
 
     probabilities = True
@@ -48,16 +48,16 @@ class SceneNetwork(nn.Module, ABC):
     @property
     @abstractmethod
     def front(self) -> FrontEnd:
-        """What reads the batch."""
+        """Its reader of batches."""
 
     @property
     @abstractmethod
     def first_stage_network(self) -> Baseline | None:
-        """The baseline that it is, or is built on; None for a system without one."""
+        """The baseline that it is or is built on; None for a system without one."""
 
     def training_loss(self, batch: SceneBatch, out: SceneLogits, common: Tensor) -> Tensor:
-        """What is minimised, (G,) to be added up, from the loss that all networks share."""
+        """The loss to minimise, (G,) to be added up, from the loss that all networks share."""
         return common
 
     def set_counts(self, counts: Tensor) -> None:
-        """Hears the training counts of predicates by labels, (C, C, 1 + P), besides the prior."""
+        """Receives the training counts of predicates by labels, (C, C, 1 + P), in addition to the prior."""

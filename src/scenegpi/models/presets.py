@@ -1,4 +1,4 @@
-"""The rows of the paper's table as model configurations, all with the same inputs for an honest comparison."""
+"""The rows of the paper's table as model configurations, all with the same inputs for a fair comparison."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def preset(name: str) -> ModelConfig:
     if name in PRESETS:
         return PRESETS[name]
     if name not in MODULES:
-        raise OptionError(f"preset: {name!r:.40} is none of {', '.join([*PRESETS, *MODULES])}")
+        raise OptionError(f"preset: {name!r:.40} is not one of {', '.join([*PRESETS, *MODULES])}")
     return ModelConfig(network=system_module(MODULES[name]).PRESETS[name])

@@ -1,15 +1,15 @@
-r"""The frequency prior as an input: what the training images say about two labels.
+r"""The frequency prior as an input: counts of training relations for two labels.
 
 With n_abr the counts of predicate r for labels a, b (n_ab0: 1 + pairs without a relation), the plain prior is FREQ,
 :math:`\log(n_{abr} / n_{ab} + \epsilon)`: an unseen pair of labels is almost surely unrelated, with all predicates
-equally likely. The back-off believes few counts less:
+equally likely. The back-off trusts small counts less:
 
 .. math::
     q(r \mid a, b) = \frac{n_{abr} + k\, b(r)}{\sum_{r' \ge 1} n_{abr'} + k}, \qquad
     b(r) \propto \frac{q(r \mid a, \cdot)\, q(r \mid \cdot, b)}{q(r)}, \qquad r \ge 1
 
-A model that is trained on the images that were counted finds its own targets in the prior, and trusts it too much. So
-in training an image's own relations are subtracted from the counts that it reads.
+A model that is trained on the counted images finds its own targets in the prior, and trusts it too much. So in
+training, an image's own relations are subtracted from its counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scenegpi.models.config import BaselineConfig
 ALL = slice(None)
 EPSILON = 1e-3
 SMOOTHING = 3.0
-"""k: how many counts the back-off is worth."""
+"""k: the weight of the back-off, in counts."""
 STATISTICS = 3
 _MARGIN = 10.0
 _ODDS = 2.0
@@ -95,12 +95,12 @@ class CountPrior(nn.Module):
 
 
 class GivenPrior(nn.Module):
-    """Reads the pair distributions that the graphs carry."""
+    """Uses the pair distributions of the graphs."""
 
     def forward(self, batch: SceneBatch, labels: Tensor, leave_out: bool, rows: slice = ALL) -> PriorOutput:
         """As `CountPrior`; labels are not used, and the counts are 0."""
         if batch.pair_dist is None:
-            raise GraphError("pair_dist: this model reads another system's, and the graphs have none")
+            raise GraphError("pair_dist: this model needs another system's distributions, which the graphs lack")
         logs = clamped_log(batch.pair_dist[rows].to(torch.get_default_dtype()))
         odds = logs[:, 1:].logsumexp(1) - logs[:, 0]
         return PriorOutput(logs[:, 1:].log_softmax(1), _statistics(odds, torch.zeros_like(logs)))
@@ -122,7 +122,7 @@ def own_counts(batch: SceneBatch, cells: Tensor, num_cells: int, classes: int) -
 def relation_table(graphs: Iterable[SceneGraph]) -> NDArray[np.int64]:
     """(C, C, 1 + P) numbers of training rows by labels of subject and object and by predicate, repeats included.
 
-    Column 0 counts ordered pairs without a relation. The graphs may be a stream; rows with subject == object are no
+    Column 0 counts ordered pairs without a relation. The graphs may be a stream; rows with subject == object are not
     pairs.
     """
     table: NDArray[np.int64] | None = None
@@ -143,7 +143,7 @@ def relation_table(graphs: Iterable[SceneGraph]) -> NDArray[np.int64]:
 
 
 def make_prior(config: BaselineConfig, labels: int, predicates: int) -> CountPrior | GivenPrior:
-    """The prior that a model reads: counts of the training images, or one that comes with each batch."""
+    """The prior of a model: counts of the training images, or one given with each batch."""
     return GivenPrior() if config.prior == "given" else CountPrior(labels, 1 + predicates, config.prior)
 
 

@@ -1,7 +1,7 @@
 r"""Counts of training relations: how common a predicate is, and which labels it relates.
 
-A common predicate ("on", "has") says little. With t from 0 to 1 a pair's predicates are weighted by how rare they are,
-and P(related) does not change:
+A common predicate ("on", "has") is not informative. With t from 0 to 1 a pair's predicates are weighted by how rare
+they are, and P(related) does not change:
 
 .. math:: P_t(r) = P(\text{related}) \, \frac{P(r) / f_r^t}{\sum_{r'} P(r') / f_{r'}^t}, \qquad
           f_r = \text{share of predicate } r \text{ among training relations}.
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 _ROLES = ("as_subject", "as_object")
 
 CHUNK = 1 << 16
-"""Pairs that are weighted at once."""
+"""Number of pairs weighted at once."""
 
 
 class RelationCounts(NamedTuple):

@@ -10,7 +10,7 @@ y^(0) are the logits of the baseline. i is the subject, which aggregates
 over its objects j. The outputs of all steps are given, the baseline's first.
 
 With `read_again` the baseline f reads the pairs once more after T steps, with the labels that the layer corrected,
-and what the layer changed of the pairs comes on top: :math:`y_{ij} = f_{ij}(y^{(T)}) + y_{ij}^{(T)} - y_{ij}^{(0)}`.
+and the layer's changes to the pairs are added: :math:`y_{ij} = f_{ij}(y^{(T)}) + y_{ij}^{(T)} - y_{ij}^{(0)}`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class SGP(SceneNetwork):
         """1 + steps outputs: (N, C) and (E, 1 + P) logits each."""
         nodes, pairs, entity = self._first_stage(batch)
         read, start = self._static(batch, pairs), pairs.logits
-        static = read(None) if self.training else read  # what is dropped is dropped in all steps
+        static = read(None) if self.training else read  # dropout is the same in all steps
         entity = dropout(entity, self.context.input_dropout, self.training)
         out = self.recurrent(
             nodes,
@@ -105,20 +105,20 @@ class SGP(SceneNetwork):
 
         def static(edges: Tensor | None) -> Tensor:
             reverse = scaled_log(pairs.logits.index_select(0, _rows(backward, edges)))
-            # What is known of duplicates is not dropped: it decides who speaks first.
+            # Information on duplicates is not dropped: it decides which comes first.
             geometry, twin = _rows(pairs.geometry, edges).split([PAIR_INPUTS - COLUMNS, COLUMNS], 1)
             return torch.cat([dropout(reverse, p, training), dropout(geometry, p, training), twin], 1)
 
         return static
 
     def _read_again(self, batch: SceneBatch, nodes: Tensor) -> Tensor:
-        """What the baseline says of the pairs, (E, 1 + P), given the labels of nodes (N, C); certain ones stay."""
+        """The baseline's logits of the pairs, (E, 1 + P), given the labels of nodes (N, C); certain labels are kept."""
         certain = batch.label_dist.amax(1, keepdim=True) == 1
         dist = torch.where(certain, batch.label_dist, nodes.detach().softmax(1).to(batch.label_dist.dtype))
         return self._first_stage(replace(batch, label_dist=dist)).pairs.logits
 
     def _first_stage(self, batch: SceneBatch) -> FirstStage:
-        """The baseline was trained before and is frozen, as in the paper."""
+        """Freezes the baseline, which is trained before, as in the paper."""
         self.baseline.eval()
         with torch.no_grad():
             return self.baseline.first_stage(batch, leave_out=self.training)
@@ -136,7 +136,7 @@ class Read(nn.Module):
 
 
 def scaled_log(logits: Tensor) -> Tensor:
-    """1 - log p / log FLOOR, at least 0: 1 for what is certain, 0 for what is no likelier than FLOOR; (M, K)."""
+    """1 - log p / log FLOOR, at least 0: 1 if certain, 0 if no likelier than FLOOR; (M, K)."""
     return (1 - logits.log_softmax(1) / log(FLOOR)).clamp_min(0)
 
 
@@ -153,7 +153,7 @@ def reverse_edges(batch: SceneBatch) -> Tensor:
 
 
 def _start_at_input(layer: GPILayer, dropout: float) -> None:
-    """rho, with dropout, gives 0 and the forget gates are open: the layer hands on what it reads."""
+    """Initialises rho to 0 with open forget gates, so that the layer passes its input through."""
     for network in (layer.rho, layer.edge_rho):
         if isinstance(network, MLP):
             network.dropout = dropout

@@ -1,4 +1,4 @@
-"""The models that ship in the package: one folder each, beside this file."""
+"""The models that ship in the package: one folder each, next to this file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.everyday import everyday_names
 
 SMALL = 1 << 22
-"""Most bytes of a file of settings or names."""
+"""Maximum bytes of a file of settings or names."""
 PHOTO = "vg150-photo"
-"""The one that finds boxes by itself."""
+"""The shipped model that finds boxes itself."""
 
 
 def shipped_models() -> dict[str, Path]:
@@ -37,7 +37,7 @@ def find_model(source: str | Path) -> Path:
 
 
 def model_vocabulary(source: str | Path) -> Vocabulary:
-    """The vocabulary that a model speaks, without loading it; by path or by the name of a shipped one."""
+    """The vocabulary of a model, without loading it; by path or by the name of a shipped one."""
     folder = find_model(source)
     labels = read_labels(folder)
     everyday = vision_settings(folder).get("everyday") is True
@@ -54,7 +54,7 @@ def read_labels(folder: Path) -> Vocabulary:
 
 
 def vision_settings(source: str | Path) -> dict[str, Any]:
-    """What the configuration of a model says of photos, unchecked; empty where it uses boxes and labels only."""
+    """The vision settings in a model's configuration, unchecked; empty if it uses only boxes and labels."""
     model = read_object(find_model(source) / "config.json").get("model")
     vision = model.get("vision") if isinstance(model, dict) else None
     return vision if isinstance(vision, dict) else {}

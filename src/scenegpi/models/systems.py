@@ -1,6 +1,6 @@
-"""The systems that the paper is compared with, by name: the one place where the product knows of `scenegpi.paper`.
+"""The systems that the paper is compared with, by name: the only place where the product refers to `scenegpi.paper`.
 
-A system's module is imported when its preset, or a model of its kind, is asked for. It has `PRESETS`, name ->
+A system's module is imported when its preset, or a model of its kind, is requested. It has `PRESETS`, name ->
 `NetworkConfig`, its defaults first.
 """
 
@@ -31,5 +31,5 @@ KINDS = tuple(dict.fromkeys(MODULES.values()))
 def system_module(kind: object) -> Any:
     """The module of a kind of system; OptionError if the name is unknown."""
     if kind not in KINDS:
-        raise OptionError(f"kind: {kind!r:.40} is none of gpi, {', '.join(KINDS)}")
+        raise OptionError(f"kind: {kind!r:.40} is not one of gpi, {', '.join(KINDS)}")
     return import_module(f"scenegpi.paper.systems.{kind}")

@@ -1,4 +1,4 @@
-"""Any detector in an ONNX file: recognized by what it takes and gives, run by onnxruntime without torch.
+"""Any detector in an ONNX file: recognised by its inputs and outputs, run by onnxruntime without torch.
 
     found = OnnxDetector("rtdetr.onnx").detect(open_photo("street.jpg"))
 
@@ -41,11 +41,11 @@ TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 
 
 class Layout(NamedTuple):
-    """How a picture is laid into the input, and how the outputs are read.
+    """How a picture is fitted into the input, and how the outputs are read.
 
     `read` gives boxes (K, 4) x1, y1, x2, y2 in pixels of the input, labels (K,) and scores (K,); `classes` is the
-    number of labels, if the outputs tell it; `fit` is "stretched", or scaled evenly and "centred" or in the "corner",
-    the rest grey; of two boxes with one label that overlap by more than `iou` the worse is dropped.
+    number of labels, if the outputs determine it; `fit` is "stretched", or scaled evenly and "centred" or in the
+    "corner", the rest grey; of two boxes with one label that overlap by more than `iou` the worse is dropped.
     """
 
     read: Callable[[Outputs], tuple[Array, Array, Array]]
@@ -60,7 +60,7 @@ class OnnxDetector:
     Args:
         file: a path, or the bytes of such a file.
         names: its labels by number; by default those of its metadata, or COCO's 80.
-        floor: least score that is reported.
+        floor: minimum score that is reported.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class OnnxDetector:
         good = scores >= self.floor
         wrong = labels[good & ~((labels >= 0) & (labels < len(self.names)))]
         if len(wrong):
-            raise DataError(self._where, f"label {wrong[0]:g}, and names of {len(self.names)}; name all with --names")
+            raise DataError(self._where, f"label {wrong[0]:g}, but only {len(self.names)} names; name all with --names")
         boxes = (boxes[good].astype(np.float64) - np.tile(shift, 2)) / np.tile(scale, 2)
         return finished(boxes, labels[good], np.clip(scores[good], 0, 1), self.names, size, self.layout.iou)
 
     def _laid(self, photo: Photo) -> tuple[Photo, Array, Array]:
-        """The photo laid into the input; x, y of the photo are (those of the input - shift) / scale."""
+        """The photo fitted into the input; x, y of the photo are (those of the input - shift) / scale."""
         ours, theirs = np.array([self.width, self.height]), np.array([photo.shape[1], photo.shape[0]])
         stretched = self.layout.fit == "stretched"
         inner = ours if stretched else np.maximum(np.rint(theirs * (ours / theirs).min()).astype(int), 1)
@@ -104,7 +104,7 @@ class OnnxDetector:
         return laid, inner / theirs, np.array([left, top])
 
     def _run(self, picture: Photo, fit: str, size: tuple[int, int]) -> dict[str, Array]:
-        """The outputs for (H, W, 3) bytes, given as the file wants them: BGR bytes for YOLOX, else RGB from 0 to 1."""
+        """The outputs for (H, W, 3) bytes, as the file expects them: BGR bytes for YOLOX, else RGB from 0 to 1."""
         values = picture[..., ::-1] if fit == "corner" else picture / np.float32(255)
         kind = TYPES[self._session.types[self._image]]
         given = {self._image: np.ascontiguousarray(values.transpose(2, 0, 1)[None], dtype=kind)}
@@ -114,7 +114,7 @@ class OnnxDetector:
         found = dict(zip(names, self._session.run(names, given), strict=True))
         for name, value in found.items():
             if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu" or value.size > MOST_VALUES:
-                raise DataError(self._where, f"output {name!r:.60}: no array of numbers, or too large")
+                raise DataError(self._where, f"output {name!r:.60}: not an array of numbers, or too large")
         return found
 
     def _input_names(self) -> tuple[str, str | None]:
@@ -138,7 +138,7 @@ class OnnxDetector:
         return width, height
 
     def _names(self, given: Sequence[str] | Mapping[int, str] | None) -> Sequence[str]:
-        """The labels by number: given, from the file, or COCO's if the file has 80 or does not tell."""
+        """The labels by number: given, from the file, or COCO's if the file has 80 or does not say."""
         count, text = self.layout.classes, self._session.metadata.get("names", "")
         if given is not None:
             table = given if isinstance(given, Mapping) else dict(enumerate(given))
@@ -153,7 +153,7 @@ class OnnxDetector:
         check_names(self._where, max(table, default=0), "names")
         names = tuple(table.get(k, f"class {k}") for k in range(max(table, default=-1) + 1))
         if not names or (count is not None and len(names) != count):
-            raise DataError(self._where, f"names of {len(names)} labels, and the file has {count or 'some'}")
+            raise DataError(self._where, f"{len(names)} names, but the file has {count or 'other'} labels")
         return names
 
     def _unknown(self) -> DataError:

@@ -29,7 +29,7 @@ _N, _E = sum(_SIZES), sum(k * (k - 1) for k in _SIZES)
 def export_model(
     model: SceneModel | str | Path, path: str | Path, form: Form = "layout", overwrite: bool = False
 ) -> Path:
-    """Writes a model (loaded, a folder, or a shipped name) as one file; `form` is what it reads.
+    """Writes a model (loaded, a folder, or a shipped name) as one file; `form` tells its inputs.
 
     "layout": boxes and labels; "photo": a photo and boxes; "find": a photo; see docs/onnx.md.
     """
@@ -78,7 +78,7 @@ def _file(program: Any, metadata: Mapping[str, str]) -> bytes:
 
 
 def _shapes(model: SceneModel) -> Shapes:
-    """Of all tensors that have a name in a file of a model."""
+    """The names of all tensors that are named in a model's file."""
     labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
     side = 0 if model.vision is None else model.vision.config.features.photo_size
     return {
@@ -122,7 +122,7 @@ def _example(model: SceneModel, form: Form) -> dict[str, Tensor]:
 
 
 def _layer(owner: GPILayer | Recurrent) -> tuple[dict[str, Tensor], Shapes]:
-    """An example of what a layer reads; shapes of that and of what it gives."""
+    """Example inputs of a layer; the shapes of its inputs and outputs."""
     one = owner.layer if isinstance(owner, Recurrent) else owner
     x, edge_attr = torch.randn(_N, one.node_dim), torch.randn(_E, one.edge_dim)
     given = {"x": x, "edge_index": complete_edges(_SIZES), "edge_attr": edge_attr, "counts": torch.tensor(_SIZES)}

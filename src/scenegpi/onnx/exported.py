@@ -1,4 +1,4 @@
-"""The ONNX file of a model that is given by name or folder: exported when it is first needed, then kept.
+"""The ONNX file of a model given by name or folder: exported when first needed, then kept.
 
 Files are kept in `$SCENEGPI_CACHE`, by default `scenegpi` in the user's cache folder, under a hash of the model's own
 files: another model, or another version of this package, gets another file.
@@ -20,7 +20,7 @@ PARTS = ("config.json", "vocabulary.json", "model.safetensors")
 
 
 def exported_file(source: str | Path, form: Form = "layout") -> Path:
-    """The file of a model; the first call exports it, which takes some seconds."""
+    """The file of a model; the first call exports it, which takes a few seconds."""
     path = kept_file(source, form)
     if not _is_whole(path):
         from scenegpi.onnx.export import export_model
@@ -32,7 +32,7 @@ def exported_file(source: str | Path, form: Form = "layout") -> Path:
 
 
 def forms(source: str | Path) -> tuple[Form, ...]:
-    """The files that a `Predictor` needs of a model: the layout, and one that reads photos."""
+    """The files that a `Predictor` needs for a model: the layout, and one that reads photos."""
     backbone = _backbone(find_model(source))
     if not backbone:
         return ("layout",)
@@ -47,10 +47,10 @@ def missing_forms(source: str | Path) -> list[Form]:
 
 
 def kept_file(source: str | Path, form: Form = "layout") -> Path:
-    """Where the file of a model is, or will be."""
+    """The path of a model's file, whether it exists or not."""
     folder = find_model(source)
     digest = blake2b(f"{FORMS[form]} {__version__}".encode(), digest_size=12)
-    lender = shipped_models().get(_backbone(folder))  # a model whose weights it reads photos with
+    lender = shipped_models().get(_backbone(folder))  # the model whose photo network it uses
     for part in (*(folder / name for name in PARTS), *([lender / PARTS[-1]] if lender else [])):
         digest.update(read_bytes(part, MAX_FILE))
     path = _cache() / f"{folder.name}-{form}-{digest.hexdigest()}.onnx"
@@ -60,7 +60,7 @@ def kept_file(source: str | Path, form: Form = "layout") -> Path:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a kept file is as it was written."""
+    """Whether a kept file is unchanged."""
     try:
         return path.with_suffix(".digest").read_text() == _digest(path)
     except (OSError, ValueError, DataError):
@@ -72,7 +72,7 @@ def _digest(path: Path) -> str:
 
 
 def _backbone(folder: Path) -> str:
-    """What a model reads photos with; empty if it uses boxes and labels only."""
+    """The backbone of a model; empty if it uses only boxes and labels."""
     features = vision_settings(folder).get("features")
     return str(features.get("backbone")) if isinstance(features, dict) else ""
 

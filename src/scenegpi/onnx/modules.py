@@ -1,7 +1,7 @@
 """What is exported: functions of a model or a layer whose inputs and outputs are plain tensors.
 
-They number boxes and pairs themselves. Tensors with `wire` keep their names in the file: there `scenegpi.onnx.session`
-cuts it into parts, because a `Predictor` finds, names and relates boxes in separate steps.
+They number boxes and pairs themselves. Tensors marked by `wire` keep their names in the file, where
+`scenegpi.onnx.session` cuts it into parts, because a `Predictor` finds, names and relates boxes in separate steps.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from scenegpi.models.build import SceneModel
 from scenegpi.models.calibration import tempered_edges
 from scenegpi.onnx.program import suppress, wire
 from scenegpi.vision.backbone import FeatureMap
-from scenegpi.vision.crops import clipped
 from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
+from scenegpi.vision.roi import clipped
 
 _ROWS = 5
 """Number of boxes that the steps after a finder are traced with."""
@@ -75,7 +75,7 @@ def photo(model: SceneModel, image: Tensor, boxes: Tensor) -> tuple[Tensor, ...]
 
 
 def find(model: SceneModel, image: Tensor) -> tuple[Tensor, ...]:
-    """image (H, W, 3) bytes -> boxes (N, 4) in its pixels, the chance that there is something (N,), as `layout`."""
+    """image (H, W, 3) bytes -> boxes (N, 4) in its pixels, the chance that there is an object (N,), as `layout`."""
     finder = _Finder(_vision(model))
     maps, size, scale = _seen(finder.vision, image)
     boxes, sure, dist = finder.found(maps, size, scale)
@@ -86,7 +86,7 @@ def find(model: SceneModel, image: Tensor) -> tuple[Tensor, ...]:
 class _Finder(Finder):
     def __init__(self, vision: VisionModel) -> None:
         if not isinstance(vision.backbone, PhotoNetwork):
-            raise DataError("export", "this model finds no boxes: it has no photo network of its own")
+            raise DataError("export", "this model finds no boxes, as it has no photo network of its own")
         super().__init__(vision, suppress=lambda boxes, *how: suppress(boxes.double(), *how))
 
     def label_dist(self, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ class _Finder(Finder):
 def _vision(model: SceneModel) -> VisionModel:
     vision = model.vision
     if vision is None:
-        raise DataError("export", "this model uses boxes and labels only: export it without --photo and --find")
+        raise DataError("export", "this model uses only boxes and labels: export it without --photo and --find")
     if getattr(getattr(vision.backbone, "trunk", None), "patch", None):
         raise DataError("export", "a vision transformer (dinov2) cannot be exported: it resizes the photo")
     return vision
@@ -113,7 +113,7 @@ def _seen(vision: VisionModel, image: Tensor) -> tuple[Sequence[FeatureMap], Ten
 
 
 def _named(vision: VisionModel, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:
-    """What the pixels say about the label of each box: (N, C)."""
+    """The label distribution of each box from its pixels: (N, C)."""
     seen = wire(boxes, "seen", _ROWS)
     features = vision.extractor.roi_features(maps, clipped(seen, size) * scale.repeat(2))
     return wire(vision.distribution(features, seen, size), "named", len(boxes))

@@ -21,7 +21,7 @@ from scenegpi.vision.find import apart
 
 OPSET = 18
 Shapes = Mapping[str, Sequence[str | int]]
-"""By name of an input, an output or a wire; free axes have names."""
+"""Shapes by name of an input, output or wire; free axes have names."""
 
 
 class _Traced(nn.Module):
@@ -40,7 +40,7 @@ def onnx_program(
     outputs: Sequence[str],
     shapes: Shapes,
 ) -> Any:
-    """The `onnx.ModelProto` of ``call(owner, **given)``, with these names for what it gives."""
+    """The `onnx.ModelProto` of ``call(owner, **given)``, with these names for its outputs."""
     require("export", "onnx", "onnx")
     import onnx
 
@@ -82,7 +82,7 @@ def onnx_program(
             node.output[0] = name
             del node.attribute[:]
             graph.value_info.append(info(name, about["type"].i, shapes[name]))
-        elif node.output[0] in wires.values():  # of a wire that is an output as well, torch gives a copy
+        elif node.output[0] in wires.values():  # torch copies a wire that is also an output
             graph.node.remove(node)
     for value in graph.output:
         value.CopyFrom(info(value.name, value.type.tensor_type.elem_type, shapes[value.name]))
@@ -91,7 +91,7 @@ def onnx_program(
 
 @torch.library.custom_op("scenegpi::wire", mutates_args=())
 def wire(value: Tensor, name: str, rows: int = -1) -> Tensor:
-    """The same values; in the program they have this name, by which a part of it can be taken out.
+    """The same values; in the program they have this name, so that a part of it can be extracted.
 
     With `rows`, the rest is traced with this many rows: torch would treat 0 rows, or 1, as special cases.
     """
@@ -100,7 +100,7 @@ def wire(value: Tensor, name: str, rows: int = -1) -> Tensor:
 
 @torch.library.custom_op("scenegpi::suppress", mutates_args=())
 def suppress(boxes: Tensor, score: Tensor, overlap: float, most: int) -> Tensor:
-    """Non-maximum suppression as one operator: boxes (N, 4) in pixels, score (N,) -> rows that stay (M,)."""
+    """Non-maximum suppression as one operator: boxes (N, 4) in pixels, score (N,) -> rows that are kept (M,)."""
     return apart(boxes, score, overlap, most).clone()
 
 
@@ -120,13 +120,13 @@ def _suppress(g: Any, boxes: Any, score: Any, overlap: Any, most: Any) -> Any:
 
 
 def _resize(g: Any, image: Any, size: Any, *_: Any) -> Any:
-    """Of a picture (1, 3, H, W)."""
+    """Resizes a picture (1, 3, H, W)."""
     none = torch.onnx.symbolic_helper._optional_input_placeholder_tensor(g)
     return g.op("Resize", image, none, none, _constant(g, [1, 3, *_number(size, "is")]), mode_s="linear", antialias_i=1)
 
 
 def _sort(g: Any, values: Any, *how: Any) -> Any:
-    """Of a vector: TopK lists equal values in their order, so it is stable."""
+    """Sorts a vector: TopK lists equal values in their order, so it is stable."""
     size = g.op("Shape", values)
     return g.op("TopK", values, size, axis_i=0, largest_i=_number(how[-1], "i"), sorted_i=1, outputs=2)
 
@@ -160,7 +160,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 
 @contextmanager
 def _operators() -> Iterator[None]:
-    """What these operators of torch are in ONNX, for as long as a function is exported."""
+    """Replaces these torch operators by ONNX ones while a function is exported."""
     for name, symbolic in _OPERATORS.items():
         torch.onnx.register_custom_op_symbolic(name, symbolic, OPSET)
     try:

@@ -23,18 +23,18 @@ from scenegpi.vocabulary import Vocabulary
 
 File = str | Path | bytes
 FEW_PAIRS = 1 << 11
-"""Pairs per call: their values stay in a CPU's cache, which is faster than more at a time."""
+"""Pairs per call: few enough that their values stay in a CPU's cache, which is faster."""
 
 
 class OnnxModel:
-    """The distributions of an exported model: what a `Predictor` asks of it.
+    """An exported model, with the interface for a `Predictor`.
 
     A file that reads photos is its own `vision`, which names the boxes of a photo, and may be its own `finder`.
 
     Args:
         file: a path, or the bytes of such a file.
-        form: what the model reads; by default what the file does.
-        photo_file: gives the file of that form, when it is first needed; by default the same.
+        form: the model's inputs; by default the file's.
+        photo_file: returns the file that reads photos when first needed; by default the same file.
     """
 
     backend: Literal["onnx"] = "onnx"
@@ -54,7 +54,7 @@ class OnnxModel:
         self._check()
 
     def _check(self) -> None:
-        """That the file's shapes are those of its vocabulary: what follows indexes by it."""
+        """Checks that the file's shapes match its vocabulary, which later code indexes by."""
         labels, classes = len(self.vocabulary.objects), 1 + len(self.vocabulary.predicates)
         shapes = self._session.inputs | self._session.outputs
         for name, width in (("label_dist", labels), ("labels", labels), ("relations", classes)):
@@ -77,7 +77,7 @@ class OnnxModel:
         return self.vocabulary.objects
 
     def labels_only(self) -> OnnxModel:
-        """An exported model speaks its labels alone."""
+        """An exported model has only its labels as vocabulary."""
         return self
 
     def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:

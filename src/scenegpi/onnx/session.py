@@ -13,20 +13,20 @@ from scenegpi.files import read_bytes
 
 Form = Literal["layout", "photo", "find"]
 FORMS: dict[Form, str] = {"layout": "layout 1", "photo": "photo 3", "find": "find 4"}
-"""What a file reads: boxes and labels; a photo and boxes; a photo. A number is raised whenever inputs, outputs, their
-meaning, or metadata change."""
+"""The inputs of a file: boxes and labels; a photo and boxes; a photo. A number is raised whenever inputs, outputs,
+their meaning, or metadata change."""
 PARTS = {
     "layout": (("boxes", "sizes", "label_dist", "counts", "labels_given"), ("labels", "relations", "pairs")),
     "vision": (("square", "size", "seen"), ("named",)),
     "finder": (("square", "size"), ("boxes", "sure", "label_dist")),
 }
-"""Inputs and outputs of the parts that can be taken out of a file that reads photos. Its own Resize differs from
+"""Inputs and outputs of the parts that can be extracted from a file that reads photos. Its own Resize differs from
 Pillow's by a few of 255 levels; parts read a square that Pillow resized, so that their answers are those of torch."""
 MAX_FILE = 1 << 30
 SILENT = 4
 """The level of onnxruntime's own log: lower levels print names from the file unescaped."""
 SECONDS = 5.0
-"""How long to wait for a run that was stopped."""
+"""Seconds to wait for a run that was stopped."""
 
 
 class Session:
@@ -62,7 +62,7 @@ class Session:
     def run(self, names: list[str], given: dict[str, Any]) -> list[Any]:
         """The outputs with these names; inputs that the file does not have are left out.
 
-        Runs in a thread of its own: a file may run for ever, and a signal must be able to stop it.
+        Runs in a separate thread: a file may run for ever, and a signal must be able to stop it.
         """
         import onnxruntime
 
@@ -108,7 +108,7 @@ def _part(data: bytes, part: str, where: str) -> bytes:
     try:
         found = onnx.utils.Extractor(onnx.load_from_string(data)).extract_model(*map(list, PARTS[part]))
         return bytes(found.SerializeToString())
-    except Exception as error:  # of protobuf, of onnx, of a file that only claims to be ours
+    except Exception as error:  # from protobuf, onnx, or a file that only claims to be ours
         raise DataError(where, f"its parts cannot be extracted ({str(error)!r:.200})") from None
 
 

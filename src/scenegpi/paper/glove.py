@@ -5,13 +5,13 @@ r"""GloVe: word vectors by weighted least squares on co-occurrence counts (Penni
       + \sum_{a, b : X_{ab} = 0} f_0 \left(w_a^\top \tilde w_b + b_a + \tilde b_b - \log x_0\right)^2, \qquad
     f(x) = \min(1, x / x_{max})^{3/4}
 
-The second sum is not in the paper, and `zeros=0` leaves it out. In a billion words the pairs that never meet can be
-ignored; in a few hundred thousand they are most of what the text says. They are sampled: `zeros` of them for each
+The second sum is not in the paper, and `zeros=0` leaves it out. In a billion words the pairs that never occur can be
+ignored; in a few hundred thousand they are most of the information. They are sampled: `zeros` of them for each
 counted pair, both words drawn by frequency^(3/4). AdaGrad over shuffled minibatches.
 
 The word's vector is w, or with `vectors="sum"` the paper's :math:`w + \tilde w`. Words with similar w have similar
 neighbours (dog, cat); the sum also brings together words that occur next to each other (dog, lying), and with
-little text that takes over.
+little text that dominates.
 
 X is counted from captions, symmetric and within a caption only,
 
@@ -44,9 +44,9 @@ MOST_WORDS = 1 << 20
 MOST_PAIRS = 1 << 26
 BLOCK = 1 << 18
 X_MAX, POWER = 3.0, 0.75
-"""Counts from x_max on weigh 1, and below it the share of it to this power."""
+"""Counts from x_max on weigh 1, smaller ones (count / x_max) to this power."""
 ZERO_COUNT, ZERO_WEIGHT = 0.01, 0.3
-"""x_0 and f_0: what a pair that never meets is fitted to, and how strongly."""
+"""x_0 and f_0: the target of a pair that never occurs, and its weight."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def count_words(lines: Iterable[str], min_count: int) -> tuple[tuple[str, ...], 
 
 
 def count_cooccurrences(path: str | Path, window: int = 10, min_count: int = 2) -> Cooccurrences:
-    """Counts of a file of captions, one per line. DataError where there is nothing to count, or far too much."""
+    """Counts of a file of captions, one per line. DataError if there is nothing to count, or far too much."""
     path = Path(path)
     words, frequency = count_words(read_lines(path), min_count)
     if not words:
@@ -148,7 +148,7 @@ class GloveOptions:
     Args:
         dim: width d of the vectors.
         epochs: passes over the counted pairs.
-        zeros: pairs that never meet, sampled for each counted pair.
+        zeros: pairs that never occur, sampled for each counted pair.
         vectors: "word" gives w, "sum" w + w~.
         learning_rate, batch: of AdaGrad.
         seed: random seed.
@@ -200,7 +200,7 @@ def train_glove(
 
 
 class _Pairs:
-    """What is fitted: the counted pairs, and zeros drawn anew with every batch."""
+    """The training pairs: the counted ones, and zeros drawn anew with every batch."""
 
     def __init__(self, counts: Cooccurrences, options: GloveOptions, random: torch.Generator) -> None:
         self.rows, self.columns = (torch.from_numpy(x).long() for x in (counts.rows, counts.columns))

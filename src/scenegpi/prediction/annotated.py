@@ -1,4 +1,4 @@
-"""A model on annotated images: predictions beside the truth, both in the model's vocabulary."""
+"""A model on annotated images: predictions next to the truth, both in the model's vocabulary."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ PhotoOf = Callable[[SceneGraph], Path | None]
 
 
 def aligned(dataset: Dataset, vocabulary: Vocabulary) -> Iterator[SceneGraph]:
-    """The graphs of a data set in the numbers of a model's vocabulary; DataError on a name that it does not have.
+    """The graphs of a data set in a model's vocabulary; DataError on a name that the model does not have.
 
-    Scoring needs the same names: a label that was only mapped to a similar one could not be right or wrong.
+    Scoring needs the same names: a label that is only mapped to a similar one can't be right or wrong.
     """
     align = Alignment(vocabulary)
     for graph in dataset:
         try:
             yield align(graph)
         except MetricError as error:
-            what = str(error).partition(", the ground truth")[0]
+            what = str(error).partition(": the ground truth")[0]
             raise DataError(dataset.path, f"image {graph.image_id}: {what}, which the model does not know") from None
 
 
 def predictions(
     predictor: Predictor, graphs: Iterable[SceneGraph], photo: PhotoOf | None = None
 ) -> Iterator[tuple[SceneGraph, SceneGraph]]:
-    """(prediction, graph) for graphs of the model's vocabulary, in their order; GraphError where it can't predict.
+    """(prediction, graph) for graphs of the model's vocabulary, in their order; GraphError if it can't predict one.
 
     `photo` gives the path of a graph's photo, for a model that uses photos.
     """
@@ -43,7 +43,7 @@ def predictions(
 
 
 def answers(predictor: Predictor, items: Iterable[Item]) -> Iterator[tuple[SceneGraph, Any]]:
-    """(prediction, data) for each item, in order; GraphError where it can't predict."""
+    """(prediction, data) for each item, in order; GraphError if it can't predict one."""
     for found in predictor.stream(items):
         if found.graph is None:
             raise GraphError(found.problem)

@@ -29,8 +29,8 @@ def decode(
     """The graphs of a batch with the model's labels and relations; None instead of a graph if they are not finite.
 
     nodes (N, C) and edges (E, 1 + P), column 0 "no relation". In PredCls labels stay as they were given; in SGCls
-    `labels` are the most probable ones and `scores` their probabilities, times the chance that there is something, if
-    a graph brings it (scores beside a `label_dist`). `counts` are those of the training relations.
+    `labels` are the most probable ones and `scores` their probabilities, times the chance that there is an object, if
+    a graph has it (scores beside a `label_dist`). `counts` are those of the training relations.
     """
     if counts is not None:
         edges = counts.informative(edges, options.informative)
@@ -57,7 +57,7 @@ def decode(
 
 
 def named(dist: NDArray[np.float32], graph: SceneGraph, tidy: bool) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
-    """Labels (N,) and their probabilities from `dist` (N, C); tidy says "person" if man or woman is not sure."""
+    """Labels (N,) and their probabilities from `dist` (N, C); tidy says "person" for an uncertain man or woman."""
     label = dist.argmax(axis=1)
     score = dist[np.arange(len(dist)), label]
     kinds = broad_kinds(graph.vocabulary) if tidy else None

@@ -58,7 +58,7 @@ def predict(image: Any = None, boxes: Any = None, labels: Any = None, scores: An
         if boxes is not None:
             words = label_list(labels) if labels is not None else None
             if words and how.get("names") is None and not any(isinstance(word, str) for word in words):
-                raise GraphError("labels: numbers need the model that they belong to, or names=[...]")
+                raise GraphError("labels: numbers need the model whose labels they are, or names=[...]")
             given = boxes_graph(boxes, Vocabulary(()), labels=words, scores=scores, names=how.get("names"))
         vocabulary = None if given is None else given.vocabulary
         model, _ = default_model(image is not None, vocabulary, given is not None and given.scores is not None)
@@ -71,5 +71,5 @@ def _predictor(model: str) -> Predictor:
 
 
 def _matched(labels: Vocabulary, name: str) -> int:
-    """How many of the names have a sure match in a model's vocabulary."""
+    """Number of names with a sure match in a model's vocabulary."""
     return len(labels.objects) - len(LabelMap.between(labels, model_vocabulary(name), threshold=2).unmapped)

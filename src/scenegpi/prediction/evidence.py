@@ -2,18 +2,18 @@ r"""How pixels and given labels are combined, for all callers.
 
 | given | labels | the photo |
 |---|---|---|
-| boxes and labels without scores | believed | only drawn |
+| boxes and labels without scores | believed | only drawn on |
 | boxes, labels with scores (a detector) | pixel evidence times detector evidence; a label may change | read |
 | boxes | found | read |
 | nothing but the photo | found, with the boxes | read once by the model's own finder, or by another and then as above |
-| boxes and label distributions | corrected by the model | only drawn |
+| boxes and label distributions | corrected by the model | only drawn on |
 
 A detector that is sure of its label with probability q says
 
 .. math:: D(c) = q \text{ for its label}, \qquad (1 - q) / (C - 1) \text{ for any other},
 
 and with what the pixels say, V, the label is distributed as :math:`P(c) \propto (V(c)\, D(c))^{0.7}`. The power is
-below 1 because the two read the same pixels and err together; it maximizes the likelihood of the labels of photos that
+below 1 because both read the same pixels and err together; it maximizes the likelihood of the labels of photos that
 neither was trained on (chosen and measured on the same 350 photos).
 """
 
@@ -37,7 +37,7 @@ MIN_PROBABILITY = 1e-6
 def evidence(
     graph: SceneGraph, source: Vocabulary, labels: Literal["auto", "believed", "found"], *, photo: bool, vision: bool
 ) -> tuple[Task, bool]:
-    """The table above: the task for the model, and whether the photo is read; GraphError where labels cannot be had.
+    """The table above: the task for the model, and whether the photo is read; GraphError if no labels are available.
 
     Args:
         graph: the boxes, in the model's labels.
@@ -68,7 +68,7 @@ def add_pixels(vision: Vision, photo: Any, graph: SceneGraph, labelled: bool) ->
     if labelled and graph.scores is not None:
         dist = (np.maximum(dist, MIN_PROBABILITY) * detector_dist(graph)) ** POWER
         dist /= np.maximum(dist.sum(axis=1, keepdims=True), MIN_PROBABILITY)
-    # The scores are in the distributions now; beside those they would say how sure it is that there is something.
+    # The scores are in the distributions now; kept beside them, they would mean the chance that there is an object.
     return graph.replace(label_dist=dist.astype(np.float32), scores=None)
 
 

@@ -29,7 +29,7 @@ from scenegpi.vocabulary import Vocabulary
 OWN = "finder"
 UNION = f"{OWN}+"
 SECOND = "yolov4-tiny"
-"""By default combined with the finder of the shipped photo model: its boxes are tighter."""
+"""Combined by default with the finder of the shipped photo model, for its tighter boxes."""
 HUB = "hf:"
 FINDERS = {OWN: "Visual Genome's labels and everyday names; its weights are in this package", **DETECTORS} | {
     "FILE.onnx": "a detector in an ONNX file: RT-DETR, D-FINE, DEIM, YOLOX, YOLO",
@@ -70,22 +70,22 @@ class FinderSpec:
 
     @classmethod
     def named(cls, finder: FinderSpec | str | None) -> FinderSpec:
-        """A finder by its name; None for our own."""
+        """A finder by its name; None means our own."""
         return finder if isinstance(finder, FinderSpec) else cls(finder or OWN)
 
     @property
     def other(self) -> str | None:
-        """The detector that is not ours."""
+        """The detector that our finder is combined with, or the detector alone."""
         name = self.name.removeprefix(UNION)
         return None if name == OWN else name
 
     @property
     def file(self) -> Path | None:
-        """Of a FILE.onnx."""
+        """The path of a FILE.onnx."""
         return Path(self.other) if self.other and self.other.lower().endswith(".onnx") else None
 
     def settings(self) -> Any:
-        """What its answers depend on besides its weights."""
+        """What the detector's answers depend on besides its weights."""
         told = {key: list(value) for key in ("names", "find") if (value := getattr(self, key))}
         return {"name": self.name, **told} if told else self.name
 
@@ -108,12 +108,12 @@ def load_finder(finder: FinderSpec | str | None, model: Model, device: Any = "cp
 
 
 def default_finder(backend: Backend | None = None) -> str:
-    """What finds boxes by default; two together need torch."""
+    """The default finder; a combination of two needs torch."""
     return UNION + SECOND if backend != "onnx" and is_installed(SECOND) else OWN
 
 
 def _speaks_everyday(finder: Detector) -> bool:
-    """Whether it has the labels of the shipped photo model, whose evidence the combination was fitted to."""
+    """Whether a finder has the labels of the shipped photo model, to whose evidence the combination was fitted."""
     from scenegpi.vision.find import Finder
 
     if not isinstance(finder, Finder):
@@ -123,7 +123,7 @@ def _speaks_everyday(finder: Detector) -> bool:
 
 
 def _shipped(model: Model, device: Any) -> Detector | None:
-    """The finder of the shipped photo model; in its labels alone for a model of just these."""
+    """The finder of the shipped photo model; for a model of just its labels, without everyday names."""
     photo = open_model(PHOTO, model.backend, device)
     plain = photo.labels_only()
     return (plain if plain.vocabulary.objects == model.vocabulary.objects else photo).finder
@@ -156,12 +156,12 @@ def check_finder(finder: FinderSpec | str | None) -> None:
     """DataError if there is no such finder, or its file or package is missing; nothing is loaded."""
     spec = FinderSpec.named(finder)
     if (spec.other is None or spec.name.startswith(UNION)) and PHOTO not in shipped_models():
-        raise DataError("predict", "no model that finds boxes ships in this package; give boxes with --boxes FILE")
+        raise DataError("predict", "this package contains no model that finds boxes; give boxes with --boxes FILE")
     if spec.names is not None and spec.file is None:
-        raise DataError("--names", f"{spec.name} has names of its own; only FILE.onnx takes them")
+        raise DataError("--names", f"{spec.name} has its own names; only FILE.onnx takes --names")
     hub = (spec.other or "").startswith(HUB)
     if spec.find is not None and not hub:
-        raise DataError("--find", f"{spec.name} finds its own labels only; open-vocabulary detectors are {HUB}NAME")
+        raise DataError("--find", f"{spec.name} finds only its own labels; open-vocabulary detectors are {HUB}NAME")
     if spec.file is not None:
         check_file(spec.file)
     elif hub:
@@ -170,14 +170,14 @@ def check_finder(finder: FinderSpec | str | None) -> None:
         check((spec.other or "").removeprefix(HUB))
     elif spec.other is not None:
         if spec.other not in DETECTORS:
-            raise DataError(spec.name, f"no such detector; there are {', '.join(FINDERS)}")
+            raise DataError(spec.name, f"no such detector; known: {', '.join(FINDERS)}")
         check_detector(spec.other)
 
 
 def found_graph(found: Detections, vocabulary: Vocabulary) -> SceneGraph:
     """The boxes as a graph; in the model's vocabulary, with label distributions, if they are over its labels.
 
-    Scores of such boxes are the chance that there is something at all; None if the detector does not tell it.
+    Scores of such boxes are the chance that there is an object at all; None if the detector does not give it.
     """
     if found.label_dist is None or tuple(found.names) != vocabulary.objects:
         return found.graph()

@@ -38,7 +38,7 @@ FETCH = ("revision", "cache_dir", "force_download", "local_files_only", "token")
 
 
 class HubPredictor(Predictor, ModelHubMixin):
-    """A Predictor that is saved, loaded and shared as models of the hub are; arguments as of `Predictor`."""
+    """A Predictor that is saved, loaded and shared like a model of the hub; arguments as of `Predictor`."""
 
     def __init__(
         self,
@@ -53,12 +53,12 @@ class HubPredictor(Predictor, ModelHubMixin):
         self.folder = find_model(model) if named else None
 
     def save_pretrained(self, save_directory: str | Path, **options: Any) -> str | None:
-        """Writes the model's folder; one that holds anything but a model is refused."""
+        """Writes the model's folder; an existing folder with anything but a model in it is refused."""
         folder = Path(save_directory)
         if folder.is_dir() and any(folder.iterdir()) and not all((folder / name).is_file() for name in OWN):
             raise DataError(folder, "exists already and is not a model folder")
         if self.folder is not None and folder.resolve() == self.folder.resolve():
-            raise DataError(folder, "is where the model was read from")
+            raise DataError(folder, "is the folder that the model was read from")
         saved: str | None = super().save_pretrained(folder, **options)
         return saved
 
@@ -90,12 +90,12 @@ class HubPredictor(Predictor, ModelHubMixin):
 
     @classmethod
     def _from_pretrained(cls, *, model_id: str, **options: Any) -> HubPredictor:
-        # "model" is of config.json, which `load_model` reads itself.
+        # "model" is a key of config.json, which `load_model` reads itself.
         return cls(model_id, **{key: value for key, value in options.items() if key not in (*FETCH, "model")})
 
 
 class SceneGraphConfig(PretrainedConfig):
-    """What transformers asks of a model's settings; ours are in the folder of the predictor."""
+    """The settings that transformers requires of a model; ours are in the predictor's folder."""
 
     model_type = "scenegpi"
 
@@ -107,7 +107,10 @@ class SceneGraphModel(PreTrainedModel):
 
     def __init__(self, predictor: Predictor) -> None:
         super().__init__(SceneGraphConfig())
-        self.predictor, self.network = predictor, predictor.model  # so that its weights are those of this model
+        self.predictor, self.network = (
+            predictor,
+            predictor.model,
+        )  # so that this model's weights are those of the predictor
 
     @classmethod
     def from_pretrained(cls, name: str | Path, **options: Any) -> SceneGraphModel:

@@ -1,4 +1,4 @@
-"""What a caller has of an image -> one `Item`: a photo, a graph of boxes, or both."""
+"""A caller's image in any form -> one `Item`: a photo, a graph of boxes, or both."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Item:
     Args:
         photo: a file, a Pillow image, an (H, W, 3) array of bytes, or what `Predictor.encode` made of one; or None.
         graph: its boxes, with or without labels, scores and distributions, in any vocabulary. Relations are ignored.
-        key: what it is called in messages.
+        key: its name in messages.
         options: for this image; by default the predictor's.
-        data: anything of the caller's, such as the ground truth; it is not read.
+        data: any value for the caller, such as the ground truth; it is not read.
     """
 
     photo: Any = None
@@ -41,16 +41,14 @@ class Item:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Its name in messages."""
         if self.key:
             return self.key
         if isinstance(self.photo, str | Path):
             return str(self.photo)
         if isinstance(self.photo, EncodedPhoto) and self.photo.path:
             return str(self.photo.path)
-        if self.graph is not None and (self.graph.image_id is not None or self.graph.file is not None):
-            return str(self.graph.file if self.graph.image_id is None else self.graph.image_id)
-        return "image"
+        return "image" if self.graph is None or self.graph.key is None else str(self.graph.key)
 
     @classmethod
     def of(cls, value: Any) -> Item:
@@ -61,12 +59,12 @@ class Item:
 
 
 class ItemPhoto:
-    """The photo of an item; a file is opened when it is first needed, once."""
+    """The photo of an item; a file is opened once, when first needed."""
 
     def __init__(self, given: Any) -> None:
         self.given = given
         if not isinstance(given, str | Path):
-            _ = self.encoded  # an error is raised at once if this is not a photo
+            _ = self.encoded  # raises at once if this is not a photo
 
     @cached_property
     def encoded(self) -> EncodedPhoto:
@@ -96,13 +94,13 @@ def sized(graph: SceneGraph, photo: ItemPhoto | None) -> SceneGraph:
 
 
 def resized(graph: SceneGraph, width: int, height: int) -> SceneGraph:
-    """The boxes on the same image at another size."""
+    """The boxes, scaled to another size of the same image."""
     scale = [width / (graph.width or width), height / (graph.height or height)] * 2
     return graph.replace(boxes=graph.boxes * scale, width=width, height=height)
 
 
 def held_bytes(photo: Any) -> int:
-    """Memory of a photo that was given as pixels or as bytes; 0 for a path."""
+    """Bytes in memory of a photo that was given as pixels or as a file's content; 0 for a path."""
     if isinstance(photo, bytes):
         return len(photo)
     if isinstance(photo, EncodedPhoto):
@@ -128,7 +126,7 @@ def boxes_graph(
     Args:
         boxes: (N, 4) x1, y1, x2, y2, or a detector's result (see `scenegpi.data.detector_results`).
         vocabulary: the model's.
-        labels: N names in any words, or numbers in `names` (by default in the model's vocabulary).
+        labels: N names, in any vocabulary, or numbers in `names` (by default in the model's vocabulary).
         scores: (N,) how sure the labels are.
         label_dist: (N, C) over the model's labels, instead of labels.
         names: class names by number.
@@ -157,12 +155,12 @@ def boxes_graph(
         graph = graph if scores is None else graph.replace(scores=scores)
     if graph.scores is not None and ((graph.scores < 0) | (graph.scores > 1)).any():
         row = int(np.flatnonzero((graph.scores < 0) | (graph.scores > 1))[0])
-        raise GraphError(f"scores[{row}]: {graph.scores[row]:g} is not within 0 and 1")
+        raise GraphError(f"scores[{row}]: {graph.scores[row]:g} is not between 0 and 1")
     return graph
 
 
 def label_list(labels: Any) -> list[Any]:
-    """Labels one by one; GraphError where they are not a sequence."""
+    """Labels one by one; GraphError if they are not a sequence."""
     if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
         raise GraphError(f"labels: expected one for each box, found {labels!r:.60}")
     return list(labels)

@@ -1,4 +1,4 @@
-"""What a `Predictor` asks of a model, whatever runs it: torch, or onnxruntime without torch."""
+"""The interface of a model for `Predictor`, run by torch, or by onnxruntime without torch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Backend = Literal["torch", "onnx"]
 
 
 class Vision(Protocol):
-    """Names what is in the boxes of a photo."""
+    """Predicts labels for the boxes of a photo."""
 
     def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
         """P(label) of each box, calibrated: (N, C)."""
@@ -47,7 +47,7 @@ class Model(Protocol):
     def trained_on(self) -> Fingerprint | None: ...
 
     def labels_only(self) -> Model:
-        """The same model in the labels that it was trained for, without everyday names."""
+        """The same model with the labels that it was trained on, without everyday names."""
         ...
 
     def distributions(self, scenes: SceneArrays, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -59,13 +59,13 @@ def open_model(model: Model | str | Path, backend: Backend | None = None, device
     """A name that ships, a folder, an ONNX file or a loaded model, ready to predict.
 
     `backend` None runs an ONNX file with onnxruntime and everything else with torch. With "onnx" torch is imported only
-    where a model has to be exported first, which is done once.
+    to export a model first, which is done once.
     """
     if backend not in (None, "torch", "onnx"):
-        raise OptionError(f"backend: {backend!r:.40} is none of torch, onnx")
+        raise OptionError(f"backend: {backend!r:.40} is not one of torch, onnx")
     exported = isinstance(model, str | Path) and Path(model).suffix == ".onnx"
     if exported and backend == "torch":
-        raise OptionError(f"backend: {model} is an ONNX file, which torch does not run; use onnx")
+        raise OptionError(f"backend: {model} is an ONNX file, which torch cannot run; use onnx")
     if exported or backend == "onnx":
         from scenegpi.onnx.runtime import open_onnx
 

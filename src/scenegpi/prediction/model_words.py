@@ -1,6 +1,6 @@
 """Any label names -> the model's labels, by one rule for every caller.
 
-A name that the model has stays as it is, whatever its number. Any other goes by the label map (a table for COCO's 80
+A name that the model has is kept, whatever its number. Any other name goes through the label map (a table for COCO's 80
 labels, then rules, then word vectors). A box whose name has no match is left out, and that is reported.
 """
 
@@ -21,17 +21,17 @@ UNMATCHED = "no label of the model matches"
 
 
 class ModelWords:
-    """Brings graphs to the vocabulary of a model."""
+    """Maps graphs to the vocabulary of a model."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._maps: dict[tuple[Vocabulary, float], LabelMap] = {}
 
     def label_map(self, source: Vocabulary, similarity: float) -> LabelMap:
-        """From the names of a vocabulary to the model's labels; `similarity` as in `PredictOptions`."""
+        """The map from a vocabulary to the model's labels; `similarity` as in `PredictOptions`."""
         key = (source, similarity)
         if key not in self._maps:
-            if len(self._maps) >= MAX_MAPS:  # a stream of images with a vocabulary each
+            if len(self._maps) >= MAX_MAPS:  # a stream of images, each with its own vocabulary
                 self._maps.clear()
             self._maps[key] = LabelMap.between(source, self.vocabulary, threshold=similarity)
         return self._maps[key]

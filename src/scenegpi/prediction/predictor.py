@@ -1,6 +1,6 @@
 """Predictor: a model and a finder of boxes; images and options in, scene graphs out.
 
-The walk of one image: boxes (given, or found in the photo) -> the model's labels -> score floor, NMS, at most N boxes
+The steps for one image: boxes (given, or found in the photo) -> the model's labels -> score floor, NMS, at most N boxes
 -> labels by pixels and given labels (`evidence`) -> a flat batch -> the model -> a graph (`decode`).
 """
 
@@ -39,10 +39,10 @@ log = logging.getLogger("scenegpi")
 
 @dataclass
 class Prediction:
-    """What became of an item: a `graph`, or a `problem` in one line.
+    """The result for an item: a `graph`, or a `problem` in one line.
 
-    `task` is what the model was asked; `photo_read` says whether the network read the photo, `why_unread` why it did
-    not; `vocabulary` and `names` (a count of each) are the given labels of the boxes, before they were mapped; `kept`
+    `task` is the model's task; `photo_read` says whether the network read the photo, `why_unread` why it did
+    not; `vocabulary` and `names` (a count of each) are the given labels of the boxes, before mapping; `kept`
     (N,) are the rows of the given or found boxes that the graph has, in its order; `left_out` counts the others, by
     reason.
     """
@@ -67,8 +67,8 @@ class Predictor:
         finder: finds boxes in photos that come without boxes: a detector, or the name of one (`prediction.finding`;
             DataError that says what to install if it is missing). By default the model's own, or that of the shipped
             photo model. It is loaded when it is first needed.
-        options: unless a call or an item brings its own.
-        device: where the model runs, as torch names it.
+        options: the default for calls and items without their own.
+        device: where the model runs, in torch's notation.
         backend: "torch", or "onnx" to run on the CPU without torch (extra `[onnx]`, docs/onnx.md); by default as the
             model is stored.
     """
@@ -82,7 +82,7 @@ class Predictor:
         backend: Backend | None = None,
     ) -> None:
         if isinstance(finder, str | FinderSpec):
-            check_finder(finder)  # said once here, not once for each photo
+            check_finder(finder)  # reported once here, not for each photo
         self.model, self.device = open_model(model, backend, device), device
         self.options = options or PredictOptions()
         self.words = ModelWords(self.model.vocabulary)
@@ -97,9 +97,9 @@ class Predictor:
         return self._finder
 
     def encode(self, photo: Any) -> EncodedPhoto:
-        """A photo for many calls: it is opened once, and what networks compute of all of it is computed once.
+        """A photo for many calls: it is opened once, and the networks' features of the whole photo are computed once.
 
-        Pass it wherever a photo goes: `predictor(photo, boxes)`, `Item(photo)`.
+        Pass it wherever a photo is accepted: `predictor(photo, boxes)`, `Item(photo)`.
         """
         return EncodedPhoto.of(photo)
 
@@ -126,9 +126,9 @@ class Predictor:
                 a warning.
             scores: (N,) how sure the labels are. With scores and a photo a label may change.
             label_dist: (N, C) distributions over the model's labels instead of labels; the model corrects them.
-            names: class names by number, where a detector gave numbers only.
-            width, height: of the image that the boxes refer to; where not given, the size of the photo, or without
-                one the image ends where its boxes do.
+            names: class names by number, for a detector that gives only numbers.
+            width, height: of the image that the boxes refer to; by default the size of the photo, or without a
+                photo just large enough for the boxes.
             options: for this call; by default the predictor's.
             changed: fields of the options that differ: `predictor(photo, informative=0.5, top=5)`.
         """
@@ -145,7 +145,7 @@ class Predictor:
         if prediction.graph is None:
             raise GraphError(prediction.problem)
         if boxes is not None and prediction.names and not len(prediction.graph):
-            raise GraphError(f"boxes: all left out: {'; '.join(prediction.left_out)}")
+            raise GraphError(f"boxes: all were left out: {'; '.join(prediction.left_out)}")
         for reason, count in prediction.left_out.items():
             log.warning("%d of %s left out: %s", count, counted(prediction.names.total(), "box"), reason)
         return prediction.graph
@@ -153,7 +153,7 @@ class Predictor:
     def stream(self, items: Iterable[Any]) -> Iterator[Prediction]:
         """A prediction for each item, in order: an `Item`, a graph of boxes, or a photo in any form.
 
-        Files are opened one at a time; graphs are held until a batch is full, and with them photos that were given as
+        Files are opened one at a time; graphs are held until a batch is full, as are photos that were given as
         pixels, up to 64 MB. An image that fails has a `problem`.
         """
         waiting: list[Prediction] = []
@@ -179,7 +179,7 @@ class Predictor:
         yield from self._answers(waiting, ready, task, options)
 
     def prepare(self, item: Any) -> tuple[SceneGraph, Task]:
-        """The graph of one image as the model reads it, and by which task; GraphError where something is wrong."""
+        """The graph of one image as the model takes it, and the task; GraphError if anything is wrong."""
         prediction = Prediction(Item.of(item))
         graph = self._prepared(prediction)
         if graph is None or prediction.task is None:
@@ -192,7 +192,7 @@ class Predictor:
     def _answers(
         self, waiting: list[Prediction], ready: list[SceneGraph], task: Task | None, options: PredictOptions
     ) -> Iterator[Prediction]:
-        """Predicts the graphs of one batch and gives them to the predictions that have no problem."""
+        """Predicts the graphs of one batch, for the predictions that have no problem."""
         if task is not None:
             scenes = SceneArrays.of(ready, given_labels=task == "predcls")
             nodes, edges = self.model.distributions(scenes, task)
@@ -200,11 +200,11 @@ class Predictor:
             for prediction, graph in zip((each for each in waiting if not each.problem), found, strict=True):
                 prediction.graph = graph
                 if graph is None:
-                    prediction.problem = f"{prediction.item.name}: the model's answer is not finite"
+                    prediction.problem = f"{prediction.item.name}: the model's output is not finite"
         yield from waiting
 
     def _prepared(self, prediction: Prediction) -> SceneGraph | None:
-        """Boxes in the model's words, with label distributions where labels are found; or a problem."""
+        """Boxes in the model's vocabulary, with label distributions where labels are predicted; or a problem."""
         if prediction.item.graph is None and prediction.item.photo is not None:
             self.finder  # noqa: B018  a detector that cannot be loaded is no problem of this photo: DataError
         try:
@@ -232,7 +232,7 @@ class Predictor:
         )
         prediction.photo_read = seen
         if reads_photo and photo is not None and vision is not None and len(graph):
-            encoded = photo.encoded  # before its size is asked for, which would open it once more
+            encoded = photo.encoded  # before asking for its size, which would open it again
             graph = add_pixels(vision, encoded, sized(graph, photo), labelled=source.objects != (NO_LABEL,))
             prediction.photo_read = True
         elif photo is not None and not seen:
@@ -252,7 +252,7 @@ class Predictor:
         return graph.replace(boxes=graph.boxes * ([width / wide, height / tall] * 2), width=width, height=height)
 
     def _chosen(self, graph: SceneGraph, prediction: Prediction) -> SceneGraph:
-        """The boxes that the model reads, in its words; the others are counted."""
+        """The boxes that the model takes, in its vocabulary; the others are counted."""
         options, left_out = self._options(prediction.item), prediction.left_out
         prediction.kept = np.arange(len(graph))
 

@@ -1,8 +1,8 @@
-r"""Which relations of an image are shown: small rules, each of which says which candidates stay.
+r"""Which relations of an image are shown: small rules, each of which selects candidates.
 
 A candidate is one predicate for an ordered pair of boxes; it scores P(subject) P(object) P(predicate). `chosen` takes
-the candidates above the floor, best first, and applies the rules in their order. If no candidate is left, the graph has
-no relation: nothing is likely enough.
+the candidates above their floors, best first, and applies the rules in their order. If no candidate is left, the graph
+has no relation: nothing is likely enough.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.models.relation_counts import RelationCounts
-from scenegpi.prediction.options import FOUND_RELATION, GIVEN_RELATION, PredictOptions
+from scenegpi.prediction.options import FOUND_PLAIN, FOUND_RELATION, GIVEN_RELATION, PredictOptions
 from scenegpi.vocabulary import Vocabulary
 
 ONE_THING = 0.3
 CONSIDERED = 512
-"""Repeats are looked for among this many relations of an image, the best ones."""
+"""Repeats are sought among this many relations of an image, the best ones."""
 NEARLY = 0.7
-"""A rarer predicate is shown if its probability is at least this share of the best one's."""
+"""A rarer predicate is shown if its probability is at least this fraction of the best one's."""
 OWNED, HELD, RESTING = "owned", "held", "resting"
 _BOUND = {
     (1, OWNED): ("has", "wearing", "wears"),
@@ -34,11 +34,20 @@ _BOUND = {
     ),
 }
 BOUND = {predicate: bond for bond, predicates in _BOUND.items() for predicate in predicates}
-"""Predicates of which the subject (0) or the object (1) is bound to one other thing: a part has one owner, what is held
-one holder, what rests one place. In Visual Genome 2%, 10% and 7% of them have several."""
+"""Predicates that bind their subject (0) or object (1) to one other thing: a part has one owner, a held thing one
+holder, a resting thing one place. In Visual Genome 2%, 10% and 7% of them have several."""
 _SINGLE = "cap coat face glass hair hat head helmet jacket jean mouth neck nose pant shirt short tail tie trunk"
 SINGLE = frozenset(_SINGLE.split())
-"""Who has one of these has one: in at most 6% of Visual Genome's annotations it is several, of legs in 36%."""
+"""An owner has one of each of these: several occur in at most 6% of Visual Genome's annotations (legs: 36%)."""
+_PLAIN = """
+on in at of has under over above below beneath behind between beside near by across along against inside
+wear wearing wears part-of belonging-to in-front-of in-the-front-of on-back-of next-to adjacent-to
+on-the-top-of on-the-left-of on-the-right-of hanging-from attached-to mounted-on painted-on growing-on
+parked-on standing-on stand-on laying-on lying-on covering covered-in
+"""
+PLAIN = frozenset(name.replace("-", " ") for name in _PLAIN.split())
+"""Predicates of place and of ownership. Of two boxes that are what they are called such a relation mostly holds; what
+someone does ("watching", "holding") is guessed more often."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ class Candidates:
     """R candidates of an image with N boxes.
 
     `pairs` (R, 2) subject and object; `predicates` (R,); `chances` (R,) P(predicate) and `none` (R,) P(no relation);
-    `scores` (R,); `labels` (N,) and `boxes` (N, 4) of the image, whose words are those of `vocabulary`.
+    `scores` (R,); `labels` (N,) and `boxes` (N, 4) of the image, in the `vocabulary`.
     """
 
     pairs: NDArray[np.int32]
@@ -59,19 +68,19 @@ class Candidates:
     vocabulary: Vocabulary
 
     def at(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Candidates:
-        """Those of some rows (indices or a mask), in that order."""
+        """The candidates at some rows (indices or a mask), in that order."""
         columns: tuple[Any, ...] = (self.pairs, self.predicates, self.chances, self.none, self.scores)
         pairs, predicates, chances, none, scores = (column[rows] for column in columns)
         return Candidates(pairs, predicates, chances, none, scores, self.labels, self.boxes, self.vocabulary)
 
 
 Rule = Callable[[Candidates], NDArray[np.bool_]]
-"""(R,) which candidates stay; they are listed best first."""
+"""A rule: (R,) which candidates are kept; they are listed best first."""
 
 
 def chosen(every: Candidates, options: PredictOptions, counts: RelationCounts | None, found: bool) -> Candidates:
     """The candidates that are shown, best first; `found` says that the boxes were found, not given."""
-    some = every.at(likely(every) if options.top is None else every.scores >= floor(options, found))
+    some = every.at(likely(every) if options.top is None else every.scores >= floors(every, options, found))
     some = some.at(np.argsort(-some.scores, kind="stable"))
     for rule in rules(options, counts, found):
         some = some.at(rule(some))
@@ -79,7 +88,7 @@ def chosen(every: Candidates, options: PredictOptions, counts: RelationCounts | 
 
 
 def rules(options: PredictOptions, counts: RelationCounts | None, found: bool) -> list[Rule]:
-    """Those that apply, in their order."""
+    """The rules that apply, in order."""
     listed: list[Rule] = []
     if options.tidy:
         listed += [] if counts is None else [lambda some: plausible(some, counts)]
@@ -90,11 +99,13 @@ def rules(options: PredictOptions, counts: RelationCounts | None, found: bool) -
     return listed
 
 
-def floor(options: PredictOptions, found: bool) -> float:
-    """The least score of a relation that is shown."""
-    if options.min_relation is not None:
-        return options.min_relation
-    return FOUND_RELATION if found else GIVEN_RELATION
+def floors(some: Candidates, options: PredictOptions, found: bool) -> NDArray[np.float64]:
+    """(R,) the least score with which each candidate is shown."""
+    if options.min_relation is not None or not found:
+        least = GIVEN_RELATION if options.min_relation is None else options.min_relation
+        return np.full(len(some.scores), least)
+    plain = np.array([name in PLAIN for name in some.vocabulary.predicates])
+    return np.where(plain[some.predicates], FOUND_PLAIN, FOUND_RELATION)
 
 
 def likely(some: Candidates) -> NDArray[np.bool_]:
@@ -103,13 +114,13 @@ def likely(some: Candidates) -> NDArray[np.bool_]:
 
 
 def plausible(some: Candidates, counts: RelationCounts) -> NDArray[np.bool_]:
-    """Candidates whose labels had these roles in training: an umbrella never wore anything."""
+    """Candidates whose labels had these roles in training: an umbrella never wears anything."""
     ends = some.labels[some.pairs]
     return ~counts.absurd(ends[:, 0], ends[:, 1], some.predicates)
 
 
 def one_direction(some: Candidates) -> NDArray[np.bool_]:
-    """All but candidates from i to j after a better one from j to i, which mostly says the same."""
+    """All but candidates from i to j that follow a better one from j to i, which mostly says the same."""
     seen: set[tuple[int, int]] = set()
     out = np.ones(len(some.pairs), dtype=bool)
     for k, (i, j) in enumerate(some.pairs.tolist()):
@@ -121,7 +132,7 @@ def one_direction(some: Candidates) -> NDArray[np.bool_]:
 def told_once(some: Candidates) -> NDArray[np.bool_]:
     """All but candidates that repeat a better one, with another box of the same thing.
 
-    Two boxes are taken for one thing if they have the same label, share more than `ONE_THING` of the smaller box, and
+    Two boxes are taken as one thing if they have the same label, share more than `ONE_THING` of the smaller box, and
     are related to the same box by the same predicate: two overlapping shirts of a person are one shirt.
     """
     subject, other = some.pairs[:CONSIDERED].T
@@ -139,9 +150,10 @@ def told_once(some: Candidates) -> NDArray[np.bool_]:
 
 
 def bound_once(some: Candidates) -> NDArray[np.bool_]:
-    """Without those that bind a thing a second time (`BOUND`), or give an owner a second head (`SINGLE`).
+    """All but candidates that bind a thing a second time (`BOUND`), or give an owner a second head (`SINGLE`).
 
-    Of people who stand close together one has the hand that either could have; a sign before a house is on its pole.
+    Of two people close together, only one gets the hand that could belong to either; a sign in front of a house is on
+    its pole.
     """
     predicates, labels = some.vocabulary.predicates, some.vocabulary.objects
     bound: dict[tuple[int, str], int] = {}

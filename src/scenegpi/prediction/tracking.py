@@ -1,11 +1,11 @@
-r"""Boxes of one frame -> the same things in the next, by overlap: so a node keeps its number through a video.
+r"""Matches boxes of one frame to those of the next by overlap, so that a node keeps its number through a video.
 
 Pairs of a known thing and a new box with
 
 .. math:: \text{IoU}(\text{last box}, \text{box}) \ge \tau
 
-are taken greedily, same label first, then by IoU; other boxes get new numbers. A thing that was not seen for some
-frames is forgotten, and its number is not used again.
+are taken greedily, same label first, then by IoU; other boxes get new numbers. A thing not seen for some frames
+is forgotten, and its number is not used again.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Tracker:
     """Numbers the boxes of successive frames; `things` is the number of things so far.
 
     Args:
-        iou: least overlap with the last box of a thing.
-        patience: frames that a thing may be unseen before it is forgotten.
+        iou: minimum overlap with the last box of a thing.
+        patience: number of frames that a thing may be unseen before it is forgotten.
     """
 
     def __init__(self, iou: float = 0.3, patience: int = 5) -> None:
@@ -42,7 +42,7 @@ class Tracker:
         self._known: list[_Thing] = []
 
     def __call__(self, graph: SceneGraph) -> NDArray[np.int64]:
-        """(N,) the number of each box of the next frame."""
+        """(N,) thing number of each box of the next frame."""
         numbers = np.full(len(graph), -1, dtype=np.int64)
         known = self._known
         overlap = box_iou(np.array([thing.box for thing in known]).reshape(-1, 4), graph.boxes)

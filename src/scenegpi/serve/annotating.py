@@ -36,7 +36,7 @@ Format = Literal["visual-genome", "coco", "jsonl", "label-studio"]
 
 
 class Annotating:
-    """The routes; people choose labels and predicates from `vocabulary`, and add to it. At most `boxes` per image."""
+    """The routes; users choose names from `vocabulary` and may add to it. At most `boxes` per image."""
 
     def __init__(self, annotations: Annotations, library: Library, vocabulary: Vocabulary, boxes: int) -> None:
         self.annotations, self.library, self.boxes = annotations, library, boxes
@@ -53,16 +53,16 @@ class Annotating:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """With the names that people added."""
+        """Including the names that users added."""
         return self.annotations.vocabulary(self._base)
 
     def progress(self) -> schemas.Progress:
-        """How many pictures are annotated, and the status of each."""
+        """The number of annotated pictures, and the status of each."""
         statuses: dict[str, Any] = {key: state.status for key, state in list(self.annotations.states.items())}
         return schemas.Progress(total=len(self.library), statuses=statuses, **self.annotations.counts())
 
     def read(self, image: Image) -> schemas.AnnotationAnswer:
-        """What is saved of an image, and the names to annotate with."""
+        """The saved annotation of an image, and the names to annotate with."""
         key, words = self.library.key(image), self.vocabulary
         state = self.annotations.states.get(key)
         saved: dict[str, Any] = {"graph": None, "revision": 0} if state is None else _fields(state, "change")
@@ -71,7 +71,7 @@ class Annotating:
         )
 
     def save(self, image: Image, annotation: schemas.Annotation) -> schemas.Saved:
-        """Saves what a person says of an image: on the disk before the answer."""
+        """Saves an annotation of an image; it is on the disk before the response."""
         key = self.library.key(image)
         graph = in_words(read_graph(annotation.graph, self.boxes), self.vocabulary)
         graph = graph.replace(**self.library.about({image: key})[key])
@@ -80,7 +80,7 @@ class Annotating:
         try:
             state = self.annotations.save(key, graph, annotation.status, annotation.based_on, machine, **said)
         except ConflictError:
-            raise HTTPException(409, "this picture was changed elsewhere in the meantime; nothing was saved") from None
+            raise HTTPException(409, "this picture has been changed elsewhere; nothing was saved") from None
         return schemas.Saved(revision=state.revision, **self.annotations.counts())
 
     def history(self, image: Image) -> schemas.History:
@@ -89,9 +89,9 @@ class Annotating:
         return schemas.History(versions=[schemas.Version(**_fields(state, "at")) for state in states])
 
     def next(self, after: Annotated[int, Query(ge=-1, le=2**53)] = -1, order: Order = "added") -> schemas.Next:
-        """The next image after this one that is neither done nor rejected, from the start again after the last.
+        """The next image after this one that is neither done nor rejected; wraps around after the last.
 
-        Or, in the order `uncertain`, the image of which the model is least sure.
+        Or, with order `uncertain`, the image about which the model is least certain.
         """
         states = list(self.annotations.states.items())
         closed = frozenset(key for key, state in states if state.status != "begun")
@@ -103,13 +103,13 @@ class Annotating:
         return schemas.Next(image=next((image for image in best if image != after), None))
 
     def add_names(self, names: schemas.Names) -> schemas.Names:
-        """Adds to the vocabulary; gives all its names."""
+        """Adds names to the vocabulary; returns all its names."""
         self.add_new(map(str.strip, names.objects), map(str.strip, names.predicates))
         words = self.vocabulary
         return schemas.Names(objects=list(words.objects), predicates=list(words.predicates))
 
     def add_new(self, objects: Iterable[str], predicates: Iterable[str]) -> dict[str, list[str]]:
-        """Adds the names that the vocabulary lacks, and gives them; 422 if a name is invalid."""
+        """Adds the names that the vocabulary lacks, and returns them; 422 if a name is invalid."""
         words = self.vocabulary
         new = {
             "objects": [name for name in dict.fromkeys(objects) if name not in words.object_index],
@@ -126,12 +126,12 @@ class Annotating:
         self,
         format: Format,
         status: Literal["done", "reviewed", "all"] = "done",
-        test: Annotated[int, Query(ge=0, le=1000, description="One picture in N is for testing.")] = 0,
+        test: Annotated[int, Query(ge=0, le=1000, description="Use one picture in N for testing; 0: none.")] = 0,
     ) -> Response:
         """Annotations in one file (Visual Genome's three in a zip), ready for `scenegpi train`.
 
-        Of pictures that are done or reviewed, of reviewed ones only, or of all but rejected ones; pictures that are
-        only begun come without boxes that no person has touched. A picture that is for testing stays so.
+        Exports pictures that are done or reviewed, only reviewed ones, or all except rejected ones; pictures that are
+        only begun come without boxes that no person has touched. A test picture is one in every export.
         """
         statuses = {"done": CONFIRMED, "reviewed": ("reviewed",), "all": ("begun", *CONFIRMED)}[status]
         words = self.vocabulary
@@ -154,13 +154,13 @@ class Annotating:
 
 
 def in_words(graph: SceneGraph, vocabulary: Vocabulary) -> SceneGraph:
-    """In a vocabulary, and without scores: a person is sure. 422 that names all unknown names."""
+    """The graph in a vocabulary, without scores: a person is certain. 422 that lists all unknown names."""
     words = [graph.vocabulary.predicates[p] for p in graph.relations[:, 2].tolist()]
     unknown = {name for name in graph.names if name not in vocabulary.object_index}
     unknown |= {word for word in words if word not in vocabulary.predicate_index}
     if unknown:
         some = ", ".join(f"{name!r:.60}" for name in sorted(unknown)[:5])
-        raise HTTPException(422, f"not among the names that are annotated: {some}")
+        raise HTTPException(422, f"not among the names to annotate with: {some}")
     links = [(s, o, word) for (s, o, _), word in zip(graph.relations.tolist(), words, strict=True)]
     about = {name: getattr(graph, name) for name in ("attributes", "image_id", "file", "width", "height")}
     return SceneGraph(graph.boxes, graph.names, vocabulary, links, **about)
@@ -172,5 +172,5 @@ def _fields(state: State, *more: str) -> dict[str, Any]:
 
 
 def _aside(graph: SceneGraph, one_in: int) -> bool:
-    """Whether an image is for testing, by its id alone."""
+    """Whether an image is used for testing, by its id alone."""
     return one_in > 0 and int(sha256(str(graph.image_id).encode()).hexdigest(), 16) % one_in == 0

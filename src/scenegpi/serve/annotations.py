@@ -1,6 +1,6 @@
-"""What people say of images: a journal (`scenegpi.bulk.journal`) to which each change is added at once.
+"""Annotations by people: a journal (`scenegpi.bulk.journal`) to which each change is added at once.
 
-A row is an image's whole state, names that were added to the vocabulary, or the data that all of it is about. The
+A row is an image's whole state, names added to the vocabulary, or the name of the annotated data. The
 newest states of each image are its history; older ones are dropped when the journal is opened and has grown long.
 Nothing is written before the first change.
 """
@@ -29,7 +29,7 @@ JOURNAL = "journal.jsonl"
 KEPT = 20
 """Number of states in an image's history."""
 LONG = 1000
-"""A journal with more lines than this beyond the histories is rewritten when it is opened."""
+"""A journal with more than this many lines outside the histories is rewritten when it is opened."""
 CONFIRMED = ("done", "reviewed")
 STATUSES = ("begun", *CONFIRMED, "rejected")
 
@@ -39,15 +39,15 @@ class ConflictError(Exception):
 
 
 class NotWrittenError(DataError):
-    """The disk did not take a change, which may be tried again."""
+    """A change could not be written to disk; it may be tried again."""
 
 
 @dataclass(frozen=True)
 class State:
     """The graph of an image, its status, and the number of the change.
 
-    `machine` are the boxes that no person has touched; `change` is the browser's name for the change, so that it counts
-    once if it is sent twice; `by`, `comment` and `at` say who made it, what they remarked, and when.
+    `machine` are the boxes that no person has touched; `change` is the browser's id of the change, so that it is saved
+    once if it is sent twice; `by`, `comment` and `at` are its author, remark and time.
     """
 
     graph: SceneGraph
@@ -60,7 +60,7 @@ class State:
     at: str = ""
 
     def confirmed(self) -> SceneGraph:
-        """The graph without boxes that no person has touched, unless a person has said that it is done."""
+        """The graph without boxes that no person has touched, unless a person marked it as done."""
         if self.status in CONFIRMED or not self.machine:
             return self.graph
         seen = np.ones(len(self.graph), dtype=bool)
@@ -69,9 +69,9 @@ class State:
 
 
 class Annotations:
-    """The states of images by their key; a context manager that locks the folder, which the first change makes.
+    """The states of images by key; a context manager that locks the folder, which the first change creates.
 
-    `source` is the data that is annotated: a journal about other data is refused unless that has `moved` there.
+    `source` is the data that is annotated: a journal of other data is refused, unless that data has `moved` there.
     """
 
     def __init__(self, folder: Path, source: str = "", moved: bool = False) -> None:
@@ -96,7 +96,9 @@ class Annotations:
             known = self._known_source
             if known not in (None, self.source) and not self.moved:
                 said = f"holds annotations of {known}, not of {self.source}"
-                raise DataError(self.folder, f"{said}; choose another --annotations, or say --moved if it moved")
+                raise DataError(
+                    self.folder, f"{said}; choose another --annotations, or use --moved if the data has moved"
+                )
             self._open = stack.pop_all()
         return self
 
@@ -111,7 +113,7 @@ class Annotations:
         """Saves a state, with `by`, `comment` and `change`; it is on the disk when this returns.
 
         Raises ConflictError where `based_on` is not the saved revision (0: nothing is saved yet), NotWrittenError where
-        the disk does not take it. A change that was saved already is not saved again.
+        the disk can't be written to. A change that was saved already is not saved again.
         """
         with self._lock:
             now = self.states.get(key)
@@ -125,7 +127,7 @@ class Annotations:
             return state
 
     def begin(self, graphs: Mapping[str, tuple[SceneGraph, Iterable[int]]], comment: str) -> None:
-        """First states of images by key, each with the boxes that no person has touched: all are saved, or none."""
+        """Saves first states of images by key, each with the boxes that no person has touched: all or none."""
         with self._lock:
             new = {
                 key: State(graph, "begun", 1, tuple(machine), comment=comment, at=_now())
@@ -136,7 +138,7 @@ class Annotations:
             self.states |= new
 
     def add_names(self, objects: list[str], predicates: list[str]) -> None:
-        """New names that annotations may use from now on."""
+        """Adds names that annotations may use from now on."""
         if objects or predicates:
             with self._lock:
                 self._append({"names": {"objects": objects, "predicates": predicates}})
@@ -163,7 +165,7 @@ class Annotations:
         return {"images": len(states), "done": done, "relations": sum(len(each.graph.relations) for each in states)}
 
     def graphs(self, statuses: Iterable[str] = CONFIRMED) -> Iterator[SceneGraph]:
-        """What people confirmed, by key."""
+        """The confirmed annotations, by key."""
         for key, state in sorted(self.states.items()):
             if state.status in statuses:
                 graph = state.confirmed()
@@ -181,7 +183,7 @@ class Annotations:
                     self.predicates |= dict.fromkeys(map(str, row["names"]["predicates"]))
                 else:
                     if not isinstance(row["key"], str):
-                        raise TypeError(f"key: {row['key']!r:.60} is not a text")
+                        raise TypeError(f"key: {row['key']!r:.60} is not a string")
                     newest[row["key"]] = number, row
                     lines[row["key"]] += 1
             except (KeyError, TypeError) as error:
@@ -210,7 +212,9 @@ class Annotations:
         try:
             if self._journal is None:
                 if self.path.exists():
-                    raise DataError(self.path, "another studio has begun it since this one was started; start again")
+                    raise DataError(
+                        self.path, "another studio has created it since this one was started; restart the studio"
+                    )
                 if not self._held:
                     self._open.enter_context(folder_lock(self.folder))
                     self._held = True
@@ -233,7 +237,7 @@ def _row(key: str, state: State) -> dict[str, Any]:
 
 
 def _state(data: dict[str, Any]) -> State:
-    status = data.get("status") or ("done" if data.get("done") else "begun")  # journals of before had `done`
+    status = data.get("status") or ("done" if data.get("done") else "begun")  # older journals had `done`
     if status not in STATUSES:
         raise ValueError(f"status: {status!r:.60} is not one of {', '.join(STATUSES)}")
     texts = {name: str(data.get(name, "")) for name in ("by", "comment", "change", "at")}

@@ -1,4 +1,4 @@
-"""The server: routes, guard, static files, from start to stop."""
+"""The server: routes, guard, static files, startup and shutdown."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ KINDS = {".css": "text/css", ".js": "text/javascript", ".html": "text/html"}
 
 @dataclass(frozen=True)
 class Studio:
-    """What a server is started with.
+    """The arguments of a server.
 
     Args:
         path: a store, a data set, a folder of photos, or None.
-        photos: folder of the photos, if it is not beside the data.
+        photos: folder of the photos, if it is not next to the data.
         annotations: folder for annotations; None: nothing can be annotated.
         model: for all predictions; None chooses by the input.
         vocabulary: labels and predicates to annotate with; by default those of the data, or else of the model.
         label_studio: also answer Label Studio as an ML backend.
-        finder: finds boxes in photos; None for the package's own.
+        finder: finds boxes in photos; None for the package's own finder.
         moved: the data that was annotated is now at `path`.
-        work: folder for what the page predicts; None: it predicts no folders.
+        work: folder for predictions from the page; None: the page can't predict folders.
     """
 
     path: Path | None = None
@@ -71,7 +71,7 @@ class Studio:
 
 
 def create_app(studio: Studio) -> FastAPI:
-    """The application; its images, models and annotations are open from its start to its stop."""
+    """The application; its images, models and annotations are open from startup to shutdown."""
     held = ExitStack()
     library = Library(studio.path, studio.photos, studio.bounds.search_seconds, studio.work)
     held.callback(library.close)
@@ -147,6 +147,6 @@ def _pages(app: FastAPI) -> None:
     def static_file(name: str) -> Response:
         if name in SHARED:
             return Response(asset(name), media_type=KINDS[Path(name).suffix])
-        if name not in own:  # by name from a list: no path is made of what a request says
+        if name not in own:  # by name from a list: no path is built from a request
             raise HTTPException(404, "no such file")
         return Response(static.joinpath(name).read_bytes(), media_type=KINDS[Path(name).suffix])

@@ -1,8 +1,8 @@
-"""Predictions for many clients at once: one thread, the project's one `Predictor`, waiting requests form a batch.
+"""Predictions for many clients at once: one thread, one `Predictor`; waiting requests form a batch.
 
-While a batch is predicted, further requests wait; the next batch takes all of them (at most `batch`). So a lone request
-is answered at once, and fifty cost little more than their pixels. The last photos are kept as the networks have encoded
-them: when a box is moved, the photo is not encoded again.
+While a batch is predicted, further requests wait; the next batch takes all of them (at most `batch`). So a single
+request is answered at once, and fifty cost little more than reading their pixels. The last photos are kept in encoded
+form: when a box is moved, the photo is not encoded again.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from scenegpi.vision.photos import EncodedPhoto
 
 KEPT_MODELS = 4
 KEPT_PHOTOS, KEPT_BYTES = 16, 128 * 2**20
-"""Photos that are kept, and the bytes of their pixels."""
+"""Maximum number of photos kept, and maximum bytes of their pixels."""
 
 
 class FullError(Exception):
-    """More requests wait than may."""
+    """Too many requests are waiting."""
 
 
 @dataclass
@@ -58,13 +58,13 @@ class Predictions:
         self._thread.start()
 
     def stop(self) -> None:
-        """Answers the requests that wait, and ends."""
+        """Answers the waiting requests, and ends."""
         if self._thread.is_alive():
             self._waiting.put(None)
             self._thread.join()
 
     def submit(self, model: str, item: Item, own: Callable[[Predictor, Item], Any] | None = None) -> Future[Any]:
-        """A future `Prediction`, or the result of `own(predictor, item)`; FullError if too many wait."""
+        """A future `Prediction`, or the result of `own(predictor, item)`; FullError if too many are waiting."""
         job = _Job(model, item, time.monotonic() + self.bounds.seconds, own)
         try:
             self._waiting.put_nowait(job)
@@ -83,7 +83,7 @@ class Predictions:
             now = time.monotonic()
             groups: dict[str, list[_Job]] = {}
             for job in filter(None, jobs):
-                if job.ends < now:  # nobody waits for it any more
+                if job.ends < now:  # no client is waiting for it any longer
                     job.future.cancel()
                 elif job.future.set_running_or_notify_cancel():
                     groups.setdefault(job.model, []).append(job)
@@ -119,7 +119,7 @@ class Predictions:
 
 
 class EncodedPhotos:
-    """The last photos, by content and name; for one thread."""
+    """The last photos, by content and name; not thread-safe."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], EncodedPhoto] = OrderedDict()
@@ -141,12 +141,12 @@ class EncodedPhotos:
 
     @property
     def bytes(self) -> int:
-        """Of all pixels."""
+        """Bytes of all pixels."""
         return sum(each.pixels.nbytes for each in self._kept.values())
 
 
 @lru_cache(4 * KEPT_PHOTOS)
 def _digest(path: Path, *seen: int) -> str:
-    """Of the content; a file that has not changed, as time, size and number say, is not read again."""
+    """A digest of the content; a file with unchanged time, size and inode is not read again."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,7 @@
 """GET routes of the images: lists, photos, graphs, search.
 
-Few searches run at a time, in threads of their own so that saving never waits for them; they end if the client leaves.
+Few searches run at a time, in separate threads so that saving never waits for them; they end if the client
+disconnects.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ Chosen = Annotated[States, Query(description="State of its annotation; none: not
 Order = Literal["added", "uncertain"]
 Tag = Annotated[str, Query(max_length=100)]
 MOST_DRAWN, PART, MOST_LISTED = 60, 30, 300
-"""Objects of a graph that is drawn whole, and of a larger one; labels and predicates that are counted for the page."""
+"""Most objects of a graph drawn whole, objects drawn of a larger one, names counted for the page."""
 
 THREADS = 2
 LISTENING = 0.25
-"""Seconds between checks that the client is still there."""
+"""Seconds between checks that the client is still connected."""
 Found = TypeVar("Found")
 
 
 class Browsing:
-    """The routes over a library; `info` is what the page is told about the server, `states` the annotations by key."""
+    """The routes over a library; `info` tells the page about the server, `states` the annotations by key."""
 
     def __init__(
         self, library: Library, info: schemas.LibraryInfo, searches: Searches, states: Mapping[str, State]
@@ -68,14 +69,14 @@ class Browsing:
         self.router.get("/api/suggest")(self.suggest)
 
     def about(self) -> schemas.LibraryInfo:
-        """What the server shows now: photos may have been added, or have become searchable."""
+        """The current state: photos may have been added, or have become searchable."""
         store = self.library.store
         known = {"total": len(self.library), "search": store is not None, "tags": self._tags is not None}
         return self._info.model_copy(update=known)
 
     @property
     def _tags(self) -> Tags | None:
-        """Those of the store; None for a data set, whose store is deleted with the server."""
+        """The tags of the store; None for a data set, whose store is temporary."""
         store = self.library.store
         return None if store is None or self.library.kind == "data" else self._tags_of(store.folder)
 
@@ -87,12 +88,12 @@ class Browsing:
     def images(
         self, limit: Limit = 60, offset: Offset = 0, status: Chosen = "any", tag: Tag = "", order: Order = "added"
     ) -> schemas.Images:
-        """Some images, in order, or by how unsure the model is of them."""
+        """Some images, in order, or the most uncertain first."""
         some, total = self.library.images(limit, offset, self._among(status, tag), order == "uncertain")
         return schemas.Images(images=some, total=total)
 
     def _among(self, status: str, tag: str) -> list[Among]:
-        """What the page has chosen, as conditions on keys."""
+        """The page's filters, as conditions on keys."""
         found = []
         if status == "none":
             found.append(Among(frozenset(self.states), False))
@@ -103,7 +104,7 @@ class Browsing:
         return found
 
     def facets(self) -> schemas.Facets:
-        """What there is to choose from, with how often it occurs: labels and predicates, states, tags."""
+        """The values to filter by, with their counts: labels and predicates, states, tags."""
         words = None if self.library.store is None else self.library.store.words
         return schemas.Facets(
             labels=[] if words is None else _most(words.labels),
@@ -113,7 +114,7 @@ class Browsing:
         )
 
     async def similar(self, request: Request, image: Image, limit: Limit = 24) -> schemas.Similar:
-        """Images that show most of what this one shows, by the labels and relations of its graph."""
+        """Images most similar to this one, by the labels and relations of its graph."""
         store = self._store()
 
         def find(stop: Stop) -> schemas.Similar:
@@ -129,7 +130,7 @@ class Browsing:
     def tag(self, image: Image, tags: schemas.TagList) -> schemas.TagList:
         """Replaces the tags of an image; they are kept in the store."""
         if self._tags is None:
-            raise HTTPException(404, "tags are kept in a store: start the server with one, or predict the photos")
+            raise HTTPException(404, "tags need a store: start the server with one, or predict the photos")
         key = self.library.key(image)
         try:
             return schemas.TagList(tags=list(self._tags.set(key, tags.tags)))
@@ -165,11 +166,11 @@ class Browsing:
         return answer
 
     def photo(self, image: Image, request: Request, size: Literal["thumb", "full"] = "full") -> Response:
-        """The photo as a JPEG. Its ETag changes with the file: a browser asks each time, and gets each version once."""
+        """The photo as a JPEG. Its ETag changes with the file: browsers download each version once."""
         try:
             path = self.library.photo(image)
             if path is None:
-                raise HTTPException(404, f"image {image} has no photo here")
+                raise HTTPException(404, f"image {image} has no photo")
             headers = {"cache-control": "private, no-cache", "etag": f'"{self.library.tag(path)}-{size}"'}
             if headers["etag"] in request.headers.get("if-none-match", ""):
                 return Response(status_code=304, headers=headers)
@@ -183,11 +184,11 @@ class Browsing:
         q: Annotated[str, Query(max_length=1000)],
         limit: Limit = 40,
         offset: Offset = 0,
-        least: Annotated[float, Query(ge=0, le=1, description="Score that the best match must have.")] = 0,
+        least: Annotated[float, Query(ge=0, le=1, description="Minimum score of the best match.")] = 0,
         status: Chosen = "any",
         tag: Tag = "",
     ) -> schemas.SearchAnswer:
-        """Images that a query finds (docs/search.md). It ends when the client leaves."""
+        """Images that match a query (docs/search.md). The search ends when the client disconnects."""
         store, among = self._store(), self._among(status, tag)
 
         def find(stop: Stop) -> schemas.SearchAnswer:
@@ -204,13 +205,13 @@ class Browsing:
         return await self._searches.run(find, request)
 
     def suggest(self, q: Annotated[str, Query(max_length=200)] = "") -> schemas.Suggestions:
-        """Triplets and labels that go on as the text does."""
+        """Triplets and labels that complete the text."""
         store = self.library.store
         return schemas.Suggestions(suggestions=[] if store is None else store.words.suggestions(q))
 
     def _store(self) -> Store:
         if self.library.store is None:
-            raise HTTPException(404, "there is nothing to search: start the server with a store or a data set")
+            raise HTTPException(404, "nothing to search: start the server with a store or a data set")
         return self.library.store
 
     def _hit(self, hit: Hit, graph: SceneGraph) -> schemas.HitInfo | None:
@@ -244,7 +245,7 @@ def _most(counts: Mapping[str, int]) -> list[list[str | int]]:
 
 
 def _draw(answer: schemas.ImageGraph, graph: SceneGraph) -> None:
-    """Colours of all objects, and the graph; of many objects those that the best relations join."""
+    """Colours of all objects, and the graph; if it is large, only the objects joined by the best relations."""
     canvas = Canvas.of(graph)
     many = len(graph) > MOST_DRAWN
     colours = [k % len(COLOURS) for k in range(len(graph))] if many else deal_colours(canvas.boxes)
@@ -259,7 +260,7 @@ def _draw(answer: schemas.ImageGraph, graph: SceneGraph) -> None:
 
 
 class Searches:
-    """At most `most` that run or wait; the next is refused with 429."""
+    """At most `most` searches run or wait; the next is refused with 429."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -267,9 +268,9 @@ class Searches:
         self._running: set[Stop] = set()
 
     async def run(self, find: Callable[[Stop], Found], request: Request) -> Found:
-        """The result of `find`, which is stopped if the client leaves."""
+        """The result of `find`, which is stopped if the client disconnects."""
         if len(self._running) >= self.most:
-            raise HTTPException(429, "too many searches wait; try again", {"Retry-After": "2"})
+            raise HTTPException(429, "too many searches are waiting; try again", {"Retry-After": "2"})
         stop = Stop()
         self._running.add(stop)
         future = self._pool.submit(find, stop)
@@ -280,7 +281,7 @@ class Searches:
                 if await request.is_disconnected():
                     future.cancel()
                     stop()
-                    raise HTTPException(408, "the client has left")
+                    raise HTTPException(408, "the client has disconnected")
             return asked.result()
         except asyncio.CancelledError:
             stop()

@@ -1,6 +1,7 @@
-"""Files from elsewhere: annotations to continue, and a second annotator's to compare with.
+"""Annotation files to import and continue, or to compare with (a second annotator's).
 
-A file is any that `scenegpi.data` opens: predictions or annotations as JSON lines, COCO with relations, Label Studio's.
+Any file that `scenegpi.data` opens is accepted: predictions or annotations as JSON lines, COCO with relations, Label
+Studio's.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from scenegpi.serve.annotating import Annotating, in_words
 from scenegpi.serve.problems import BODY, problems
 from scenegpi.serve.schemas import Strict
 
-FileName = Annotated[str, Query(min_length=1, max_length=200, description="Of the file, with its suffix.")]
+FileName = Annotated[str, Query(min_length=1, max_length=200, description="Name of the file, with its suffix.")]
 
 
 class Imported(Strict):
-    """Numbers of pictures begun from the file, of those that have annotations and were kept, and of unknown ones."""
+    """Numbers of pictures: begun from the file, kept as they already have annotations, and unknown."""
 
     imported: int
     kept: int
@@ -36,11 +37,11 @@ class Imported(Strict):
 
 
 class Agreement(Strict):
-    """How far two annotators agree on the pictures that both have confirmed or begun.
+    """Agreement of two annotators on the pictures that both have confirmed or begun.
 
-    `objects`: F1 of objects, which are the same if their labels are and their boxes overlap by half. `relations`: F1 of
-    relations between these, with the same predicate. `predicates`: the share of ordered pairs, related by both, that
-    have the same predicate; `kappa`: Cohen's, which takes chance into account. Null if there is nothing to compare.
+    `objects`: F1 of objects, which match if their labels are equal and their boxes overlap by half. `relations`: F1 of
+    relations between these, with the same predicate. `predicates`: the fraction of ordered pairs, related by both, with
+    the same predicate; `kappa`: Cohen's, which takes chance into account. Null if there is nothing to compare.
     """
 
     pictures: int
@@ -52,7 +53,7 @@ class Agreement(Strict):
 
 
 class Exchanging:
-    """The routes, beside those of `annotating`; names of a file are added to its vocabulary."""
+    """The routes, in addition to those of `annotating`; names of a file are added to its vocabulary."""
 
     def __init__(self, annotating: Annotating) -> None:
         self.annotating, self.annotations, self.library = annotating, annotating.annotations, annotating.library
@@ -61,11 +62,11 @@ class Exchanging:
         self.router.post("/api/agreement", openapi_extra=BODY)(self.agree)
 
     async def read(self, request: Request, name: FileName) -> Imported:
-        """Begins pictures with the annotations of a file, the body; pictures that are begun already do not change."""
+        """Begins pictures with the annotations of a file (the body); pictures already begun are unchanged."""
         return await run_in_threadpool(self._import, await request.body(), name)
 
     async def agree(self, request: Request, name: FileName) -> Agreement:
-        """How far another annotator's file, the body, agrees with the saved annotations."""
+        """Agreement of another annotator's file (the body) with the saved annotations."""
         return await run_in_threadpool(self._agree, await request.body(), name)
 
     def _import(self, data: bytes, name: str) -> Imported:
@@ -106,7 +107,7 @@ class Exchanging:
             ends = {(place[s], place[o]): word for (s, o), word in mine.items() if s in place and o in place}
             predicates += [(word, theirs[pair]) for pair, word in ends.items() if pair in theirs]
         if not pictures:
-            raise HTTPException(422, f"{Path(name).name:.100}: none of its pictures is annotated here")
+            raise HTTPException(422, f"{Path(name).name:.100}: none of its pictures are annotated here")
         equal = sum(a == b for a, b in predicates)
         shares = {"objects": (matched, objects), "relations": (same, relations), "predicates": (equal, len(predicates))}
         found = {name: part / whole if whole else None for name, (part, whole) in shares.items()}
@@ -133,14 +134,14 @@ class Exchanging:
 
 
 def _one_each(graph: SceneGraph) -> dict[tuple[int, int], str]:
-    """Ordered pairs that have one relation, and its predicate."""
+    """Ordered pairs with exactly one relation, and its predicate."""
     rows = graph.relations.tolist()
     often = Counter((s, o) for s, o, _ in rows)
     return {(s, o): graph.vocabulary.predicates[p] for s, o, p in rows if often[s, o] == 1}
 
 
 def kappa(pairs: list[tuple[str, str]]) -> float | None:
-    """Cohen's kappa, (p - e) / (1 - e): p the share that agrees, e what chance would give; None where e is 1."""
+    """Cohen's kappa, (p - e) / (1 - e): p is the observed agreement, e that expected by chance; None if e is 1."""
     if not pairs:
         return None
     total = len(pairs)

@@ -1,6 +1,6 @@
-"""What every request passes: Host and Origin, the token, the size of the body; and headers of every answer.
+"""The checks of every request: Host and Origin, the token, the size of the body; and the headers of every response.
 
-- Host must name this server, so that a foreign name that leads to 127.0.0.1 gets nothing (DNS rebinding).
+- Host must name this server, so that a foreign name that resolves to 127.0.0.1 is refused (DNS rebinding).
 - Origin, if a browser sends it, must be this server's own, so that no other page reads or writes here.
 - The token is compared in constant time; a link with it sets a cookie, so that the page's own requests carry it.
 - Headers must arrive in time, or the connection ends; uvicorn itself waits for them forever.
@@ -37,22 +37,22 @@ HEADERS = {
 OPEN = ("/health",)
 """Paths that need no token."""
 LINKED = ("/", "/docs")
-"""Pages that other sites may link to; nothing else is for them, not even by GET: a search costs work."""
+"""Pages that other sites may link to; everything else is refused, even by GET: a search is expensive."""
 
 
 class Guard:
-    """ASGI middleware; a request has at most `body` bytes, and the next piece of it arrives within `seconds`."""
+    """ASGI middleware; a body has at most `body` bytes, and each chunk of it must arrive within `seconds`."""
 
     def __init__(self, app: ASGIApp, access: Access, body: int, seconds: float = 20.0) -> None:
         self.app, self.access, self.body, self.seconds = app, access, body, seconds
         self.cookie = f"scenegpi-{access.port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a request, or passes it on."""
+        """Refuses a request, or forwards it."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        if scope["type"] == "websocket":  # the studio has none
+        if scope["type"] == "websocket":  # the studio uses none
             await receive()
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -67,7 +67,7 @@ class Guard:
 
         async def bounded() -> Message:
             nonlocal left, problem, whole
-            if whole:  # the next message is that the client leaves, at any time
+            if whole:  # the next message, at any time, is that the client disconnects
                 return await receive()
             try:
                 message = await asyncio.wait_for(receive(), min(self.seconds, max(ends - time.monotonic(), 0)))
@@ -97,7 +97,7 @@ class Guard:
         await self.app(scope, bounded, dressed)
 
     def _dress(self, headers: MutableHeaders, request: HTTPConnection) -> None:
-        """Adds the headers of every answer, unless it has its own."""
+        """Adds the common headers to a response, unless it has its own."""
         for name, value in HEADERS.items():
             headers.setdefault(name, value)
         if not request.scope["path"].startswith("/static/"):
@@ -143,7 +143,7 @@ def _answer(status: int, reason: str) -> JSONResponse:
 
 
 class PromptProtocol(H11Protocol):
-    """HTTP/1.1 whose connections end if the headers of a request take more than `seconds`."""
+    """HTTP/1.1 that closes a connection if a request's headers take more than `seconds`."""
 
     seconds = Bounds.arriving
     _due: asyncio.TimerHandle | None = None
@@ -153,7 +153,7 @@ class PromptProtocol(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Waits until the headers are there, and again once the next request has begun."""
+        """Waits for the headers, and again once the next request has begun."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._stop()
@@ -173,7 +173,7 @@ class PromptProtocol(H11Protocol):
         self._due = None
 
     def _unsupported_upgrade_warning(self) -> None:
-        """A client that asks for a websocket gets an ordinary answer, without a warning in the log."""
+        """A client that asks for a websocket gets an ordinary response, without a warning in the log."""
 
 
 def server_config(app: Any) -> Config:

@@ -1,6 +1,6 @@
-"""Label Studio's ML backend: POST /setup and /predict beside /health; a prediction is a pre-annotation of a task.
+"""Label Studio's ML backend: POST /setup and /predict, and /health; a prediction is a pre-annotation of a task.
 
-Pictures are found by name in the folder that the server was started with; nothing is fetched from an address.
+Pictures are found by name in the folder that the server was started with; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LabelStudio:
         self.router.post("/predict")(self.predict)
 
     def setup(self) -> dict[str, str]:
-        """The version of the model, as Label Studio asks for it when a project is connected."""
+        """The version of the model; Label Studio asks for it when a project is connected."""
         return {"model_version": VERSION}
 
     async def predict(self, request: Tasks) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class LabelStudio:
         return {"results": found, "model_version": VERSION}
 
     def find(self, address: str) -> Any:
-        """The picture of an address: its path below the folder, however much of the beginning is Label Studio's."""
+        """The picture of a URL: its path below the folder, whatever prefix Label Studio adds."""
         path = unquote(re.split(r"[?&]d=", address)[-1].split("&")[0].split("?")[0])
         parts = PurePosixPath(path).parts
         tails = ("/".join(parts[k:]) for k in range(len(parts)) if parts[k] != "/")

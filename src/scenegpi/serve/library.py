@@ -1,7 +1,7 @@
 """The images that the studio shows: those of a store, of a data set, or a folder of photos. Each has a number.
 
 A data set is put into a store in a temporary folder, so that it can be searched. Photos have a store once they are
-predicted (`serve.running`); their numbers are their places in the folder, whatever those in the store are.
+predicted (`serve.running`); they are numbered by their order in the folder, not as in the store.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Library:
 
     Args:
         path: a store, a data set, or a folder of photos; None for no images.
-        photos: folder of the photos, if not that of the data.
-        seconds: that a search may take.
+        photos: folder of the photos, if they are not next to the data.
+        seconds: the time that a search may take.
         work: folder for the store of predicted photos, and for photos that were dropped on the page.
     """
 
@@ -100,7 +100,7 @@ class Library:
             self.store = Store(self.work / "store", (), self._seconds)
 
     def add(self, path: Path) -> int:
-        """Adds a photo, unless it is here already; its number."""
+        """Adds a photo, unless it is already there; returns its number."""
         with self._lock:
             self._add([path])
         return self._places[self.file_key(path)]
@@ -118,7 +118,7 @@ class Library:
         return [path for path in self._files if self.file_key(path).startswith(start)]
 
     def folders(self) -> dict[str, int]:
-        """Folders with photos, and how many each has in it and below."""
+        """Folders with photos, and the number of photos in each and below."""
         found: Counter[str] = Counter()
         for path in self._files:
             found.update(str(parent) for parent in PurePosixPath(self.file_key(path)).parents if parent.name)
@@ -131,7 +131,7 @@ class Library:
         return f"dropped/{path.name}"
 
     def number(self, hit: Hit) -> int | None:
-        """The number of an image that the store has found; None if the photo is gone."""
+        """The number of an image in the store; None if the photo is gone."""
         return self._places.get(hit.key) if self.by_place else hit.image
 
     def called(self) -> list[tuple[int, str, str | None]]:
@@ -141,7 +141,7 @@ class Library:
         return [(hit.image, hit.key, hit.file) for hit in self._stored.images(2**53)]
 
     def about(self, keys: Mapping[int, str]) -> dict[str, dict[str, Any]]:
-        """Id and file that annotations of some images get, by key; `keys` are given by number."""
+        """The id and file to write for annotations of some images, by key; `keys` maps numbers to keys."""
         graphs = {} if self._stored is None else self._stored.graphs(keys)
         found: dict[str, dict[str, Any]] = {key: {"image_id": key, "file": key} for key in keys.values()}
         for image, graph in graphs.items():
@@ -157,7 +157,7 @@ class Library:
     def images(
         self, limit: int, offset: int, among: Iterable[Among] = (), uncertain: bool = False
     ) -> tuple[list[ImageInfo], int]:
-        """Some images, in order or by how unsure the model is of them; and the number of all that are `among` these."""
+        """Some images, in order or the most uncertain first; and the number of all that are `among` these."""
         some, store = tuple(among), self.store if uncertain else self._stored
         if store is None:
             keys = [key for key in self._places if all((key in each.keys) == each.inside for each in some)]
@@ -185,13 +185,13 @@ class Library:
         return self.file_key(self._file(image)) if self._stored is None else self._stored.key(image)
 
     def around(self, image: int) -> tuple[int, int | None, int | None]:
-        """The place of an image in the order, and the numbers of the previous and the next one."""
+        """The position of an image, and the numbers of the previous and the next one."""
         if self._stored is not None:
             return self._stored.around(image)
         return image, image - 1 if image else None, image + 1 if image + 1 < len(self._files) else None
 
     def photo(self, image: int, graph: SceneGraph | None = None) -> Path | None:
-        """The photo of an image, or None; with its `graph`, the store is not asked for it again."""
+        """The photo of an image, or None; given its `graph`, the store is not read again."""
         if self._stored is None:
             return self._file(image)
         return self._stored.photo(self._stored.graph(image) if graph is None else graph)

@@ -1,7 +1,7 @@
 """A server for language-model clients (Model Context Protocol, over stdin and stdout): tools over a set of pictures.
 
-Clients name pictures by number or by name, never by path: they reach only what the server was started with, within the
-studio's bounds.
+Clients name pictures by number or by name, never by path: they can access only what the server was started with, within
+the studio's limits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ file name."""
 
 
 class Tools:
-    """What clients may call; `model` must use photos, and is the shipped one by default."""
+    """The tools; `model` must use photos, and is the shipped one by default."""
 
     def __init__(self, library: Library, model: str | None = None, bounds: Bounds | None = None) -> None:
         self.library, self.model, self.bounds = library, model or PHOTO, bounds or Bounds()
@@ -44,11 +44,11 @@ class Tools:
         return self._graph(picture, photo=True).to_text("json", _bounded(limit))
 
     def describe(self, picture: str, style: Style = "sentences", limit: int = 2000) -> str:
-        """A picture in words: what is where, and how things are related. `style` is sentences, triples or json."""
+        """A picture in words: things, places and relations. `style` is sentences, triples or json."""
         return self._graph(picture).to_text(style, _bounded(limit))
 
     def search(self, query: str, limit: int = 10) -> dict[str, Any]:
-        """Pictures that show what a line asks for, best first: 'man riding horse', 'red car', '2 person and no dog'."""
+        """Pictures that match a query line, best first: 'man riding horse', 'red car', '2 person and no dog'."""
         store = self.library.store
         if store is None:
             raise DataError(self.library.name, "is not indexed: start the server with a store (`scenegpi index`)")
@@ -74,7 +74,7 @@ class Tools:
         named = [number for number, *names in listed if text in names]
         named += [number for number, *_ in listed if text == str(number)]
         if not named:
-            raise DataError(f"{text!r:.60}", f"no such picture; there are {len(listed):,}")
+            raise DataError(f"{text!r:.60}", f"no such picture (of {len(listed):,})")
         return named[0]
 
     def _graph(self, picture: str, photo: bool = False) -> SceneGraph:
@@ -94,7 +94,7 @@ def _bounded(limit: int) -> int:
 
 
 def create_server(tools: Tools) -> MCPServer:
-    """The server; an error of a tool is one line without a path of this machine."""
+    """The server; a tool's error is one line without local paths."""
     server: MCPServer = MCPServer("scenegpi", instructions=ABOUT, version=__version__, log_level="WARNING")
     for name in ("predict", "describe", "search", "open_picture"):
         server.tool(name)(_one_line(getattr(tools, name)))

@@ -1,4 +1,4 @@
-"""POST /api/predict, /api/attention, /api/draw and GET /api/models: from a request to the one `Predictor`, and back."""
+"""POST /api/predict, /api/attention, /api/draw and GET /api/models: requests to the shared `Predictor`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Request = schemas.PredictRequest
 
 
 class Predicting:
-    """The routes; `model` is for requests that name none, and None chooses by the input."""
+    """The routes; `model` is the default for requests; None chooses by the input."""
 
     def __init__(self, predictions: Predictions, library: Library, bounds: Bounds, model: str | None = None) -> None:
         self.predictions, self.library, self.bounds, self.model = predictions, library, bounds, model
@@ -65,7 +65,7 @@ class Predicting:
         return graph
 
     async def attention(self, request: Request) -> schemas.AttentionAnswer:
-        """What the model's objects attend to, for the same request."""
+        """The attention of the model's objects, for the same request."""
         from scenegpi.viz.attention import attention
 
         def run(predictor: Predictor, item: Item) -> Any:
@@ -104,7 +104,7 @@ class Predicting:
 
     @asynccontextmanager
     async def _asked(self, request: Request) -> AsyncIterator[tuple[Request, Item, str, str]]:
-        """The request with a name for each box, the item to predict, the model, and why it was chosen."""
+        """The request with a name for each box, the item to predict, the model, and the reason for that model."""
         with self._photo(request.photo, request.image) as photo:
             request = await self._named(request, photo)
             item = self._item(request, photo)
@@ -117,7 +117,7 @@ class Predicting:
         return found
 
     async def _named(self, request: Request, photo: Path | None) -> Request:
-        """With names for boxes that have none while others do: those are found in the photo first."""
+        """The request with a name for each box: if only some have names, the others are found in the photo first."""
         labels = request.labels
         if not labels or not request.boxes or None not in labels:
             return request
@@ -141,7 +141,7 @@ class Predicting:
         try:
             future = self.predictions.submit(model, item, own)
         except FullError:
-            raise HTTPException(429, "too many requests wait; try again", {"Retry-After": "1"}) from None
+            raise HTTPException(429, "too many requests are waiting; try again", {"Retry-After": "1"}) from None
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.bounds.seconds)
         except (TimeoutError, CancelledError, asyncio.CancelledError):
@@ -149,7 +149,7 @@ class Predicting:
 
     @contextmanager
     def _photo(self, data: str | None, image: int | None) -> Iterator[Path | None]:
-        """A file with the photo of a request, gone afterwards; or that of an image of the library."""
+        """A temporary file with the photo of a request; or the photo of an image of the library."""
         if data is None:
             try:
                 known = None if image is None else self.library.photo(image)
@@ -182,13 +182,13 @@ class Predicting:
                 raise HTTPException(422, "photo: give a photo, boxes, or both")
             return Item(photo, None, UPLOAD, options)
         if not request.boxes:
-            raise HTTPException(422, "boxes: empty; leave them out to have them found")
+            raise HTTPException(422, "boxes: empty; leave the field out to have boxes found")
         labels = None if request.labels is None else [str(label) for label in request.labels]
         corners = np.sort(np.array(request.boxes, dtype=np.float64).reshape(-1, 2, 2), axis=1).reshape(-1, 4)
         given = graph_of(corners, None, labels=labels, width=request.width, height=request.height)
         if request.scores is not None:
             if labels is None:
-                raise HTTPException(422, "scores: without labels")
+                raise HTTPException(422, "scores: need labels")
             given = given.replace(scores=np.array(request.scores))
         return Item(photo, given, UPLOAD, options)
 
@@ -217,12 +217,12 @@ def read_graph(data: dict[str, Any], most: int) -> SceneGraph:
 
 
 def _without_path(problem: str, photo: Path | None) -> str:
-    """The problem without a path of this server."""
+    """The problem without the server's paths."""
     return problem.replace(str(photo), UPLOAD) if photo is not None else problem
 
 
 def predict_answer(request: schemas.PredictRequest, found: Prediction, model: str, why: str) -> schemas.PredictAnswer:
-    """What /api/predict answers; `why` says how the model was chosen."""
+    """The response of /api/predict; `why` says how the model was chosen."""
     graph = found.graph
     assert graph is not None
     shown = graph.with_fields(label_dist=None, pairs=None, pair_dist=None)  # distributions are large
@@ -243,7 +243,7 @@ def predict_answer(request: schemas.PredictRequest, found: Prediction, model: st
 
 
 def drawn(graph: SceneGraph, canvas: Canvas, colours: list[int], among: Collection[int] | None = None) -> str:
-    """The graph as the report draws it, with all relations or those `among` some objects; triplet k is relation k."""
+    """The graph as in the report, with all relations or those `among` some objects; triplet k is relation k."""
     links = {
         k: (s, o, graph.vocabulary.predicates[p])
         for k, (s, o, p) in enumerate(graph.relations.tolist())
@@ -265,5 +265,5 @@ def pairs_of(graph: SceneGraph, count: int) -> list[schemas.Pair]:
 
 
 def _rounded(share: float) -> float:
-    """To four significant digits: shares may be tiny, and the page divides them by P(related)."""
+    """To four significant digits: probabilities may be tiny, and the page divides them by P(related)."""
     return float(f"{share:.4g}")

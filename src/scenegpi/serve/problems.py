@@ -17,16 +17,16 @@ from scenegpi.store.store import NoImageError
 SAID = {
     400: "The body is not JSON.",
     401: "The token is missing or wrong.",
-    403: "A request of another site.",
+    403: "A request from another site.",
     404: "Not found.",
     408: "The request did not arrive in time.",
-    409: "Changed elsewhere in the meantime; nothing was saved.",
+    409: "Changed elsewhere; nothing was saved.",
     413: "The body is too large.",
-    421: "Host is not a name of this server.",
+    421: "The Host header does not name this server.",
     422: "Input that cannot be used; `detail` says why in one line.",
-    429: "Too many requests wait.",
+    429: "Too many requests are waiting.",
     503: "Not answered in time.",
-    507: "The disk did not take it; nothing was saved.",
+    507: "The disk can't be written to; nothing was saved.",
 }
 
 
@@ -50,7 +50,7 @@ EVERYWHERE = problems(400, 401, 403, 408, 413, 421, 422)
 
 
 def invalid(_: Request, error: Any) -> JSONResponse:
-    """An invalid request: its first two faults, in one line."""
+    """An invalid request: its first two errors, in one line."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     if any(each["type"] == "json_invalid" for each in found):
@@ -61,7 +61,7 @@ def invalid(_: Request, error: Any) -> JSONResponse:
 
 
 def not_allowed(request: Request, _: Any) -> JSONResponse:
-    """The answer to a wrong method; `allow` names those of the path, each of which is a separate route."""
+    """The response to a wrong method; `allow` lists the path's methods, each of which is a separate route."""
     asked = ((method, {**request.scope, "method": method}) for method in ("DELETE", "GET", "POST", "PUT"))
     routes = request.app.routes
     methods = [name for name, scope in asked if any(route.matches(scope)[0] == Match.FULL for route in routes)]

@@ -1,7 +1,7 @@
 """Predicting a folder from the page: photos -> a run (`scenegpi.bulk`) -> a store, in a separate thread.
 
-The same as `scenegpi predict FOLDER` and `scenegpi index`: a photo that was predicted before, by its content, is not
-predicted again; a server that is killed continues from there. Photos dropped on the page are kept beside the run.
+The same as `scenegpi predict FOLDER` and `scenegpi index`: a photo with the same content is not predicted again, and a
+server that was killed continues from there. Photos dropped on the page are kept next to the run.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ log = logging.getLogger("scenegpi")
 
 
 class RunRequest(Strict):
-    """Which photos: those in a folder and below; all by default."""
+    """The photos to predict: those in a folder and below; all by default."""
 
     folder: Annotated[str, Field(max_length=1000)] = ""
 
 
 class RunAnswer(Strict):
-    """The state of the run: `done` of `total` photos, `skipped` that can't be read; `problem` says why it failed."""
+    """The state of the run: `done` of `total` photos, `skipped` ones can't be read; `problem` says why it failed."""
 
     state: Literal["none", "running", "indexing", "done", "stopped", "failed"] = "none"
     done: int = 0
@@ -57,7 +57,7 @@ class RunAnswer(Strict):
 
 
 class FolderList(Strict):
-    """Folders with photos, and how many each has in it and below."""
+    """Folders with photos, and the number of photos in each and below."""
 
     folders: dict[str, int]
     total: int
@@ -75,7 +75,7 @@ class _StoppedError(Exception):
 
 
 class Running:
-    """The routes, and the one run at a time, of photos of a library; everything is written to `library.work`."""
+    """The routes, and at most one run at a time, over a library's photos; everything is written to `library.work`."""
 
     def __init__(
         self, library: Library, bounds: Bounds, model: str | None, finder: FinderSpec | None, device: str = "cpu"
@@ -112,13 +112,13 @@ class Running:
         return self.answer
 
     def start(self, request: RunRequest) -> RunAnswer:
-        """Predicts and indexes photos; GET /api/runs gives the progress."""
+        """Predicts and indexes photos; GET /api/runs reports progress."""
         files = self.library.files(request.folder)
         if not files:
             raise HTTPException(404, f"no photos in {request.folder!r:.200}")
         with self._lock:
             if self._thread is not None and self._thread.is_alive():
-                raise HTTPException(409, "a run is under way")
+                raise HTTPException(409, "a run is in progress")
             self._stop.clear()
             self.answer = RunAnswer(state="running", total=len(files))
             self._thread = threading.Thread(target=self._run, args=(files,), name="run", daemon=True)
@@ -131,7 +131,7 @@ class Running:
         return self.answer
 
     async def drop(self, request: Request, name: Annotated[str, Query(min_length=1, max_length=200)]) -> Dropped:
-        """Adds a photo, the body of the request, to those of this server."""
+        """Adds a photo (the body of the request) to those of this server."""
         folder = self.library.dropped
         assert folder is not None
         plain = UNSAFE.sub("_", Path(name).name).strip(". ") or "photo.jpg"
@@ -187,7 +187,7 @@ class Running:
 
 
 def work_folder(path: Path | None) -> Path:
-    """Where the runs of a served folder go by default: no two folders share one."""
+    """The default folder for the runs of a served folder; no two folders share one."""
     if path is None:
         return Path("out/studio/dropped")
     whole = path.resolve()

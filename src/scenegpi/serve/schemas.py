@@ -1,4 +1,4 @@
-"""What requests and answers look like; the interface at /docs is made from these."""
+"""The shapes of requests and responses; the interface at /docs is generated from them."""
 
 from __future__ import annotations
 
@@ -41,22 +41,26 @@ class PredictRequest(Strict):
     """A photo, boxes, or both."""
 
     photo: Photo = None
-    image: Annotated[Number | None, Field(description="Or the number of an image of this server.")] = None
-    boxes: Annotated[list[Box] | None, _each("x1, y1, x2, y2 in pixels; by default they are found.")] = None
-    labels: Annotated[list[Name | None] | None, _each("A name for each box, or null: found in the photo.")] = None
-    scores: Annotated[list[Share] | None, _each("How sure each label is; it may change then.")] = None
-    width: Annotated[Side | None, Field(description="Of the image that the boxes refer to.")] = None
+    image: Annotated[Number | None, Field(description="The number of an image of this server, instead of a photo.")] = (
+        None
+    )
+    boxes: Annotated[list[Box] | None, _each("x1, y1, x2, y2 in pixels; by default, boxes are found.")] = None
+    labels: Annotated[list[Name | None] | None, _each("A name for each box; null: predicted from the photo.")] = None
+    scores: Annotated[list[Share] | None, _each("The certainty of each label; a label with a score may change.")] = None
+    width: Annotated[Side | None, Field(description="Width of the image that the boxes refer to.")] = None
     height: Side | None = None
-    model: Annotated[Name | None, Field(description="One of /api/models; by default one that suits.")] = None
-    informative: Annotated[Share, Field(description="How much rare predicates are preferred.")] = 0.3
-    top: Annotated[int, Field(ge=0, le=500, description="At most this many relations.")] = 20
-    min_relation: Annotated[Share | None, Field(description="Least score; null: as on the command line.")] = None
+    model: Annotated[Name | None, Field(description="One of /api/models; by default chosen by the input.")] = None
+    informative: Annotated[Share, Field(description="Preference for rare predicates, from 0 (none) to 1.")] = 0.3
+    top: Annotated[int, Field(ge=0, le=500, description="Maximum number of relations.")] = 20
+    min_relation: Annotated[
+        Share | None, Field(description="Minimum score of a relation; null: as on the command line.")
+    ] = None
     alternatives: Annotated[int, Field(ge=0, le=10, description="Predicates listed for each pair.")] = 0
     drawing: Annotated[bool, Field(description="Also give the graph as SVG.")] = False
 
 
 class Pair(Strict):
-    """What may relate an ordered pair of boxes: P(related), and the likeliest predicates with their probabilities."""
+    """An ordered pair of boxes: P(related), and the likeliest predicates with their probabilities."""
 
     subject: int
     object: int
@@ -65,10 +69,10 @@ class Pair(Strict):
 
 
 class PredictAnswer(Strict):
-    """The graph in the JSON form of docs/formats.md, and what goes with it.
+    """The graph in the JSON form of docs/formats.md, with details.
 
     `kept`: the indices of the given boxes in it. `why`: how the model was chosen. `notes`: boxes that were left out.
-    `pairs`: what else may relate each pair. `colours`: those of its objects in `drawing`, an SVG.
+    `pairs`: other predicates of each pair. `colours`: of its objects in `drawing`, an SVG.
     """
 
     graph: dict[str, Any]
@@ -90,7 +94,7 @@ class AttentionAnswer(Strict):
 
 
 class DrawRequest(Strict):
-    """A graph to be written as a file."""
+    """A graph to write as a file."""
 
     graph: GraphJson
     format: Literal["png", "svg", "graphml", "json"] = "png"
@@ -130,14 +134,14 @@ class ImageInfo(Strict):
 
 
 class Images(Strict):
-    """Some images, and the number of all."""
+    """Some images, and the total number."""
 
     images: list[ImageInfo]
     total: int
 
 
 class MatchInfo(Strict):
-    """One match: the object of each thing of the query, and its label."""
+    """One match: the object for each thing in the query, and its label."""
 
     objects: list[int | None]
     labels: list[str | None]
@@ -156,7 +160,7 @@ class HitInfo(ImageInfo):
 
 
 class SearchAnswer(Strict):
-    """What a search found; `query` is how its line was understood."""
+    """The results of a search; `query` shows how the line was understood."""
 
     query: str
     hits: list[HitInfo]
@@ -171,7 +175,7 @@ class Similar(Strict):
 
 
 class TagList(Strict):
-    """Words that people give to an image."""
+    """Tags of an image, given by people."""
 
     tags: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)]
 
@@ -180,7 +184,7 @@ Counted = Annotated[list[str | int], Field(min_length=2, max_length=2, descripti
 
 
 class Facets(Strict):
-    """What images may be chosen by, with how often each occurs, the most frequent first."""
+    """Values to filter images by, with their counts, the most frequent first."""
 
     labels: list[Counted]
     predicates: list[Counted]
@@ -195,7 +199,7 @@ class Suggestions(Strict):
 
 
 class ImageGraph(ImageInfo):
-    """An image, its graph (null: not predicted yet), its place in the order, and the images before and after it."""
+    """An image, its graph (null: not predicted yet), its place in the order, and the previous and next images."""
 
     place: int
     before: int | None
@@ -209,7 +213,7 @@ class ImageGraph(ImageInfo):
 
 
 class LibraryInfo(Strict):
-    """What the server was started with."""
+    """The data and settings that the server was started with."""
 
     kind: Literal["nothing", "store", "data", "photos"]
     name: str
@@ -219,20 +223,22 @@ class LibraryInfo(Strict):
     predict: Annotated[bool, Field(description="Whether folders can be predicted from here.")] = False
     tags: Annotated[bool, Field(description="Whether images can be tagged.")] = False
     model: str | None
-    id: Annotated[str, Field(description="Of the data: the same for the same path.")] = ""
+    id: Annotated[str, Field(description="An id of the data, the same for the same path.")] = ""
 
 
 Status = Literal["begun", "done", "reviewed", "rejected"]
 
 
 class Annotation(Strict):
-    """What a person says of an image, as a change to a revision (0: nothing is saved yet)."""
+    """A person's annotation of an image, as a change to a revision (0: nothing is saved yet)."""
 
     graph: GraphJson
     status: Status = "begun"
     based_on: Annotated[Number, Field(description="The revision that was changed; 409 if it is not the newest.")] = 0
-    change: Annotated[str, Field(max_length=64, description="A name: a change that is sent twice is saved once.")] = ""
-    machine: Annotated[list[Number], Field(max_length=Bounds.annotated, description="Boxes that are untouched.")] = []
+    change: Annotated[str, Field(max_length=64, description="An id: a change that is sent twice is saved once.")] = ""
+    machine: Annotated[
+        list[Number], Field(max_length=Bounds.annotated, description="Boxes that no person has touched.")
+    ] = []
     by: Annotated[str, Field(max_length=100, description="Who made the change; free text.")] = ""
     comment: Annotated[str, Field(max_length=2000)] = ""
 
@@ -255,7 +261,7 @@ class Version(Kept):
 
 
 class AnnotationAnswer(Kept):
-    """What is saved of an image, and the names to annotate with."""
+    """The saved annotation of an image, and the names to annotate with."""
 
     image: int
     key: str
@@ -271,7 +277,7 @@ class History(Strict):
 
 
 class Saved(Strict):
-    """The change is on the disk; counts of all annotations."""
+    """The change is on the disk; with counts of all annotations."""
 
     revision: int
     images: int
@@ -280,20 +286,20 @@ class Saved(Strict):
 
 
 class Names(Strict):
-    """Names to add to the vocabulary of the annotations, or all of its names."""
+    """Names to add to the annotations' vocabulary, or all its names."""
 
     objects: Annotated[list[Name], Field(max_length=10_000)] = []
     predicates: Annotated[list[Name], Field(max_length=10_000)] = []
 
 
 class Next(Strict):
-    """The next image to annotate; null where all are done."""
+    """The next image to annotate; null if all are done."""
 
     image: int | None
 
 
 class Progress(Strict):
-    """Numbers of images, of annotated and of finished ones, and of relations; the status of each image by its key."""
+    """Counts of images, annotated and finished images, and relations; the status of each image by key."""
 
     total: int
     images: int

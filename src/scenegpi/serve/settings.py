@@ -1,4 +1,4 @@
-"""Bounds of the server, and who may talk to it."""
+"""Limits of the server, and access control."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits of a request, and of how many may wait.
+    """Limits on requests, and on the number that may wait.
 
     `body` bytes per request; `boxes` per image that is predicted, `annotated` boxes per image that is annotated;
-    `pixels` per photo; `queue` predictions that wait (the next gets 429), each answered within `seconds`; `batch`
-    predictions at a time; `searches` that run or wait, each of at most `search_seconds`; `arriving` seconds until a
-    request has arrived.
+    `pixels` per photo; `queue` waiting predictions (the next gets 429), each answered within `seconds`; `batch`
+    predictions at a time; `searches` running or waiting, each for at most `search_seconds`; `arriving` seconds for a
+    request to arrive.
     """
 
     body: int = 24 * 2**20
@@ -60,9 +60,9 @@ class Access:
 
     @classmethod
     def of(cls, host: str, port: int, token: str | None = None, public: str | None = None) -> Access:
-        """Makes a token if the address is not loopback, or is `public`, and none is given."""
+        """Generates a token if none is given and the address is not loopback, or is `public`."""
         if token is not None and not TOKEN.fullmatch(token):
-            raise DataError("--token", "may have letters, digits and . _ ~ - only, at most 200, so that links carry it")
+            raise DataError("--token", "expected at most 200 letters, digits and . _ ~ - (the token is part of a link)")
         if public is not None:
             parts = urlsplit(public)
             if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
@@ -76,9 +76,9 @@ class Access:
         return cls(host, port, token or secrets.token_urlsafe(24), frozenset(names), public)
 
     def knows(self, host: str) -> bool:
-        """Whether a Host header names this server; another name that leads here (DNS rebinding) does not.
+        """Whether a Host header names this server; another name that resolves to it (DNS rebinding) does not.
 
-        Beyond loopback any IP address does: no name was resolved.
+        Beyond loopback, any IP address is accepted: no name was resolved.
         """
         if self.public is not None and split_host(host) == split_host(urlsplit(self.public).netloc):
             return True

@@ -1,7 +1,7 @@
 """Many graphs on disk, as Parquet tables that any tool reads, and search over them by triples.
 
 store = Store("photos.store")
-store.add(graphs)                                     # appends; an image of the same key is replaced
+store.add(graphs)                                     # appends; an image with the same key is replaced
 for hit in store.search("person riding horse and ?a wearing hat").hits: ...
 store.similar(graph)                                  # images ranked by how much of a whole graph they show
 """

@@ -1,4 +1,4 @@
-"""A change of a store: graphs are added as a part, in place of images of the same key, whole or not at all."""
+"""A change of a store: graphs are added as a part, replacing images with the same key, whole or not at all."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from scenegpi.store.folder import (
 )
 
 ROWS = 61_440
-"""Rows of a group, which a query reads or skips as a whole."""
+"""Rows per group, which a query reads or skips as a whole."""
 ORDER = {"images": "image", "objects": "image, object", "relations": "predicate, subject_label, image, subject, object"}
 ORDER |= {"attributes": "image, object"}
 """The order of a table's rows. Relations are sorted so that a query skips most groups by their first and last row."""
 
 
 def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] = ()) -> tuple[int, int]:
-    """Adds graphs as a part, in place of images of the same key; numbers of images added, and replaced."""
+    """Adds graphs as a part, replacing images with the same key; returns the numbers of images added and replaced."""
     change = _Change(folder)
     parquet(folder / MANIFEST)  # refuses a name that DuckDB cannot open, before anything is written
     with writing(folder), folder_lock(folder):
@@ -81,7 +81,7 @@ def _remove_parts(folder: Path, parts: Iterable[int]) -> None:
 
 
 def _free_numbers(folder: Path, manifest: Manifest) -> list[int]:
-    """Numbers without files: for the new part, and for each part that may be rewritten."""
+    """Unused part numbers: for the new part, and for each part that may be rewritten."""
     free = (
         number
         for number in count(manifest.next_part)
@@ -91,7 +91,7 @@ def _free_numbers(folder: Path, manifest: Manifest) -> list[int]:
 
 
 class _Change:
-    """Statements about one store."""
+    """SQL statements on one store."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.connection = folder, connect()
@@ -104,7 +104,7 @@ class _Change:
             raise DataError(self.folder / MANIFEST, f"next_image: {manifest.next_image}, but the last image is {last}")
 
     def write(self, begun: Manifest, numbers: list[int], graphs: Iterable[SceneGraph]) -> tuple[Manifest, int, int]:
-        """Writes the new part, and rewrites those that lose images; the new manifest, images added, images replaced."""
+        """Writes the new part, rewrites those that lose images; new manifest, numbers of images added and replaced."""
         from scenegpi.store.tables import write_part
 
         part, *again = numbers
@@ -112,7 +112,7 @@ class _Change:
         paths["relations"] = _sorting_path(self.folder, part)
         next_image, vocabularies = write_part(paths, graphs, begun.next_image)
         if next_image == begun.next_image:
-            raise DataError(self.folder, "no image to add")
+            raise DataError(self.folder, "no images to add")
         new = parquet(paths["images"])
         for (key,) in self._run(f"SELECT key FROM {new} GROUP BY key HAVING count(*) > 1 ORDER BY key LIMIT 1"):
             raise DataError(self.folder, f"image {json.dumps(key)} is duplicated among the new images")

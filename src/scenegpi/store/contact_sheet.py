@@ -1,4 +1,4 @@
-"""A contact sheet of what a search found: each photo with the objects of its best match."""
+"""A contact sheet of search results: each photo with the objects of its best match."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def draw_hits(store: Store, answer: Answer, target: str | Path) -> Path:
     """Writes the sheet, PNG or SVG; DataError if nothing was found."""
     target = picture_file(target)
     if not answer.hits:
-        raise DataError(target, "nothing was found, so there is nothing to draw")
+        raise DataError(target, "no matches, so there is nothing to draw")
     not_an_input(target, *map(store.photo, answer.hits))
     columns = min(COLUMNS, len(answer.hits))
     rows = -(-len(answer.hits) // columns)

@@ -1,7 +1,7 @@
 """Images of a store that are the same picture: copies, other sizes, other compression.
 
-A photo's fingerprint is 64 bits: which of 8 x 8 places are darker than their right neighbours? Two photos match if at
-most `distance` bits differ. Images without a photo, or with a blank one, match if they have the same objects and
+A photo's fingerprint is 64 bits: which cells of an 8 x 8 grid are darker than their right neighbours. Two photos match
+if at most `distance` bits differ. Images without a photo, or with a blank one, match if they have the same objects and
 relations.
 """
 
@@ -20,7 +20,7 @@ from scenegpi.vision.photos import as_photo
 
 
 def duplicates(store: Store, distance: int = 4) -> list[tuple[Hit, ...]]:
-    """Groups of two or more images, in the order of the store; each image joins the first one that it matches."""
+    """Groups of two or more images, in the order of the store; each image joins the first group that it matches."""
     with store.snapshot():
         hits = store.images(len(store))
         prints, shown, same = [], [], {}  # type: tuple[list[NDArray[np.int8]], list[int], dict[str, list[int]]]

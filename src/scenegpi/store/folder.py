@@ -1,7 +1,7 @@
-"""The folder of a store: parts of Parquet tables and `store.json`, which says which parts count.
+"""The folder of a store: parts of Parquet tables and `store.json`, which lists the parts in use.
 
 A change notes the numbers of its parts in `store.json`, writes them, and then replaces `store.json`, so that it happens
-whole or not at all. Parts that were replaced, or begun by a process that was killed, stay listed there as `unused`
+whole or not at all. Parts that were replaced, or begun by a killed process, stay listed there as `unused`
 until a change finds no reader of the store; files that `store.json` does not name are never touched.
 """
 
@@ -29,7 +29,7 @@ VERSION = 1
 MOST = 2**53
 """Numbers in store.json are below this."""
 MEMORY = "1GB"
-"""Of DuckDB; beyond it, it uses the disk."""
+"""DuckDB's memory limit; beyond it, DuckDB uses the disk."""
 TABLES = ("images", "objects", "relations", "attributes", "triplets", "labels", "attribute_names")
 LATER = ("attributes", "attribute_names")
 """Tables that stores of earlier versions don't have."""
@@ -38,7 +38,7 @@ NULLABLE = ("id", "file", "width", "height", "before", "after")
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of `store.json`: numbers of the parts that count, the next free numbers, folders of photos."""
+    """The content of `store.json`: numbers of the parts in use, the next free numbers, folders of photos."""
 
     scenegpi_store: int = VERSION
     parts: tuple[int, ...] = ()
@@ -56,7 +56,9 @@ class Manifest:
             raise DataError(folder, "is not a store (`scenegpi index` makes one)")
         data = {"unused": []} | read_object(path)  # stores of earlier versions lack it
         if data.get("scenegpi_store") is True or data.get("scenegpi_store") != VERSION:
-            raise DataError(path, f"version {data.get('scenegpi_store')!r:.40}, this reader knows {VERSION}")
+            raise DataError(
+                path, f"version {data.get('scenegpi_store')!r:.40} is not supported by this reader ({VERSION} is)"
+            )
         for name in ("next_part", "next_image"):
             if not _whole(data.get(name)):
                 raise DataError(path, f"{name}: expected a whole number, found {data.get(name)!r:.40}")
@@ -76,7 +78,7 @@ class Manifest:
         return cls(**known, **{name: data[name] for name in ("next_part", "next_image", "vocabularies")})
 
     def write(self, folder: Path) -> None:
-        """Whole or not at all."""
+        """Writes the file, whole or not at all."""
         write_json(folder / MANIFEST, asdict(self))
 
 
@@ -95,10 +97,10 @@ def part_path(folder: Path, table: str, part: int) -> Path:
 
 @contextmanager
 def in_use(folder: Path, alone: bool = False) -> Iterator[bool]:
-    """A lock held while parts are read, shared, or `alone` while they are removed; gives whether it is held.
+    """A lock held while parts are read (shared) or removed (`alone`); yields whether it is held.
 
-    It is the system's, on the folder itself, so it ends with its process. `alone` waits for a moment only. Without such
-    locks (Windows, some network drives) nothing is held, and parts that were replaced are not removed.
+    It is a system lock on the folder, so it ends with its process. `alone` waits only briefly. Without such locks
+    (Windows, some network drives) nothing is locked, and parts that were replaced are not removed.
     """
     try:
         import fcntl
@@ -113,7 +115,7 @@ def in_use(folder: Path, alone: bool = False) -> Iterator[bool]:
         held = False
         for wait in (0.0, 0.01, 0.1, 0.3) if alone else (0.0,):
             time.sleep(wait)
-            with suppress(OSError):  # there is a reader, or a network drive has no locks
+            with suppress(OSError):  # there is a reader, or a network drive without locks
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
                 held = True
                 break
@@ -170,7 +172,7 @@ def literal(*paths: Path) -> str:
 
 
 def open_views(connection: DuckDBPyConnection, folder: Path, manifest: Manifest) -> None:
-    """Makes the tables of a store known by their names; DataError if a file is missing or is another table."""
+    """Registers the tables of a store by name; DataError if a file is missing or holds another table."""
     from scenegpi.store.tables import EMPTY
 
     for table, empty in EMPTY.items():
@@ -180,14 +182,14 @@ def open_views(connection: DuckDBPyConnection, folder: Path, manifest: Manifest)
         missing = next((file for file in files if not file.is_file()), None)
         if missing is not None:
             raise DataError(missing, "missing, though store.json names it")
-        connection.register(f"empty_{table}", empty)  # which cursors do not see
+        connection.register(f"empty_{table}", empty)  # invisible to cursors
         run(connection, folder, f"CREATE OR REPLACE TABLE no_{table} AS SELECT * FROM empty_{table}")
         source = parquet(*files) if files else f"no_{table}"
         run(connection, folder, f"CREATE OR REPLACE VIEW {table} AS SELECT * FROM {source}")
         wanted, found = (_columns(connection, folder, name) for name in (f"no_{table}", table))
         if wanted != found:
             odd = sorted(name for name, _ in set(wanted.items()) ^ set(found.items()))[0]
-            raise DataError(folder, f"{table}: column {odd!r:.60} is not that of a store")
+            raise DataError(folder, f"{table}: column {odd!r:.60} does not belong to a store")
         if files:
             _check_filled(connection, folder, table, files)
 
@@ -197,7 +199,7 @@ def _columns(connection: DuckDBPyConnection, folder: Path, table: str) -> dict[s
 
 
 def _check_filled(connection: DuckDBPyConnection, folder: Path, table: str, files: list[Path]) -> None:
-    """DataError if a column has missing values that it must not have."""
+    """DataError if a required column has missing values."""
     text = f"SELECT DISTINCT path_in_schema FROM parquet_metadata({literal(*files)}) WHERE stats_null_count > 0"
     gaps = sorted(name for (name,) in run(connection, folder, text) if name not in NULLABLE)
     if gaps:

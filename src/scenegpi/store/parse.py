@@ -1,16 +1,16 @@
-"""A line of text -> a query, by the words of a store.
+"""A line of text -> a query, in the words of a store.
 
-    person riding horse                       a relation; "riding horse" is of anything
+    person riding horse                       a relation; "riding horse" has any subject
     ?a wearing hat and ?a riding ?b           shared variables; * is anything
     person ?a on bench and without ?a wearing hat
-    at least 3 person and no dog              counts: of things, or of subjects ("2 person riding horse")
+    at least 3 person and no dog              counts of things, or of subjects ("2 person riding horse")
     man or woman riding horse or bike         "or" joins names; "man wearing no hat" is "man and without wearing hat"
-    horse ridden by man                       a participle and "by" turn a relation round
-    a man in a hat riding a horse on a beach  free text: a later part belongs to what it most often goes with here
+    horse ridden by man                       a participle and "by" reverse a relation
+    a man in a hat riding a horse on a beach  free text: a later part goes with the thing it most often occurs with here
     "traffic light" "next to" car             in quotes: exactly this name
 
-A clause is things and predicates in turn. Things are the longest known labels, after their attributes ("red car");
-unknown words before a label (adjectives) are ignored, which the query notes. A clause that begins with a predicate is
+A clause alternates things and predicates. Things are the longest known labels, after their attributes ("red car");
+unknown words before a label (adjectives) are ignored and reported. A clause that begins with a predicate is
 about the subject of the previous clause.
 """
 
@@ -41,7 +41,7 @@ COMPARISONS: dict[tuple[str, ...], tuple[Comparison, int]] = {
     ("less", "than"): ("<=", -1),
     ("fewer", "than"): ("<=", -1),
 }
-"""Words before a number -> the comparison, and what is added to the number."""
+"""Words before a number -> the comparison, and the amount added to the number."""
 PARTICIPLES = frozenset(
     ["ridden", "worn", "held", "eaten", "thrown", "driven", "flown", "caught", "led", "fed", "taken"]
 )
@@ -175,7 +175,7 @@ class _Reader:
         return at, self._named(name, word, attributes)
 
     def _label(self, tokens: list[Token], at: int) -> tuple[int, Word | None, tuple[Word, ...]]:
-        """The longest label from here on, after attributes and unknown words; or those words, if no label follows."""
+        """The longest label from here on, after attributes and unknown words; only those words if no label follows."""
         start = at
         attributes: list[Word] = []
         while at < len(tokens) and tokens[at][0] in ("word", "exact"):
@@ -190,7 +190,7 @@ class _Reader:
                 end, word = self._or(tokens, at, end, self._label_end)
                 return end, word, tuple(attributes)
             if tokens[at][1].isdigit():
-                raise QueryError("query: a number goes at the beginning of a clause, and counts what follows it")
+                raise QueryError("query: a number must be at the beginning of a clause; it counts what follows")
             if at > start and self._predicate_end(tokens, at):
                 break
             at += 1
@@ -215,7 +215,7 @@ class _Reader:
             if end == len(tokens):  # the thing is unknown as well
                 end -= 1
             if end == at:
-                raise QueryError(f"query: no predicate of this store matches the beginning of {_said(tokens[at:])!r}")
+                raise QueryError(f"query: no predicate in this store matches the beginning of {_said(tokens[at:])!r}")
         return self._or(tokens, at, end, self._predicate_end)
 
     def _or(self, tokens: list[Token], at: int, end: int, known: Callable[[list[Token], int], int]) -> tuple[int, Word]:
@@ -235,7 +235,7 @@ class _Reader:
         return self._predicate_end(tokens, at) <= at + 1 and bool(self.words.relations(Word(pair[0])))
 
     def _attached(self, here: list[int], predicate: Word | None, thing: int) -> int:
-        """The subject of a relation: the earlier thing of its clause with which it occurs most, else the nearest."""
+        """The subject of a relation: the earlier thing in its clause with which it occurs most, else the nearest."""
         if len(here) == 1 or predicate is None:
             return here[-1]
         predicates = self.words.relations(predicate)
@@ -265,13 +265,13 @@ class _Reader:
 
 
 def _place_end(tokens: list[Token]) -> int:
-    """Where a preposition at the beginning ends, known to the store or not; 0 for another word."""
+    """Where a leading preposition ends, known to the store or not; 0 for other words."""
     plain = [text if kind == "word" else "" for kind, text in tokens[:3]]
     return next((n for n in range(len(plain), 0, -1) if " ".join(plain[:n]) in PREPOSITIONS), 0)
 
 
 def _end(tokens: list[Token], at: int, known: Callable[[Word], tuple[str, ...]]) -> int:
-    """Where the longest known name from here on ends; 0 for an unknown one."""
+    """Where the longest known name that starts here ends; 0 if there is none."""
     if at < len(tokens) and tokens[at][0] == "exact":
         return at + 1 if known(Word(tokens[at][1], True)) else 0
     plain = list(takewhile(lambda token: token[0] == "word", tokens[at : at + LONGEST_NAME]))

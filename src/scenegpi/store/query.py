@@ -1,4 +1,4 @@
-"""A query: things, relations between them, their numbers, and what must be absent.
+"""A query: things, relations between them, counts, and what must be absent.
 
     person ?1 riding horse and ?1 wearing hat and without dog and at least 3 tree
 
@@ -17,14 +17,14 @@ SAID = {">=": "at least", "<=": "at most", "=": "exactly"}
 
 
 class QueryError(SceneGPIError, ValueError):
-    """A query that can't be understood; one line that says where."""
+    """A query that can't be understood; one line says where."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A name as it was typed; in quotes it is `exact`, otherwise it covers its synonyms and kinds.
+    """A name as typed; in quotes it is `exact`, otherwise it covers synonyms and kinds.
 
-    `others` are its alternatives: dog or cat.
+    `others` are alternatives: dog or cat.
     """
 
     text: str
@@ -42,7 +42,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Thing:
-    """An object to find: its `word` (None: any object), its `name` (?a) and `attributes` that it must have (red)."""
+    """An object to find: its `word` (None: any object), its `name` (?a) and its required `attributes` (red)."""
 
     word: Word | None = None
     name: str | None = None
@@ -62,9 +62,9 @@ class Count:
 
 @dataclass(frozen=True)
 class Clause:
-    """A relation between two things (by number) of the query, or with `object` None the presence of one thing.
+    """A relation between two things of the query (by number), or, if `object` is None, the presence of one thing.
 
-    `predicate` None is any. `without` asks for its absence; `count` for that many subjects.
+    A `predicate` of None is any. `without` asks for absence; `count` for that many subjects.
     """
 
     subject: int
@@ -81,7 +81,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Query:
-    """Things and clauses about them, all of which one image must meet. `passed` are words that were not understood."""
+    """Things and clauses about them, all of which an image must meet. `passed` are words that were not understood."""
 
     things: tuple[Thing, ...]
     clauses: tuple[Clause, ...]

@@ -29,7 +29,7 @@ class _Opened:
 
 
 class Stop:
-    """Ends the queries of a search, when it is called from another thread."""
+    """Ends the queries of a search when called from another thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class Snapshots:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All calls of this thread inside see the same images, even if other processes change the store."""
+        """Inside, all calls of this thread see the same images, even if other processes change the store."""
         if getattr(self._mine, "opened", None) is not None:
             yield
             return
@@ -85,7 +85,7 @@ class Snapshots:
 
     @property
     def _opened(self) -> _Opened:
-        """Of the snapshot of this thread."""
+        """The rows of a statement on this thread's snapshot."""
         opened: _Opened = self._mine.opened
         return opened
 
@@ -93,7 +93,7 @@ class Snapshots:
         with self.snapshot():
             import duckdb
 
-            cursor = self._opened.connection.cursor()  # of its own: one slow query holds up no other
+            cursor = self._opened.connection.cursor()  # separate, so that a slow query blocks no other
             stop = stop or Stop()
             timer = threading.Timer(self.seconds or 0.0, stop)
             if self.seconds is not None:
@@ -102,13 +102,13 @@ class Snapshots:
                 with stop.watching(cursor):
                     return run(cursor, self.folder, text, values)
             except duckdb.InterruptException:
-                raise DataError(self.folder, f"the query takes more than {self.seconds or 0:g} s") from None
+                raise DataError(self.folder, f"the query took more than {self.seconds or 0:g} s") from None
             finally:
                 timer.cancel()
                 cursor.close()
 
     def _open(self) -> _Opened:
-        """The tables as they are now, opened again where `store.json` has changed."""
+        """The tables as they are now, opened again if `store.json` has changed."""
         try:
             info = (self.folder / MANIFEST).stat()
         except OSError as error:
@@ -117,7 +117,9 @@ class Snapshots:
         last = self._last
         if last is None or seen != last.seen:
             manifest = Manifest.read(self.folder)
-            if last is not None and manifest.parts == last.manifest.parts:  # a change has begun, or is tidied up after
+            if (
+                last is not None and manifest.parts == last.manifest.parts
+            ):  # a change has only begun, or been cleaned up after
                 last = replace(last, manifest=manifest, seen=seen)
             else:
                 connection = connect()

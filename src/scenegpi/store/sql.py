@@ -20,7 +20,7 @@ from scenegpi.store.words import StoreWords
 class Matches:
     """`text` selects image, n0, n1, ... (the objects) and score of every match; `values` are its parameters.
 
-    `columns`: thing of the query -> its column; things that need not be there have no column.
+    `columns`: thing of the query -> its column; optional things have no column.
     """
 
     text: str
@@ -30,7 +30,7 @@ class Matches:
 
 @dataclass
 class _Builder:
-    """Conditions so far; the values of their parameters are noted in the same order."""
+    """Conditions so far, and the values of their parameters in the same order."""
 
     query: Query
     words: StoreWords
@@ -42,12 +42,12 @@ class _Builder:
     factors: list[str] = field(default_factory=list)
 
     def among(self, column: str, names: tuple[str, ...]) -> list[str]:
-        """A condition that a column has one of these names."""
+        """The condition that a column has one of these names."""
         self.values += names
         return [f"{column} IN ({', '.join('?' * len(names))})"] if names else ["false"]
 
     def label(self, column: str, thing: int) -> list[str]:
-        """A condition on the label of a thing."""
+        """The condition on the label of a thing."""
         word = self.query.things[thing].word
         return [] if word is None else self.among(column, self.words.objects(word))
 
@@ -77,7 +77,7 @@ def matches(query: Query, words: StoreWords, images: list[int] | None = None) ->
     for clause in joined:
         if (
             clause.object is not None or clause.subject not in build.places
-        ):  # otherwise its label is a condition already
+        ):  # otherwise its label is already a condition
             _join(build, clause)
     for thing, place in build.places.items():
         for word in query.things[thing].attributes:
@@ -119,7 +119,7 @@ def _join(build: _Builder, clause: Clause) -> None:
 
 @dataclass(frozen=True)
 class Among:
-    """Only images of these keys, or, if not `inside`, only the others."""
+    """Only images with these keys, or, if not `inside`, only the others."""
 
     keys: frozenset[str]
     inside: bool = True
@@ -135,7 +135,7 @@ def chosen(among: Iterable[Among]) -> tuple[str, list[Any]]:
 def ranking(found: Matches, limit: int, offset: int, least: float = 0.0, where: str = "true") -> str:
     """Images by their best match, then by their number of matches: image, score, matches, and the number of all images.
 
-    Only images whose best match scores `least`, and that meet the condition `where`.
+    Only images whose best match scores at least `least` and that meet the condition `where`.
     """
     some = "" if where == "true" else f"WHERE image IN (SELECT image FROM images WHERE {where}) "
     return (
@@ -159,7 +159,7 @@ def listing(where: str, uncertain: bool) -> str:
 
 
 def similar(graph: SceneGraph, words: StoreWords, images: int) -> tuple[str, list[Any]]:
-    r"""SQL that gives image and score of all images by how much of a graph they show, best first, and its parameters.
+    r"""SQL for the score of every image by how much of a graph it shows, best first, and its parameters.
 
     .. math:: s(I) = \sum_{t} w_t \max_{r \in I,\, r \sim t} P(r) + \sum_{l} w_l \max_{o \in I,\, o \sim l} P(o),
               \qquad w = \log \frac{1 + N}{1 + n}
@@ -196,7 +196,7 @@ def similar(graph: SceneGraph, words: StoreWords, images: int) -> tuple[str, lis
 
 
 def _restrict(build: _Builder, clause: Clause) -> None:
-    """A condition on the absence or number of a clause's matches, for the things that other clauses have found."""
+    """The condition on the absence or count of a clause's matches, for the things that other clauses have found."""
     conditions = build.row("x", clause)
     for thing, column in _ends(clause).items():  # "no red car": without a car that is red
         for word in build.query.things[thing].attributes:

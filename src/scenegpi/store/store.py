@@ -27,15 +27,15 @@ from scenegpi.store.words import StoreWords
 from scenegpi.vocabulary import Vocabulary
 
 MOST_MATCHES = 20
-"""Matches that are returned per image."""
+"""Maximum number of matches returned per image."""
 MOST_EXPECTED = 20_000_000
-"""A query with more matches takes too long to wait for."""
+"""A query with more matches would take too long."""
 CHUNK = 1000
-"""Images that are read at once."""
+"""Number of images read at once."""
 
 
 class NoImageError(DataError):
-    """The store has no image of this number."""
+    """The store has no image with this number."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class Answer:
 
 
 class Store(Snapshots):
-    """A folder of graphs. Thread-safe; graphs that other processes add are found.
+    """A folder of graphs. Thread-safe; graphs added by other processes are seen.
 
     Args:
-        folder: made when graphs are added.
-        photos: folders of photos, instead of those that were noted when graphs were added.
-        seconds: that a query may take; None for no limit.
+        folder: created when graphs are added.
+        photos: folders of photos, instead of those given when graphs were added.
+        seconds: time limit of a query; None for no limit.
     """
 
     def __init__(self, folder: str | Path, photos: Iterable[Path | str] = (), seconds: float | None = None) -> None:
@@ -89,7 +89,8 @@ class Store(Snapshots):
         return int(self._rows("SELECT count(*) FROM images")[0][0])
 
     def add(self, graphs: Iterable[SceneGraph], photos: Iterable[Path] = ()) -> tuple[int, int]:
-        """Appends graphs, in place of images of the same id (or file); numbers of images added, and replaced.
+        """Appends graphs, replacing images with the same id (or file); returns the numbers of images added and
+        replaced.
 
         Whole or not at all. `photos` are the folders where their photos are.
         """
@@ -113,7 +114,7 @@ class Store(Snapshots):
         """Images that match a query, best first (docs/search.md); QueryError if it can't be understood.
 
         If `seconds` are limited, a query that would take far longer is refused; `stop` ends it from another thread.
-        `least` is the score that the best match must have; `among` are the images to search.
+        `least` is the minimum score of the best match; `among` restricts the images.
         """
         with self.snapshot():
             words = self.words
@@ -209,7 +210,7 @@ class Store(Snapshots):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary of its graphs; if they have several, one with all their names."""
+        """The vocabulary of the graphs; if they have several, one with all names."""
         with self.snapshot():
             stored = self._opened.manifest.vocabularies.values()
         try:
@@ -235,13 +236,13 @@ class Store(Snapshots):
     def images(
         self, limit: int = 100, offset: int = 0, among: Iterable[Among] = (), uncertain: bool = False
     ) -> list[Hit]:
-        """Images in the order in which they were added; or `uncertain` ones first (their mean entropy is the score)."""
+        """Images in the order they were added, or the most `uncertain` first (the score is the mean entropy)."""
         where, keys = chosen(among)
         rows = self._rows(f"{listing(where, uncertain)} LIMIT {int(limit)} OFFSET {int(offset)}", keys)
         return [Hit(int(image), key, file, float(score), 0) for image, key, file, score in rows]
 
     def around(self, image: int) -> tuple[int, int | None, int | None]:
-        """Of an image: how many come before it, and the numbers of the previous and the next one."""
+        """An image's position, and the numbers of the previous and the next one."""
         text = (
             "SELECT count(*) FILTER (image < $1), "
             "max(image) FILTER (image < $1) AS before, min(image) FILTER (image > $1) AS after "

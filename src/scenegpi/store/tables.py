@@ -50,20 +50,18 @@ EMPTY = {table: schema.empty_table() for table, schema in SCHEMAS.items()} | {
     table: pa.schema([*((name, TEXT) for name in columns.split(", ")), ("count", pa.int64())]).empty_table()
     for table, (_, columns) in SUMMARIES.items()
 }
-"""Each table without a row."""
+"""Each table without rows."""
 
 
 def key_of(graph: SceneGraph, number: int) -> str:
     """The key of an image in a store: its id, else its file, else its number."""
-    if graph.image_id is not None:
-        return str(graph.image_id)
-    return graph.file or f"image {number}"
+    return f"image {number}" if graph.key is None else str(graph.key)
 
 
 def write_part(
     paths: Mapping[str, Path], graphs: Iterable[SceneGraph], first: int
 ) -> tuple[int, dict[str, Vocabulary]]:
-    """Writes the tables of one part, images numbered from `first`; the next free number, and the vocabularies."""
+    """Writes the tables of one part, images numbered from `first`; gives the next free number and the vocabularies."""
     remaining, number = iter(graphs), first
     vocabularies: dict[str, Vocabulary] = {}
     with ExitStack() as files:
@@ -108,7 +106,7 @@ def _tables(graphs: list[SceneGraph], numbers: NDArray[np.int64]) -> tuple[pa.Ta
     counts = np.array([len(graph.relations) for graph in graphs])
     rows = np.concatenate([graph.relations for graph in graphs])
     start = np.repeat(np.cumsum(sizes) - sizes, counts)
-    subjects, others = rows[:, 0] + start, rows[:, 1] + start  # places in `labels`
+    subjects, others = rows[:, 0] + start, rows[:, 1] + start  # positions in `labels`
     predicates, words = _coded(graphs, "relations", "predicates")
     relations = pa.table(
         {
@@ -144,7 +142,7 @@ def _ones(scores: NDArray[np.floating] | None, count: int) -> NDArray[np.float32
 
 
 def _coded(graphs: list[SceneGraph], field: str, words: str) -> tuple[NDArray[np.int32], list[str]]:
-    """Labels or predicates of all graphs, of any vocabularies, as numbers into one list of names."""
+    """Labels or predicates of all graphs, from any vocabularies, as indices into one list of names."""
     codes: dict[str, int] = {}
     tables: dict[Vocabulary, NDArray[np.int32]] = {}
     parts = []

@@ -1,4 +1,4 @@
-"""Tags of a store's images: words that people give them, in a journal beside the tables.
+"""Tags of a store's images: words that people give them, in a journal next to the tables.
 
 Tags belong to keys, so that an image keeps them when it is indexed again.
 """

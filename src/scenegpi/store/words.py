@@ -1,4 +1,4 @@
-"""The words of a store: labels, predicates and triplets with how often each occurs, and what a typed word covers."""
+"""The words of a store: labels, predicates and triplets with their counts, and what a typed word covers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class StoreWords:
         """An estimate of the number of matches, as if every image had the mean number of objects and relations.
 
         Each clause multiplies the matches per image by its rows per image; each thing that it shares with earlier
-        clauses divides them by the number of objects that the thing may be. Triples that share nothing multiply.
+        clauses divides them by the number of objects that could be the thing. Triples that share nothing multiply.
         """
         number = max(images, 1)
         found: set[int] = set()
@@ -84,14 +84,14 @@ class StoreWords:
         return tuple(self.labels) if word is None else self.objects(word)
 
     def notes(self, query: Query) -> list[str]:
-        """Lines about words of a query that this store does not have, with the nearest names."""
+        """Notes on words of a query that this store does not have, with the nearest names."""
         found = []
         if query.passed:
             found.append(f"not understood, ignored: {', '.join(dict.fromkeys(query.passed)):.200}")
         for word in (word for thing in query.things if thing.word is not None for word in thing.word.each()):
             if not self._of("labels", word):
                 wider = self._broader(word)
-                said = f"no label {word.text!r:.60} in this store, searched for {' '.join(wider)!r}"
+                said = f"no label {word.text!r:.60} in this store; searched for {' '.join(wider)!r}"
                 found.append(said if wider else _unknown("label", word, self.labels))
         for word in (word for clause in query.clauses if clause.predicate for word in clause.predicate.each()):
             if not self.relations(word):
@@ -109,4 +109,4 @@ class StoreWords:
 def _unknown(kind: str, word: Word, names: Iterable[str]) -> str:
     near = get_close_matches(word.text, list(names), n=3, cutoff=0.75)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"no {kind} of this store matches {word.text!r:.60}{hint}"
+    return f"no {kind} in this store matches {word.text!r:.60}{hint}"

@@ -1,4 +1,4 @@
-"""Training images -> batches: shuffled, augmented, cut evenly, shared out among processes.
+"""Training images -> batches: shuffled, augmented, divided evenly, distributed among processes.
 
 Everything random is drawn by (seed, epoch, image), so an epoch is the same in one process or several, before and
 after an interruption.
@@ -23,10 +23,11 @@ _ORDER, _MIRROR, _LABELS, _TASK, _DROP = range(5)
 
 
 class TrainingImages(Dataset[SceneBatch]):
-    """Images as an epoch sees them: keys (epoch, i) -> a batch. With task "both" some of the batches give labels.
+    """Images as seen in an epoch: keys (epoch, i) -> a batch. With task "both", labels are given in some of the
+    batches.
 
-    With a `resampler`, images without label distributions get some, others each epoch; those that have their own may
-    come several times per epoch.
+    With a `resampler`, images without label distributions get some, drawn anew each epoch; those that have their own
+    may come several times per epoch.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class TrainingImages(Dataset[SceneBatch]):
         return SceneBatch.of([self.image(*key) for key in keys], given_labels=given)
 
     def image(self, epoch: int, i: int) -> SceneGraph:
-        """The image at place i as the epoch sees it."""
+        """The image at position i as seen in the epoch."""
         graph, augment = self.graphs[self.places[i]], self.config.stage.augment
         if augment.drop:
             graph = drop_boxes(graph, self._rng(epoch, i, _DROP), augment.drop)
@@ -61,7 +62,7 @@ class TrainingImages(Dataset[SceneBatch]):
 
 
 def mirror_image(graph: SceneGraph) -> SceneGraph:
-    """Left and right are swapped: x becomes W - x."""
+    """The mirror image: x becomes W - x."""
     width, _ = image_size(graph)
     boxes = graph.boxes.copy()
     boxes[:, [0, 2]] = width - graph.boxes[:, [2, 0]]
@@ -69,7 +70,7 @@ def mirror_image(graph: SceneGraph) -> SceneGraph:
 
 
 def drop_boxes(graph: SceneGraph, rng: np.random.Generator, most: float) -> SceneGraph:
-    """In half of the images, boxes are left out, and their relations, at a rate drawn from 0 to `most`.
+    """In half of the images, leaves out boxes and their relations at a rate drawn from 0 to `most`.
 
     At least two boxes are kept, and one relation if there was one.
     """
@@ -89,7 +90,7 @@ class EpochBatches(Sampler[list[Key]]):
 
     The shuffled images are cut into the same number of batches every epoch. Batch k goes to process k mod world: one
     process with batches of twice the size sees in each step what two processes see together. A pass over very many
-    images may be dealt into `parts`: each counts as an epoch, after which the state is written.
+    images may be divided into `parts`: each counts as an epoch, after which the state is written.
     """
 
     def __init__(self, images: int, batch: int, seed: int = 0, rank: int = 0, world: int = 1, parts: int = 1) -> None:
@@ -98,7 +99,7 @@ class EpochBatches(Sampler[list[Key]]):
         self.images, self.seed, self.rank, self.world, self.parts, self.epoch = images, seed, rank, world, parts, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Which epoch the next iteration is."""
+        """Sets the epoch of the next iteration."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -120,5 +121,5 @@ def train_loader(images: TrainingImages, rank: int = 0, world: int = 1) -> DataL
 
 
 def as_they_are(batch: Any) -> Any:
-    """A collate function for what is a batch already."""
+    """A collate function for items that are already batches."""
     return batch

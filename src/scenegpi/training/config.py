@@ -1,4 +1,4 @@
-"""Everything that a training run can be told, as data: from defaults, a preset, and a TOML file.
+"""All settings of a training run, as data: from defaults, a preset, and a TOML file.
 
     preset = "gpi-feature-attention"
     task = "predcls"
@@ -14,7 +14,7 @@
     learning_rate = 2e-3
 
 A model with context is trained in two stages: its baseline first; then the context, with the baseline frozen. An
-unknown key is refused by name.
+unknown key is an error that names it.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _CONSTANT: dict[str, dict[str, Any]] = {
     "photo": {"rate": 1e-3, "backbone_rate": 3e-4, "weight_decay": 0.02, "keep": False, "only": False}
     | dict.fromkeys(("finder", "look", "names"), 1.0),
 }
-"""Settings of earlier runs that nothing varies any more."""
+"""Settings of earlier runs that are constants now."""
 
 
 @dataclass(frozen=True)
 class MoreRelations:
-    """Another annotation of relations, which is counted as well (`scenegpi.training.more_relations`).
+    """Another annotation of relations, which is also counted (`scenegpi.training.more_relations`).
 
     Args:
         path: as `open_dataset` takes it; an empty one leaves it out.
-        weight: what one of its relations counts.
-        only: nothing is trained: the relations are added to what the model that the run starts from has counted.
+        weight: the weight of each of its relations.
+        only: train nothing, only add the relations to the counts of the model that the run starts from.
     """
 
     path: str = ""
@@ -54,18 +54,18 @@ class MoreRelations:
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Which images.
+    """The images.
 
     Args:
         path, format: as `open_dataset` takes them.
-        photos: folder of the photos, for models that use them; by default where the data set has them.
-        cache: folder where box features are kept; by default in the run's.
+        photos: folder of the photos, for models that use them; by default those of the data set.
+        cache: folder where box features are kept; by default in the run.
         validation: number of training images to set aside. By default the data set's own validation images, or else one
             training image in twenty; 0 for none.
         limit: train on at most this many images, spread evenly over all; 0 for all.
         distributions: npz file of another system's label and pair distributions.
         words: file of word vectors, for models that read them; by default the small table in the package.
-        more: relations of another annotation, added to what is counted.
+        more: relations of another annotation, added to the counts.
     """
 
     path: str = ""
@@ -92,17 +92,17 @@ class LossConfig:
 
 @dataclass(frozen=True)
 class OptimConfig:
-    """How weights are found: Adam with decoupled weight decay; the learning rate falls to a fiftieth along a cosine.
+    """The optimizer: Adam with decoupled weight decay; the learning rate falls to a fiftieth along a cosine.
 
     Args:
         batch: images per batch.
         learning_rate, warmup: warmup counts steps.
-        pair_rate: the context's network over pairs learns at this share of the rate. Where labels are corrected, it
-            fits too closely long before they are learned.
+        pair_rate: the context's network over pairs learns at this fraction of the rate: where labels are corrected, it
+            would overfit long before they are learned.
         average: decay of the running mean of the weights, which is what is validated and kept; 0 for none.
         keep: the "best" epoch by validation R@50; or the "last": no validation images needed, no early stop. A hundred
-            images can't tell epochs apart: with so few, the last of a falling rate is the safer choice.
-        patience: number of epochs without a better validation R@50 before it stops.
+            images can't tell epochs apart: with so few, the last one of a decaying rate is the safer choice.
+        patience: stop after this many epochs without a better validation R@50.
     """
 
     batch: int = bounded(64, 1, 100_000)
@@ -116,15 +116,15 @@ class OptimConfig:
 
 @dataclass(frozen=True)
 class AugmentConfig:
-    """What is done to a training image, anew each epoch.
+    """How training images are augmented, anew each epoch.
 
     Args:
-        mirror: left and right are swapped in half of the images.
-        drop: in half of the images boxes are left out, and their relations, at a rate drawn from 0 to this one: the
-            context meets more kinds of neighbourhoods than there are images.
+        mirror: mirror half of the images.
+        drop: in half of the images leave out boxes and their relations, at a rate drawn from 0 to this one: the
+            context sees more neighbourhoods than there are images.
         photos: where other images resample their label distributions, those with their own come this many times per
-            epoch: resampled ones don't show what goes together in a photo.
-        given: share of the batches with given labels where the task is "both".
+            epoch: resampled ones don't show which errors occur together in a photo.
+        given: fraction of the batches with given labels if the task is "both".
     """
 
     mirror: bool = True
@@ -135,7 +135,7 @@ class AugmentConfig:
 
 @dataclass(frozen=True)
 class StageConfig:
-    """How the baseline is trained, or the context; `epochs` are the most."""
+    """How the baseline, or the context, is trained; `epochs` is the maximum."""
 
     epochs: int = bounded(6, 1, 100_000)
     loss: LossConfig = LossConfig()
@@ -147,7 +147,7 @@ class StageConfig:
 class FitOptions:
     """How the label head is trained on a frozen backbone: see `scenegpi.training.label_head`.
 
-    A batch counts boxes; the photos are dealt into `folds` parts.
+    A batch is a number of boxes; the photos are divided into `folds` parts.
     """
 
     epochs: int = bounded(20, 1, 1000)
@@ -158,13 +158,13 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class OtherConfig:
-    """Another annotation of photos, complete for its own labels (COCO), that the photo network learns from as well.
+    """Another annotation of photos, complete for its own labels (COCO), that the photo network also learns from.
 
     Args:
         path, photos: as `open_dataset` takes them; an empty path leaves it out.
         same: JSON file: image id here -> image id there, of photos that both annotations have.
         limit: number of its photos, spread evenly over all; 0 for all.
-        repeat: number of times that the own photos come in each pass over those of the other.
+        repeat: how often the run's own photos come in each pass over the others.
     """
 
     path: str = ""
@@ -179,15 +179,15 @@ class PhotoFitConfig:
     """How the photo network is trained with its label head: see `scenegpi.training.photo_network`.
 
     Args:
-        other: more photos, in every batch.
-        continued: train on the network of the model that the run starts from, on all photos; its graph model stays.
-        before: share of the weights that it had before in the mean with those after, which is what is kept.
-        epochs: of each half of the photos.
+        other: more photos for every batch.
+        continued: train the network of the start model further, on all photos; its graph model is kept.
+        before: fraction of the old weights in the mean of old and new ones, which is kept.
+        epochs: over each half of the photos.
         whole_epochs: over all photos, after that.
-        sizes: sides of the square photos that it is trained on, in pixels, multiples of 32; a batch has one of them.
-        batch: photos.
-        whole_rate: share of the learning rate over all photos.
-        frozen: of the backbone's seven stages, how many stay as they are.
+        sizes: sides of the square training photos in pixels, multiples of 32; each batch has one of them.
+        batch: photos per batch.
+        whole_rate: fraction of the learning rate in the passes over all photos.
+        frozen: number of the backbone's seven stages that are not trained.
         average: decay of the running mean of the weights, which is what is kept.
     """
 
@@ -228,20 +228,20 @@ class MachineConfig:
 
 @dataclass(frozen=True)
 class TrainConfig(MachineConfig):
-    """A whole run: the label predictor where `model.vision` is set, then the baseline, then the context if any.
+    """A whole run: the label predictor if `model.vision` is set, then the baseline, then the context if any.
 
-    A compared system is trained in the place of the baseline, or of the context (`model.on_baseline`).
+    A compared system is trained in place of the baseline, or of the context (`model.on_baseline`).
 
     Args:
-        preset: the model starts from it.
+        preset: the settings that `model` starts from.
         task: labels are given ("predcls"), found ("sgcls"), or given in some batches and found in others ("both").
         seed: random seed.
-        start: a run, or a model, whose baseline is taken over instead of trained; a run's label predictor too.
-        model, data: what is trained on what.
+        start: a run, or a model, whose baseline is used instead of training one; a run's label predictor too.
+        model, data: the model, and the training data.
         fit: how the label head is trained, if the backbone is frozen.
-        photo: how the photo network is trained with its label head, where the model has one.
+        photo: how the photo network is trained with its label head, if the model has one.
         baseline, context: how each stage is trained.
-        calibration: numbers that the finished model gets; by default they are fitted to the validation images.
+        calibration: the finished model's; by default it is fitted to the validation images.
         half: the finished model is stored in half precision.
     """
 
@@ -260,7 +260,7 @@ class TrainConfig(MachineConfig):
 
     @property
     def scored_task(self) -> Literal["predcls", "sgcls"]:
-        """The task of the validation figures; a model that uses photos and does both is judged by the harder one."""
+        """The task of the validation figures; a model that uses photos and does both is scored on the harder one."""
         harder = self.task == "sgcls" or (self.task == "both" and self.model.vision is not None)
         return "sgcls" if harder else "predcls"
 
@@ -271,7 +271,7 @@ class TrainConfig(MachineConfig):
 
 
 def stored_config(values: Mapping[str, Any]) -> TrainConfig:
-    """From a run's config.json, which once held what is constant now; OptionError that names the field."""
+    """From a run's config.json, which may hold settings that are now constants; OptionError that names the field."""
     kept = {key: value for key, value in values.items() if key != "simulate" or value is not None}
     for table, constants in _CONSTANT.items():
         if isinstance(kept.get(table), dict):

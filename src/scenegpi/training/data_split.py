@@ -1,4 +1,4 @@
-"""Which images train and which validate, from what the configuration says."""
+"""The training and validation images of a configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE_IN = 20
 class Images(NamedTuple):
     """Training and validation graphs, all with at least a box and a relation, and their vocabulary.
 
-    Photos are None for an image without one; there are none at all where nobody asked for them.
+    Photos are None for an image without one; there are none at all if the model uses none.
     """
 
     train: list[SceneGraph]
@@ -45,8 +45,7 @@ def open_images(config: DataConfig, photos: bool = False) -> Images:
     train, validation = _split(dataset, config, photos)
     if config.distributions is not None:
         train, validation = (attach_distributions(each, config.distributions) for each in (train, validation))
-    if config.limit and config.limit < len(train):
-        train = train[np.arange(config.limit) * len(train) // config.limit]
+    train = train.spread(config.limit)
     if not len(train) or (not len(validation) and config.validation != 0):
         raise DataError(config.path, f"{len(train)} training and {len(validation)} validation images with a relation")
     found = [[data.image_path(i) for i in range(len(data))] if photos else [] for data in (train, validation)]
@@ -76,6 +75,6 @@ def _split(dataset: Dataset, config: DataConfig, photos: bool) -> tuple[Dataset,
             config.path, f"{count} validation images to set aside of only {len(train)} images with a relation"
         )
     aside = train[np.arange(count)]
-    # A model that uses photos is judged by those that have one, if any has.
+    # A model that uses photos is scored on images with a photo, if there are any.
     found = [i for i in range(count) if aside.image_path(i) is not None] if photos else []
     return train[np.arange(count, len(train))], aside[np.array(found)] if found else aside

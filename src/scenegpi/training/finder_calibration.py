@@ -1,5 +1,5 @@
-"""What is known of found boxes, fitted to annotated photos by logistic regression: the chance that a box of the finder
-shows something, and how the evidence of two detectors is combined (`scenegpi.vision.combine`).
+"""Probabilities of found boxes, fitted to annotated photos by logistic regression: that a box of the finder shows an
+object, and how the evidence of two detectors is combined (`scenegpi.vision.combine`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Example = tuple[Things, NDArray[np.float64]]
 
 
 def fit_finder(vision: VisionModel, photos: Photos) -> FinderConfig:
-    """Weights by which the chance of a box, after suppression, is that of meeting an annotated one of these photos.
+    """Weights that make a box's score, after suppression, the chance of matching an annotated one of these photos.
 
-    The finder's logit alone is weighed: with the second look's and the size of a box, which then count for most, fewer
-    of Visual Genome's boxes come first (docs/lab/vg150-photos.md).
+    Only the finder's logit is used: if the second look's and the box size are too, they dominate, and fewer of Visual
+    Genome's boxes come first (docs/lab/vg150-photos.md).
     """
     config = replace(vision.config.finder or FinderConfig(), floor=0.0, named_floor=0.0)
     read = []
@@ -47,7 +47,7 @@ def fit_finder(vision: VisionModel, photos: Photos) -> FinderConfig:
             read.append(_read(Finder(vision, config), path, graph))
         except DataError as error:
             report_unreadable(error)
-    # Which boxes stay depends on their chances: fitted again to those that stay after the first fit.
+    # Which boxes are kept depends on their scores, so the fit is repeated on those kept after the first one.
     for _ in range(2 if read else 0):
         rows = [_outcomes(Finder(vision, config), *each) for each in read]
         x, y = (np.concatenate([row[k] for row in rows]) for k in range(2))
@@ -67,7 +67,7 @@ def _read(finder: Finder, path: Path, graph: SceneGraph) -> Candidates:
 def _outcomes(
     finder: Finder, boxes: Tensor, evidence: Tensor, truth: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The finder's logits of the boxes that stay, (n, 1), and which meet an annotated one, (n,)."""
+    """The finder's logits of the boxes that are kept, (n, 1), and which match an annotated one, (n,)."""
     rows = finder.chosen(boxes, finder.chance(evidence))
     met = (box_iou(boxes[rows].numpy(), truth) >= FITS).any(axis=1)
     return evidence[rows, :1].double().numpy(), np.asarray(met, dtype=np.float64)
@@ -76,9 +76,9 @@ def _outcomes(
 def fit_combination(examples: Sequence[Example], ridge: float = 1.0) -> dict[str, list[float]]:
     """Weights of each of SEEN.
 
-    They rank things by the chance to be the best one of an annotated box, by 0.7 at least: who sees where a thing ends
-    comes first, and second boxes last. Then all are scaled and shifted alike, so that the chance is that of an overlap
-    by half, as our finder counts it, and the order stays.
+    They rank things by the chance of being an annotated box's best match, with an overlap of at least 0.7: precise
+    boxes come first, duplicates last. Then all are scaled and shifted alike, so that the chance is that of an overlap
+    by half, as for our finder, and the order is kept.
     """
     features = np.concatenate([found.features for found, _ in examples])
     seen = np.concatenate([found.seen for found, _ in examples])
@@ -102,7 +102,7 @@ def _right(found: Things, truth: NDArray[np.float64], overlap: float, single: bo
 
 
 def logistic(x: NDArray[np.float64], y: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
-    """Newton's method; the first column is 1 and not penalized. Columns that never vary keep the weight 0."""
+    """Newton's method; the first column is 1 and not penalised. Columns that never vary keep the weight 0."""
     penalty = np.full(x.shape[1], ridge)
     penalty[0] = 1e-6
     weights = np.zeros(x.shape[1])

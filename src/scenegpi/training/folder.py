@@ -1,7 +1,6 @@
-"""A run on disk: what it was told, its log, its model, and the state to go on from.
+"""A run on disk: its settings, log, model, and the state to resume from.
 
     config.json   every setting; written first
-    scenes/       where the run drew its own
     vision/       the label predictor, see `scenegpi.training.label_predictor`
     baseline/     the stage before the context: a log, a model and a state of its own
     log.csv       one row per epoch
@@ -9,7 +8,7 @@
     last.ckpt     weights, optimiser and counters after the last whole epoch
     finished.json when it is done
 
-Files are replaced whole, the model before the state: a kill at any moment costs the current epoch at most.
+Files are replaced whole, the model before the state: a kill at any moment loses at most the current epoch.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ BASELINE = "baseline"
 
 
 class RunFolder(L.Callback):
-    """Writes a stage after every epoch. Stands last among the callbacks, so that it saves what the others know.
+    """Writes a stage after every epoch. It is the last callback, so that it saves the state of the others.
 
-    `record` says how the model is made, for its card. Kept is the model of `mean`, or else the one that is trained, of
-    the best epoch or, with `keep_last`, of the last.
+    `record` tells how the model is made, for its card. The model of `mean`, or else the trained one, is kept: of the
+    best epoch, or of the last with `keep_last`.
     """
 
     def __init__(self, folder: Path, record: dict[str, Any], mean: RunningMean | None, keep_last: bool) -> None:
@@ -52,7 +51,7 @@ class RunFolder(L.Callback):
 
     @property
     def kept(self) -> SceneModel:
-        """The model of the epoch that is kept; of one before a resume, from the folder."""
+        """The model of the kept epoch; read from the folder if that was before a resume."""
         return load_model(self.folder / MODEL) if self._kept is None else self._kept
 
     def state_dict(self) -> dict[str, Any]:
@@ -100,7 +99,7 @@ class RunFolder(L.Callback):
 
 
 def check_empty(folder: Path) -> None:
-    """DataError if there is something in the folder of a new run, other than half of the settings of a killed one."""
+    """DataError if a new run's folder contains anything but the half-written settings of a killed one."""
     for left in folder.glob(f".{CONFIG}.*.part"):
         left.unlink(missing_ok=True)
     if any(each.name != LOCK for each in folder.iterdir()):

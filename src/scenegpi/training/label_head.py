@@ -1,4 +1,4 @@
-"""Training the label head on photos, so that every training box also gets a prediction that is not memorised.
+"""Training the label head on photos, so that every training box also gets a held-out prediction.
 
     fitted = fit_vision(config, vocabulary, photos, graphs, cache)
     fitted.model                                    # trained on all photos
@@ -6,8 +6,8 @@
 
 The backbone is frozen: only the head is trained, on features that are computed once.
 
-The photos are dealt into `folds`; the boxes of each fold are predicted by a model trained on the others. A model that
-reads label distributions must be trained on such predictions: those for a network's own training boxes are far too
+The photos are divided into `folds`; the boxes of each fold are predicted by a model trained on the others. A model that
+reads label distributions must be trained on such predictions: those on a network's own training boxes are far too
 good. The temperature is fitted on them as well.
 """
 
@@ -129,7 +129,7 @@ def fit_vision(
     if len(readable) < options.folds:
         raise GraphError(f"folds: {options.folds}, but only {len(readable)} photos can be read")
     if not sum(map(len, readable)):
-        raise GraphError("boxes: the photos have none to learn from")
+        raise GraphError("boxes: the photos have no boxes to learn from")
     if any(graph.vocabulary.objects != vocabulary.objects for graph in readable):
         raise GraphError("vocabulary: the graphs and the model have different labels")
     labels = torch.from_numpy(np.concatenate([graph.labels for graph in readable]).astype(np.int64))
@@ -151,7 +151,7 @@ def fit_vision(
 
 
 def calibrated(model: VisionModel, graphs: Sequence[SceneGraph], logits: Mapping[int, Tensor]) -> FittedVision:
-    """The model with the temperature that suits what others said of boxes that they were not trained on.
+    """The model with the temperature fitted to held-out predictions.
 
     `logits` are ``(N, C)`` by the number of the photo; those that could not be read are missing.
     """
@@ -174,12 +174,12 @@ def calibrated(model: VisionModel, graphs: Sequence[SceneGraph], logits: Mapping
 
 
 def report_unreadable(error: DataError) -> None:
-    """A photo that cannot be read costs the run that photo."""
+    """Reports a photo that cannot be read; the run goes on without it."""
     log.warning("%s; the image is used without its photo", error)
 
 
 def folds_of(images: int, folds: int, seed: int) -> NDArray[np.int64]:
-    """The fold of each image (G,), sizes as even as can be."""
+    """The fold of each image (G,), in sizes as even as possible."""
     place = np.random.default_rng(seed).permutation(images)
     return np.asarray(place % folds, dtype=np.int64)
 
@@ -196,6 +196,6 @@ def _train(model: VisionModel, boxes: Boxes, options: FitOptions, seed: int, mac
 
 @torch.no_grad()
 def _logits(model: VisionModel, features: Tensor, geometry: Tensor) -> Tensor:
-    """Of a trained model: ``(N, C)``."""
+    """The logits of a trained model: ``(N, C)``."""
     found = [model.head(*some) for some in zip(features.split(READ), geometry.split(READ), strict=True)]
     return torch.cat([*found, torch.empty(0, len(model.vocabulary.objects))])

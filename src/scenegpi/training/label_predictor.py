@@ -9,10 +9,10 @@
     RUN/vision/held_out.safetensors   its label distributions of the training boxes, each from a predictor that was not
                                       trained on that image: what the graph stage learns to correct
     RUN/vision/finder.json            the finder's settings, calibrated on validation photos, for a photo network
-    RUN/vision/figures.json           how good they are; the stage is done once this is there
+    RUN/vision/figures.json           accuracies; the stage is done once this exists
 
-Every file is written whole, figures.json last: after a kill at any moment `fit_stage` starts again, and photos whose
-features are there are not computed again. A photo that cannot be read is reported, and its image then trains as one
+Every file is written whole, figures.json last: after a kill at any moment `fit_stage` starts again, and existing
+features of photos are not computed again. A photo that cannot be read is reported, and its image then trains as one
 without a photo.
 """
 
@@ -57,7 +57,7 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
     stage, first = folder / STAGE, is_first_process()
     places = {i: path for i, path in enumerate(images.train_photos) if path is not None}
     if len(places) < 2:
-        raise DataError(config.data.path, f"found photos of {len(places)} training images (--photos)")
+        raise DataError(config.data.path, f"photos of {len(places)} training images were found (--photos)")
     vision = config.model.vision or VisionConfig()
     data = images.vocabulary, list(places.values()), [images.train[i] for i in places]
     if vision.features.finds:
@@ -68,7 +68,7 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
     if not first:
         wait_for(stage / FIGURES)
         return read_figures(stage / FIGURES)
-    # Rows of zeros, which are no distribution, stand for boxes without a readable photo.
+    # Rows of zeros, which are not a distribution, mark boxes without a readable photo.
     rows = [np.zeros((len(graph), len(images.vocabulary.objects)), dtype=np.float32) for graph in images.train]
     readable = {i: dist for i, dist in zip(places, fitted.held_out, strict=True) if dist is not None}
     for i, dist in readable.items():
@@ -113,7 +113,7 @@ def load_stage(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> Vis
     if stage_figures(folder) is None:
         raise DataError(folder / STAGE, "the label predictor is not trained yet")
     vision = VisionModel(config.model.vision or VisionConfig(), vocabulary)
-    vision.everyday = False  # the graph learns in the labels
+    vision.everyday = False  # the graph model learns with labels alone
     take_weights(vision, folder / STAGE / WEIGHTS)
     finder = folder / STAGE / FINDER
     if finder.is_file():

@@ -1,9 +1,9 @@
-"""Resampled label distributions: what a label predictor might say of a box without pixels.
+"""Resampled label distributions: what a label predictor might predict for a box without pixels.
 
 For each box of an image without a photo, the held-out label distribution of a random box with the same label and about
-the same size is taken from images that have one: a small person is mistaken for other things than a large one. So a
+the same size is taken from images with a photo: a small person is confused with other things than a large one. So a
 context can learn from many annotated layouts how to correct a label predictor that was trained on few photos. A label
-that no photo shows takes the distribution of any other, with the two labels' columns exchanged.
+that occurs in no photo gets the distribution of any other label, with the two labels' columns exchanged.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from scenegpi.features.arrays import image_size
 from scenegpi.graph import SceneGraph
 
 NEAR, MIN_SPREAD = 0.1, 3.0
-"""A box takes from those near its own rank by size: one standard deviation as a share of all boxes with its label, and
-the least in ranks."""
+"""A box samples from those near its own rank by size: the standard deviation as a fraction of all boxes with its label,
+and its minimum in ranks."""
 
 
 class LabelResampler:
@@ -31,7 +31,7 @@ class LabelResampler:
     def __init__(self, graphs: Iterable[SceneGraph], labels: int) -> None:
         source = [graph for graph in graphs if graph.label_dist is not None and len(graph)]
         if not source:
-            raise GraphError("label_dist: no image has one to resample")
+            raise GraphError("label_dist: no image has a distribution to resample")
         true = np.concatenate([graph.labels for graph in source])
         size = np.concatenate([box_shares(graph) for graph in source])
         order = np.lexsort((size, true))
@@ -40,7 +40,7 @@ class LabelResampler:
         self.first = np.searchsorted(self.true, np.arange(labels + 1))
 
     def __call__(self, graph: SceneGraph, rng: np.random.Generator) -> SceneGraph:
-        """The graph with a resampled `label_dist`; its labels stay the true ones."""
+        """The graph with a resampled `label_dist`; its labels remain the true ones."""
         labels = graph.labels.astype(np.int64)
         first, count = self.first[labels], self.first[labels + 1] - self.first[labels]
         own = [
@@ -58,7 +58,7 @@ class LabelResampler:
 
 
 def box_shares(graph: SceneGraph) -> NDArray[np.float64]:
-    """(N,) the share of the image that each box covers."""
+    """(N,) the fraction of the image that each box covers."""
     width, height = image_size(graph)
     x1, y1, x2, y2 = graph.boxes.T
     return np.asarray((x2 - x1) * (y2 - y1) / (width * height))

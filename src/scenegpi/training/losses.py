@@ -5,7 +5,7 @@ r"""Losses by name, all of one form: cross-entropy of labels, of related-or-not,
       + \sum_{ij} b_{ij} H(\text{related}_{ij}) + \sum_{ij} a_{ij} H(r_{ij} \mid \text{related}) \Big]
 
 over the steps t of the recurrence; a model without context has one. Cross-entropy over 1 + P classes is the sum of the
-last two terms for a = b, so losses differ in their weights only (n_ij: the rows of a pair, k_g the rows of its image):
+last two terms for a = b, so losses differ only in their weights (n_ij: the rows of a pair, k_g the rows of its image):
 
 =========  =================================================================================================
 paper      a = b = 1 for related pairs, b = `negatives` (0.1) for others; c = `entities` (4)
@@ -45,14 +45,14 @@ class Weights(NamedTuple):
 def scene_loss(out: SceneLogits, batch: SceneBatch, config: LossConfig, total: Total = lambda x: x) -> Tensor:
     """The loss of each image, (G,), to be added up.
 
-    `total` adds numbers over all processes and divides by how many there are.
+    `total` averages numbers over all processes.
     """
     target = batch.target_distribution().to(out.edges[-1].dtype)
     weights = loss_weights(batch, config, target, total)
     loss = target.new_zeros(batch.num_graphs)
     image = batch.batch[batch.edge_index[0]]
     steps = list(zip(out.nodes, out.edges, strict=True))
-    for nodes, edges in steps[len(steps) > 1 :]:  # before the context's steps stands the baseline, which is frozen
+    for nodes, edges in steps[len(steps) > 1 :]:  # the first step is the baseline's, which is frozen
         loss = loss.index_add(0, batch.batch, cross_entropy(nodes, batch.labels, reduction="none") * weights.entity)
         loss = loss.index_add(0, image, _pairs(edges, target, weights))
     return loss / weights.images

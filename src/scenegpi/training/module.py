@@ -22,7 +22,7 @@ from scenegpi.training.losses import scene_loss
 MONITOR = "R@50"
 KS = (20, 50, 100)
 WEIGHT_DECAY, CONTEXT_DECAY = 1e-4, 1e-3
-"""Of the matrices of the baseline or a whole system, and of what is trained on a frozen baseline."""
+"""Weight decay of the matrices of the baseline or a whole system, and of a network on a frozen baseline."""
 LOWEST_RATE = 0.02
 
 
@@ -50,7 +50,7 @@ class SceneModule(L.LightningModule):
         self.recall = RecallState(self.plan)
 
     def validation_step(self, images: list[SceneGraph], number: int) -> None:
-        """Predicts a group of validation images and counts what is found."""
+        """Predicts a group of validation images and counts the relations found."""
         self.recall.update(scored(self.model, images, self.config.scored_task), images)
 
     def on_validation_epoch_end(self) -> None:
@@ -103,7 +103,7 @@ def recall_plan(config: TrainConfig, model: SceneModel) -> Plan:
 
 
 def scored(model: SceneModel, images: Iterable[SceneGraph], task: Any) -> list[SceneGraph]:
-    """What a model says of images that are in its vocabulary, as recall wants it; GraphError for one without labels."""
+    """A model's predictions for images in its vocabulary, in the form for recall; GraphError for one without labels."""
     predictor = Predictor(model, options=PredictOptions.scoring(task), device=model.device)
     found = []
     for prediction in predictor.stream(images):
@@ -114,6 +114,6 @@ def scored(model: SceneModel, images: Iterable[SceneGraph], task: Any) -> list[S
 
 
 def recall_figures(state: RecallState) -> dict[str, float]:
-    """R@K and mR@K as shares, without those that are not defined."""
+    """R@K and mR@K as fractions, without undefined ones."""
     found = state.result().figures
     return {name: found[name] for k in KS for name in (f"R@{k}", f"mR@{k}") if math.isfinite(found[name])}

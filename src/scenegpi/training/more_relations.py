@@ -1,13 +1,13 @@
 r"""Relations of another annotation, added to the counts that a model's prior reads (`scenegpi.models.prior`).
 
-Visual Genome says of a person and a surfboard mostly that the one is "on" the other; V-COCO says whether it is ridden,
-held or carried. A row of the other annotation speaks of sets of labels, its "person" of person, man, woman, ...; it is
-shared out among the pairs (a, b) of the two sets as the relations n_ab that were counted are:
+In Visual Genome a person is mostly just "on" a surfboard; V-COCO says whether it is ridden, held or carried. A row of
+the other annotation stands for sets of labels, its "person" for person, man, woman, ...; it is divided among the pairs
+(a, b) of the two sets in proportion to the counted relations n_ab:
 
 .. math:: n'_{abr} = n_{abr} + w \, m_r \, (n_{ab} + 1) / \sum_{a'b'} (n_{a'b'} + 1)
 
-with m_r the rows of predicate r for these two sets, and a weight w. Pairs without a relation are not counted: the other
-annotation lists some actions, and says nothing of all else.
+with m_r the rows of predicate r for these two sets, and a weight w. Pairs without a relation are not counted: the
+other annotation lists only some actions.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ Row = tuple[tuple[int, ...], tuple[int, ...], int]
 
 
 def add_relations(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> None:
-    """Adds relations to what the model `config.start` has counted, and writes it into the run's folder."""
+    """Adds relations to the counts of the model `config.start`, and writes it into the run's folder."""
     if config.start is None:
         raise OptionError("data.more.only: needs a model to start from (--start)")
     model = load_model(config.start)
     if model.labels != vocabulary:
-        raise DataError(config.start, "is not a model of this data set's labels")
+        raise DataError(config.start, "is not a model with this data set's labels")
     added = count_more(model, config.data.more)
     if is_first_process():
         made = read_object(find_model(config.start) / CONFIG).get("training", {})
@@ -54,7 +54,7 @@ def add_relations(config: TrainConfig, vocabulary: Vocabulary, folder: Path) -> 
 
 
 def count_more(model: SceneModel, config: MoreRelations) -> int:
-    """Adds the relations of another annotation to a model's counts (in place); gives how many were added."""
+    """Adds the relations of another annotation to a model's counts (in place); returns how many were added."""
     if not config.path:
         return 0
     prior = model.prior
@@ -63,7 +63,7 @@ def count_more(model: SceneModel, config: MoreRelations) -> int:
     dataset = open_dataset(config.path)
     rows = known_rows(dataset, dataset.vocabulary, model.labels)
     if not rows:
-        raise DataError(config.path, "no relation has a predicate and labels of the model")
+        raise DataError(config.path, "no relation has a predicate and labels that the model knows")
     prior.set_counts(with_rows(prior.counts, rows, config.weight))
     return sum(rows.values())
 
@@ -82,7 +82,7 @@ def known_rows(graphs: Iterable[SceneGraph], theirs: Vocabulary, ours: Vocabular
 
 
 def labels_of(name: str, labels: Sequence[str]) -> tuple[int, ...]:
-    """Places of the labels that a thing may have which another annotation calls `name`; none if nothing fits."""
+    """Indices of the labels that `name` in another annotation may stand for; none if nothing matches."""
     words = may_be(name, labels) or (STANDS_FOR.get(name, ""),)
     return tuple(labels.index(word) for word in words if word in labels)
 

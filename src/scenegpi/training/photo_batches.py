@@ -1,4 +1,4 @@
-"""Photos and their boxes, as the photo network is trained on them: stretched to a square, mirrored, zoomed, re-lit."""
+"""Photos and their boxes, augmented for the photo network: stretched to a square, mirrored, zoomed, re-lit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from scenegpi.training.photo_sets import TrainingPhoto
 from scenegpi.vision.photos import open_photo
 
 ZOOM = 0.6
-"""Least side of the part that a zoomed photo shows."""
+"""Minimum side of the part that a zoomed photo shows."""
 VISIBLE = 0.5
-"""A box stays in a zoomed photo if at least this share of its area does."""
+"""A box is kept in a zoomed photo if at least this fraction of its area is."""
 LIGHT = 0.25
 log = logging.getLogger("scenegpi")
 
@@ -40,7 +40,7 @@ class PhotoBatch(NamedTuple):
 
 
 class TrainingPhotos(Dataset[PhotoBatch]):
-    """Photos as an epoch sees them: keys (epoch, i) -> a batch. What is done to one depends on the seed and its key.
+    """Photos as seen in an epoch: keys (epoch, i) -> a batch. Augmentation depends only on the seed and the key.
 
     The side of a batch's square photos, in pixels, is one of `sides`.
     """
@@ -89,7 +89,7 @@ class TrainingPhotos(Dataset[PhotoBatch]):
 
 
 def jittered(boxes: Tensor, amount: float) -> Tensor:
-    """Boxes ``(N, 4)`` whose edges are moved by up to `amount` of their sides: found boxes are never quite right."""
+    """Boxes ``(N, 4)`` whose edges are moved by up to `amount` of their sides: found boxes are never exact."""
     side = (boxes[:, 2:] - boxes[:, :2]).repeat(1, 2)
     return (boxes + side * amount * (2 * torch.rand_like(boxes) - 1)).clamp(0, 1)
 
@@ -106,7 +106,7 @@ def _window(rng: np.random.Generator) -> NDArray[np.float64]:
 def _seen_through(
     boxes: NDArray[np.float64], window: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Boxes in fractions of the window, and the numbers of those that can be seen in it."""
+    """Boxes in fractions of the window, and the indices of those visible in it."""
     low, size = np.tile(window[:2], 2), np.tile(window[2:] - window[:2], 2)
     moved = (boxes - low) / size
     cut = np.clip(moved, 0, 1)

@@ -1,23 +1,24 @@
-r"""One step of training the photo network: names, boxes, and what each of them learns from.
+r"""One training step of the photo network: its losses for names and boxes.
 
-**Names.** The label head is to give a box one of the names that it may have: -log of the sum of their P. What is common
-in one annotation is rare in another. For boxes of the other one a learned number per label is added to the logits, and
-left out afterwards: they teach what things look like, not how often they are annotated (logit adjustment, Menon et al.
-2021).
+**Names.** The label head should give a box one of its allowed names: the loss is -log of the sum of their P. A label
+that is common in one annotation may be rare in another, so for boxes of the other annotation a learned offset per label
+is added to the logits, and left out afterwards: they teach what things look like, not how often they are annotated
+(logit adjustment, Menon et al. 2021).
 
-**Finder.** A box is the business of every anchor whose sides are within a factor `RATIO` of its own, in the cell that
-its centre lies in and the two cells nearest to it. There the candidate's box is to be the box (1 - GIoU), its
-objectness the overlap of the two (quality focal loss, Li et al. 2020). Everywhere else the objectness is to be 0:
+**Finder.** A box is assigned to every anchor whose sides are within a factor `RATIO` of its own, in the cell that
+contains its centre and the two cells nearest to it. There the candidate's box is trained towards the box (1 - GIoU),
+its objectness towards the overlap of the two (quality focal loss, Li et al. 2020). Everywhere else the target of the
+objectness is 0:
 
 .. math:: p^2 \cdot -\log(1 - p) \quad\text{for kind 0, and for kind 1}\quad p^2 \cdot (1 - (1 - p)^q) / q.
 
 The second is bounded, and its gradient vanishes as p nears 1: Visual Genome lists only some of the things in a photo,
-so confident candidates on unlisted objects are hardly penalized.
+so confident candidates on unlisted objects are hardly penalised.
 
-**Second look.** It looks at candidates of the finder and at annotated boxes that were shaken. A box that overlaps an
-annotated one by at least `LEAST` is to be moved onto it (smooth L1 of the move, and 1 - GIoU); how well it then fits is
-to be known beforehand, for the annotated box's kind (binary cross-entropy), and from `NAMED` on what it shows (-log P
-of the names that it may have). Boxes that overlap nothing are penalized as the finder's are.
+**Second look.** It reads candidates of the finder and jittered annotated boxes. A box that overlaps an annotated one by
+at least `LEAST` is moved onto it (smooth L1 of the move, and 1 - GIoU); it also predicts how well it will then fit, for
+the annotated box's kind (binary cross-entropy), and from `NAMED` on what it shows (-log P of its allowed names). Boxes
+that overlap nothing are penalised like the finder's.
 """
 
 from __future__ import annotations
@@ -43,19 +44,19 @@ from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vision.second_look import LARGEST, Looked, moved
 
 JITTER = 0.12
-"""By how much the edges of a box are moved before its name is asked for, as a share of its sides."""
+"""How far the edges of a box are moved before it is named, as a fraction of its sides."""
 BOXES = 8
-"""About as many boxes are named per photo."""
+"""Approximate number of boxes named per photo."""
 RATE, BACKBONE_RATE, FREQUENCY_RATE, WEIGHT_DECAY = 1e-3, 3e-4, 1e-2, 0.02
 RATIO = 3.0
 FORGIVING = 0.5
 STRIDES = {"early": 8, "middle": 16, "last": 32}
 ROIS = 48
-"""Boxes per photo for the second look, half of them shaken ones if any are annotated."""
+"""Boxes per photo for the second look, half of them jittered annotated ones if there are any."""
 BEST = 120
 """The others are drawn from this many of the finder's best candidates."""
 SHAKEN = 0.17
-"""Standard deviation of an edge's place, as a share of the box's sides."""
+"""Standard deviation of an edge's position, as a fraction of the box's sides."""
 LEAST, FITS, NAMED = 0.35, 0.4, 0.5
 SCALE = (10.0, 10.0, 5.0, 5.0)
 """Moves are about this much smaller than 1."""
@@ -64,7 +65,8 @@ SCALE = (10.0, 10.0, 5.0, 5.0)
 class PhotoModule(L.LightningModule):
     """Trains a vision model that has a photo network, by one loss for names and for boxes.
 
-    `sets` are the names that a box may have, `steps` those of the whole training, `rate` a share of the learning rate.
+    `sets` are the names that a box may have, `steps` those of the whole training, `rate` a fraction of the learning
+    rate.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class PhotoModule(L.LightningModule):
         return loss
 
     def label_inputs(self, maps: list[FeatureMap], batch: PhotoBatch) -> tuple[Tensor, Tensor]:
-        """What the label head reads of a batch's boxes, in training with their edges moved: features and geometry."""
+        """The label head's inputs for a batch's boxes, whose edges are moved in training: features and geometry."""
         boxes = jittered(batch.boxes, JITTER) if self.training else batch.boxes
         rows = []
         # Split at once: the gradient of a slice would be a batch of zeros for every photo.
@@ -121,7 +123,7 @@ class PhotoModule(L.LightningModule):
 
     @torch.no_grad()
     def measure_head(self, batches: Sequence[PhotoBatch]) -> None:
-        """Sets what the label head standardises its inputs by, on a few batches."""
+        """Measures the mean and scale of the label head's inputs, on a few batches."""
         rows = [self.label_inputs(self.network.features(each.photos), each)[0] for each in batches]
         self.vision.head.measure(torch.cat(rows))
 
@@ -136,19 +138,19 @@ class PhotoModule(L.LightningModule):
 def finder_loss(
     found: Candidates, boxes: Tensor, kinds: Tensor, image: Tensor, listed: Tensor, side: int
 ) -> dict[str, Tensor]:
-    """Losses "overlap" and "objectness" of a batch: means over the candidates that answer for a box, then over photos.
+    """Losses "overlap" and "objectness" of a batch: means over the candidates assigned to a box, then over photos.
 
     Args:
         found: of B square photos.
         boxes: ``(N, 4)`` centre x, y, width, height in fractions of the photo.
         kinds, image: ``(N,)`` kind and photo of each box.
-        listed: ``(B, KINDS)`` which kinds are annotated in a photo; others say nothing.
+        listed: ``(B, KINDS)`` which kinds are annotated in a photo; others are ignored.
         side: of the photos in pixels.
     """
     rows, which = assigned(boxes, side)
     place, photos = image[which], len(listed)
     overlap = giou(found.boxes[place, rows], boxes[which])
-    # Where two boxes want one candidate, the objectness is that of the better one.
+    # Where two boxes are assigned to one candidate, the objectness is that of the better one.
     targets = torch.zeros_like(found.logits)
     cell = (place * targets.shape[1] + rows) * targets.shape[2] + kinds[which]
     targets = targets.flatten().scatter_reduce(0, cell, overlap.detach().clamp(0, 1), "amax").view_as(targets)
@@ -163,14 +165,14 @@ def finder_loss(
 
 
 def unlisted(logits: Tensor) -> Tensor:
-    """The loss where no box is listed, before it is focused on what is sure: ``(..., KINDS)`` -> ``(..., KINDS)``."""
+    """The loss where no box is listed, before the focus on confident ones: ``(..., KINDS)`` -> ``(..., KINDS)``."""
     p = logits[..., 1].sigmoid()
     forgiving = (1 - (1 - p).clamp_min(1e-6) ** FORGIVING) / FORGIVING
     return torch.stack([F.softplus(logits[..., 0]), forgiving], -1)
 
 
 def assigned(boxes: Tensor, side: int) -> tuple[Tensor, Tensor]:
-    """boxes ``(N, 4)`` -> candidates ``(M,)`` within a photo, and which box each of them answers for ``(M,)``."""
+    """boxes ``(N, 4)`` -> candidates ``(M,)`` within a photo, and the box assigned to each ``(M,)``."""
     rows, which, first = [], [], 0
     for name in LEVELS:
         cells = side // STRIDES[name]
@@ -260,7 +262,7 @@ def look_loss(
 
 
 def _matched(rois: Tensor, boxes: Tensor, image: Tensor) -> tuple[Tensor, Tensor]:
-    """The annotated box that each box to look at overlaps most (N if none), and by how much: two ``(B, R)``."""
+    """The annotated box that each box of the second look overlaps most (N if none), and the overlap: two ``(B, R)``."""
     which = image.new_full(rois.shape[:2], len(boxes))
     overlap = rois.new_zeros(rois.shape[:2])
     for k in range(len(rois)):

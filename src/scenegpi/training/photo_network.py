@@ -1,6 +1,6 @@
 """The photo network of a run: trained on each half of the photos, then on all of them, other photos in every batch.
-What a half says of the other half is held out: the graph model learns from that. Or the network of a finished model is
-trained on, on all photos.
+A half's predictions on the other half are held out: the graph model learns from them. A run that starts from a photo
+model uses its network and trains only the halves; or it trains that network further, on all photos (`photo.continued`).
 
     RUN/vision/half0/       all photos but those of the first half; it predicts them (held_out.safetensors)
     RUN/vision/half1/       and the other way round
@@ -11,7 +11,7 @@ In each folder:
     last.ckpt               weights, optimiser and counters after the last part of a pass
     vision.safetensors      the running mean of the weights; written when it is done
 
-so a killed run loses at most a part of a pass.
+so a killed run loses at most part of a pass.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
 from scenegpi.models.calibration import fit_calibration
 from scenegpi.models.checkpoint import load_model, read_tensors, round_to_half, save_model
+from scenegpi.models.shipped import vision_settings
 from scenegpi.progress import progress
 from scenegpi.training.batches import EpochBatches, as_they_are
 from scenegpi.training.config import MachineConfig, PhotoFitConfig, TrainConfig
@@ -57,9 +58,9 @@ HALVES = 2
 NAMING, FINDING = "backbone.naming.", "backbone.finding."
 HELD_OUT, WEIGHTS = "held_out.safetensors", "vision.safetensors"
 PART = 4096
-"""Photos after which the state is written; a pass over more is divided evenly."""
+"""Number of photos after which the state is written; a longer pass is divided evenly."""
 FIRST = 4
-"""Batches on which the label head's inputs are measured."""
+"""Number of batches on which the label head's inputs are measured."""
 
 
 def fit_network(
@@ -82,7 +83,7 @@ def fit_network(
     """
     vision.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     done = folder / WEIGHTS
-    if done.is_file():  # laid out as they were trained, or the last bits of what they say would differ
+    if done.is_file():  # in the memory layout of training, or the last bits of the outputs would differ
         return take_weights(vision, done)
     L.seed_everything(seed, workers=True, verbose=False)
     data = TrainingPhotos(photos, options.sizes, seed)
@@ -91,7 +92,7 @@ def fit_network(
     callbacks = [RunningMean(options.average), *([Bar(name)] if shown else []), _KeepState(folder, parts, name)]
     trainer = make_trainer(machine or MachineConfig(), seed, last, callbacks, unused=True)
     order = EpochBatches(len(data), options.batch, seed, trainer.global_rank, trainer.world_size, parts)
-    own = torch.Generator()  # a new iterator draws a number, at another moment after a resume
+    own = torch.Generator()  # creating an iterator draws a number, at a different time after a resume
     loader = DataLoader(data, batch_size=None, sampler=order, collate_fn=as_they_are, generator=own)
     module = PhotoModule(vision, sets, options, last * len(order), options.whole_rate if whole else 1.0)
     state = folder / STATE
@@ -99,7 +100,7 @@ def fit_network(
         some = islice(EpochBatches(len(data), options.batch, seed, parts=parts), FIRST)
         module.measure_head([data[keys] for keys in some])
     fit(trainer, module, loader, state)
-    if trainer.is_global_zero:  # what was trained is the running mean now
+    if trainer.is_global_zero:  # the trained weights are now the running mean
         save_weights(vision.cpu(), done)
         state.unlink(missing_ok=True)
     else:
@@ -118,9 +119,9 @@ def fit_photo_network(
 ) -> FittedVision:
     """Trains the network and its label head on photos and the labels of their graphs, as `fit_vision` does heads.
 
-    `folder` is that of the stage. All processes call this.
+    `folder` is the stage's. All processes call this.
     """
-    model = new_vision(vision, vocabulary, config.seed)
+    model, taken = new_vision(vision, vocabulary, config.seed), started_vision(config.start, vision, vocabulary)
     data = open_annotations(model.labels.objects, model.names, graphs, config.photo.other)
     fold = folds_of(len(photos), HALVES, config.seed)
     states: list[dict[str, Tensor]] = []
@@ -134,18 +135,33 @@ def fit_photo_network(
         )
         states.append(half.state_dict())
         logits |= held_out_logits(half, others, photos, graphs, place / HELD_OUT, shown)
+    if taken is not None:  # it is calibrated already: the temperature fitted here is that of the halves
+        return replace(calibrated(half, graphs, logits), model=taken)
     model.load_state_dict({key: torch.stack([state[key].float() for state in states]).mean(0) for key in states[0]})
     every, place, seed = data.training(photos, graphs), folder / "whole", config.seed + HALVES
     fit_network(model, every, data.sets, config.photo, place, machine=config, seed=seed, whole=True, shown=shown)
     return calibrated(model, graphs, logits)
 
 
-def continue_network(config: TrainConfig, images: Images, folder: Path, shown: bool = False) -> None:
-    """Trains on the photo network of the model `config.start`, and writes the model that has it into the run's folder.
+def started_vision(start: str | None, wanted: VisionConfig, vocabulary: Vocabulary) -> VisionModel | None:
+    """The vision of the start model, if that is a photo model; its settings must be those of this run."""
+    if start is None or not vision_settings(start).get("finder"):
+        return None
+    model = load_model(start)
+    if model.labels != vocabulary or model.vision is None:
+        raise DataError(start, "is not a photo model of this data set's labels")
+    if replace(model.vision.config, finder=wanted.finder) != wanted:
+        raise DataError(start, "model.vision: its settings differ from this run's")
+    return model.vision
 
-    What is kept is the mean of the weights before and after (`photo.before`): it names and finds better than either
-    (Wortsman et al. 2022). The graph model stays. What is fitted to validation photos is fitted to them again: how sure
-    the label head, the finder and the graph model are.
+
+def continue_network(config: TrainConfig, images: Images, folder: Path, shown: bool = False) -> None:
+    """Trains the photo network of the model `config.start` further, and writes the resulting model into the run's
+    folder.
+
+    The mean of the weights before and after is kept (`photo.before`): it names and finds better than either (Wortsman
+    et al. 2022). The graph model is unchanged. The calibration of label head, finder and graph model is fitted again to
+    validation photos.
     """
     wanted = config.model.vision
     if config.start is None or wanted is None or not wanted.features.finds:
@@ -180,8 +196,8 @@ def continue_network(config: TrainConfig, images: Images, folder: Path, shown: b
 def calibrate_model(
     model: SceneModel, vision: VisionModel, photos: Sequence[Path], graphs: Sequence[SceneGraph]
 ) -> dict[str, float]:
-    """Gives the model another vision (in place), fits to photos that neither was trained on how sure its parts are, and
-    gives the figures of the label head there. Without a readable photo all stays as it was."""
+    """Gives the model another vision (in place), calibrates its parts on photos that neither was trained on, and
+    returns the label head's figures there. Without a readable photo nothing changes."""
     model.vision, model.config = vision, replace(model.config, vision=vision.config)
     logits: dict[int, Tensor] = {}
     for i, pair in enumerate(zip(photos, graphs, strict=True)):
@@ -216,7 +232,7 @@ def take_over(vision: VisionModel, other: VisionModel) -> None:
         found |= {name.replace(NAMING, FINDING): value for name, value in found.items() if name.startswith(NAMING)}
     for name in found.keys() & wanted.keys():
         if wanted[name].shape != found[name].shape:
-            raise OptionError(f"model.vision: {name} has another shape in the model that the run starts from")
+            raise OptionError(f"model.vision: {name} has another shape in the start model")
         wanted[name] = found[name]
     vision.load_state_dict(wanted)
 
@@ -229,14 +245,14 @@ def held_out_logits(
     file: Path,
     shown: bool = False,
 ) -> dict[int, Tensor]:
-    """Number of a photo -> logits ``(N, C)`` of its boxes, by a network that has not seen it; kept in `file`."""
+    """Photo number -> logits ``(N, C)`` of its boxes, by a network that has not seen it; kept in `file`."""
     from safetensors.torch import save_file
 
     counts, names = [len(graphs[i]) for i in others], len(vision.labels.objects)
     if not is_first_process():
         wait_for(file)
     elif not file.is_file():
-        rows = [torch.zeros(count, names) for count in counts]  # zeros stay for a photo that can't be read
+        rows = [torch.zeros(count, names) for count in counts]  # zeros remain for a photo that can't be read
         with progress("held-out photos", len(others), shown) as advance:
             for done, i in enumerate(others):
                 try:
@@ -253,7 +269,7 @@ def held_out_logits(
 
 @torch.inference_mode()
 def box_logits(vision: VisionModel, photo: Any, graph: SceneGraph) -> Tensor:
-    """The label head's logits for the boxes of a photo, ``(N, C)``, the temperature not applied."""
+    """The label head's logits for the boxes of a photo, ``(N, C)``, before the temperature."""
     return vision.head(vision.extractor(*pixels_and_boxes(photo, graph)), graph_geometry(graph))
 
 

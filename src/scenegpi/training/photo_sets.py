@@ -4,7 +4,7 @@
     photos = annotations.training(paths, graphs)
 
 A box has a row of `LabelSets`, the names that it may have: what one annotation calls a "person" the other calls a man
-or a woman. And it has a kind, 0 where its thing is of the other annotation's list, which is complete, else 1.
+or a woman. It also has a kind: 0 if its label is on the other annotation's list, which is complete, else 1.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from scenegpi.training.config import OtherConfig
 from scenegpi.words.everyday import BROADER, includes, may_be
 
 SAME = 0.6
-"""Boxes of two annotations that overlap by this much, and whose names agree, show one thing."""
+"""Boxes of two annotations that overlap by this much, and whose names agree, show the same thing."""
 FINE = 4096
-"""Overlap is counted in pixels; with this many per side the last one makes no difference."""
+"""Overlap is counted in pixels; with this many per side, one pixel makes no difference."""
 
 
 class TrainingPhoto(NamedTuple):
     """A photo and its boxes: ``(N, 4)`` x1, y1, x2, y2 in fractions; row of the label sets and kind, ``(N,)`` each.
 
-    `listed` says for either kind whether its things are annotated at all.
+    `listed` says for each kind whether its things are annotated at all.
     """
 
     path: Path
@@ -49,7 +49,8 @@ class TrainingPhoto(NamedTuple):
 
 class LabelSets:
     """Rows of names: first what each label of the vocabulary may be, then each everyday name, then the other's labels,
-    then labels that are just themselves: a sign in a photo whose stop signs are all listed, and that is none of them.
+    then labels that stand only for themselves: a sign that is not a stop sign, in a photo whose stop signs are all
+    listed.
 
     `labels` are those of the vocabulary, the first of the `names` that the label head knows; `other` are the labels of
     the other annotation.
@@ -101,7 +102,7 @@ class Annotations(NamedTuple):
     """Which names a box may have, and another annotation if any.
 
     `other` are the photos and boxes of that by its ids, `same` maps an id here to the id there of the same photo. The
-    own photos come `repeat` times in each pass over those of the other.
+    own photos come `repeat` times in each pass over the other's.
     """
 
     sets: LabelSets
@@ -110,13 +111,15 @@ class Annotations(NamedTuple):
     repeat: int = 1
 
     def training(self, paths: Sequence[Path], graphs: Sequence[SceneGraph]) -> list[TrainingPhoto]:
-        """Photos of a pass: own ones, with the boxes of both annotations where they have both; then all others."""
+        """Photos of a pass: own ones, with the boxes of both annotations where they have both; then those that only the
+        other one has: a half must not see the photos that it is held out for, under any label.
+        """
         own = own_photos(paths, graphs)
         if not self.other:
             return own
         ids = [self.same.get(str(graph.image_id), "") for graph in graphs]
         both = [_union(photo, self.other.get(name), self.sets) for photo, name in zip(own, ids, strict=True)]
-        taken = set(ids)
+        taken = set(self.same.values())
         rest = [_other(*entry, self.sets) for name, entry in self.other.items() if name not in taken]
         return both * self.repeat + rest
 
@@ -143,7 +146,7 @@ def open_annotations(
 
 
 def own_photos(paths: Sequence[Path], graphs: Sequence[SceneGraph]) -> list[TrainingPhoto]:
-    """Photos of one annotation, of which nothing is known to be complete."""
+    """Photos of one annotation, for which no label is known to be complete."""
     return [
         TrainingPhoto(
             path, _fractions(graph), graph.labels.astype(np.int64), np.ones(len(graph), np.int64), (False, True)
@@ -159,7 +162,7 @@ def _other(path: Path, graph: SceneGraph, sets: LabelSets) -> TrainingPhoto:
 
 
 def _union(photo: TrainingPhoto, entry: tuple[Path, SceneGraph] | None, sets: LabelSets) -> TrainingPhoto:
-    """Boxes of both. Of two that show one thing the other annotation's is kept, which is drawn with more care."""
+    """Boxes of both. Of two that show the same thing the other annotation's is kept, as it is drawn more carefully."""
     if entry is None:
         return photo
     more = _other(photo.path, entry[1], sets)

@@ -22,7 +22,7 @@ def is_first_process() -> bool:
 
 
 def wait_for(path: Path, seconds: float = LONGEST) -> None:
-    """Returns when the first process has written the file; DataError if it takes too long, or the parent has ended."""
+    """Waits until the first process has written the file; DataError if it takes too long, or the parent has ended."""
     until, parent = time.monotonic() + seconds, os.getppid()
     while not path.is_file():
         if time.monotonic() > until or os.getppid() != parent:

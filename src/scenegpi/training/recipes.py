@@ -1,4 +1,4 @@
-"""Recipes: the TOML files by which the shipped models were made; and the settings of a run from any such file."""
+"""Recipes: the TOML files that the shipped models were trained with; and the settings of a run from any such file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_BYTES = 1 << 20
 MAX_DOTS = 100
 _SHARED = ("loss", "optim", "augment")
 WHOLE_SYSTEM = StageConfig(epochs=10, augment=AugmentConfig(drop=0.5))
-"""A compared system without a baseline below: as many epochs as the two stages have, augmented as the context is."""
+"""A compared system without a baseline: as many epochs as the two stages have, with the context's augmentation."""
 
 
 def recipe_files() -> dict[str, Path]:
@@ -42,7 +42,7 @@ def recipe_titles() -> dict[str, str]:
 
 
 def read_config(path: str | Path | None, options: dict[str, Any]) -> TrainConfig:
-    """The settings of a TOML file, if any, with `options` above them; DataError that names the file and the field."""
+    """The settings of a TOML file, if any, overridden by `options`; DataError that names the file and the field."""
     values = {} if path is None else read_toml(path)
     try:
         return train_config(merged(_fitting(values, options), options))
@@ -72,7 +72,7 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
         raise OptionError(f"expected a table of settings, found {type(values).__name__}")
     named = values.get("preset", TrainConfig.preset)
     if not isinstance(named, str):
-        raise OptionError(f"preset: expected a text, found {type(named).__name__}")
+        raise OptionError(f"preset: expected a string, found {type(named).__name__}")
     shared = {key: values[key] for key in _SHARED if key in values}
     override(StageConfig(), shared, "")  # so that errors name the table that the user wrote
     rest = {key: value for key, value in values.items() if key not in (*_SHARED, "epochs")}
@@ -88,14 +88,16 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
 
 
 def with_epochs(config: TrainConfig, epochs: Any) -> TrainConfig:
-    """The same run with this many epochs in all, divided between its stages in the proportion that they had."""
+    """The same run with this many epochs in all, divided between its stages in the same proportion."""
     whole = override(config.stage, {"epochs": epochs}, "").epochs
     if not config.model.two_stages:
         return replace(config, baseline=replace(config.baseline, epochs=whole))
     if config.start is not None:
         return replace(config, context=replace(config.context, epochs=whole))
     if whole < 2:
-        raise OptionError("epochs: at least 2, one each for baseline and context (or take over a baseline: start)")
+        raise OptionError(
+            "epochs: at least 2, one each for baseline and context (or use another run's baseline: start)"
+        )
     share = config.baseline.epochs / (config.baseline.epochs + config.context.epochs)
     first = min(max(round(share * whole), 1), whole - 1)
     baseline, context = replace(config.baseline, epochs=first), replace(config.context, epochs=whole - first)
@@ -103,14 +105,14 @@ def with_epochs(config: TrainConfig, epochs: Any) -> TrainConfig:
 
 
 def merged(below: Any, above: Any) -> Any:
-    """Two nested tables; where both have a value, that of `above` counts."""
+    """Merges two nested tables; where both have a value, that of `above` wins."""
     if not isinstance(below, Mapping) or not isinstance(above, Mapping):
         return above
     return {**below, **{key: merged(below.get(key), value) for key, value in above.items()}}
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """The values of a TOML file; DataError with the line where it is none."""
+    """The values of a TOML file; DataError with the line if it is invalid."""
     path = Path(path)
     text = read_text(path, MAX_BYTES)
     for number, line in enumerate(text.splitlines(), 1):
@@ -119,7 +121,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        said = "a whole number of thousands of digits" if "integer string" in str(error) else error
+        said = "a whole number with thousands of digits" if "integer string" in str(error) else error
         raise DataError(path, f"is not TOML ({said})") from None
     large = _large_number(values)
     if large:

@@ -27,7 +27,7 @@ from scenegpi.vision.hf_trunk import read_architecture
 
 
 def train(config: TrainConfig, folder: str | Path, *, progress: bool = False) -> Path:
-    """Trains a new run in a folder that is empty or does not exist; gives the folder of its model."""
+    """Trains a new run in a folder that is empty or does not exist; returns the folder of its model."""
     folder = Path(folder)
     if not is_first_process():
         return _train(config, folder, False)
@@ -42,7 +42,7 @@ def train(config: TrainConfig, folder: str | Path, *, progress: bool = False) ->
 
 
 def resume(folder: str | Path, *, progress: bool = False) -> Path:
-    """Continues a run after its last whole epoch, with its own settings; gives the folder of its model."""
+    """Continues a run after its last whole epoch, with its own settings; returns the folder of its model."""
     folder = Path(folder)
     config = read_run(folder)
     if not is_first_process():
@@ -53,7 +53,7 @@ def resume(folder: str | Path, *, progress: bool = False) -> Path:
 
 
 def read_run(folder: str | Path) -> TrainConfig:
-    """The configuration of a run to resume; DataError if the folder holds no run, or a finished one."""
+    """The configuration of a run to resume; DataError if the folder contains no run, or a finished one."""
     folder = Path(folder)
     if not (folder / CONFIG).is_file():
         raise DataError(folder, "no run to resume (no config.json)")
@@ -66,7 +66,7 @@ def read_run(folder: str | Path) -> TrainConfig:
 
 
 def stages(config: TrainConfig) -> list[Callable[[Run], Run]]:
-    """What is done, in this order. A stage that has its result in the folder takes it from there."""
+    """The stages, in order. A stage whose result is in the folder takes it from there."""
     photos = [] if config.model.vision is None else [label_predictor]
     return [*photos, label_distributions, *([baseline] if config.model.two_stages else []), graph_model]
 
@@ -74,7 +74,7 @@ def stages(config: TrainConfig) -> list[Callable[[Run], Run]]:
 def _train(config: TrainConfig, folder: Path, shown: bool) -> Path:
     config = replace(config, model=with_architecture(config.model))
     images = open_images(config.data, photos=config.model.vision is not None)
-    open_words(config, images.vocabulary)  # now, not after hours: a run whose words cannot be read has no last stage
+    open_words(config, images.vocabulary)  # now, not after hours: the last stage needs readable words
     if config.data.more.only:
         add_relations(config, images.vocabulary, folder)
     elif config.photo.continued:
@@ -87,7 +87,7 @@ def _train(config: TrainConfig, folder: Path, shown: bool) -> Path:
 
 
 def with_architecture(model: ModelConfig) -> ModelConfig:
-    """What a trained model needs to know of a backbone of transformers, when the folder is gone."""
+    """What a trained model must know about a backbone of transformers once its folder is gone."""
     if model.vision is None or not model.vision.features.backbone.startswith(HF):
         return model
     features = model.vision.features
@@ -96,7 +96,7 @@ def with_architecture(model: ModelConfig) -> ModelConfig:
 
 
 def label_predictor(run: Run) -> Run:
-    """Photos -> label distributions, by a predictor that is trained here or taken over."""
+    """Photos -> label distributions, by a predictor trained here or taken from another run."""
     config, images, shown = run.config, run.images, run.shown
     folder = _vision_run(config.start) or run.folder
     if stage_figures(folder) is None:
@@ -110,7 +110,7 @@ def label_predictor(run: Run) -> Run:
 
 
 def label_distributions(run: Run) -> Run:
-    """Images without any get those of other images, drawn anew each epoch."""
+    """Images without label distributions get those of other images, drawn anew each epoch."""
     images = run.images
     if run.config.task == "predcls" or all(graph.label_dist is not None for graph in images.train):
         return run
@@ -120,7 +120,7 @@ def label_distributions(run: Run) -> Run:
 
 
 def baseline(run: Run) -> Run:
-    """Each box and each pair by itself: trained, or taken over."""
+    """Each box and each pair by itself: trained, or taken from another run."""
     config = run.config
     if config.start is not None:
         return run._replace(start=find_model(_start_model(config.start)))
@@ -135,7 +135,7 @@ def graph_model(run: Run) -> Run:
 
 
 def _vision_run(start: str | None) -> Path | None:
-    """The run whose label predictor is taken over: the one to start from, or the one that it took its own from."""
+    """The run whose label predictor is used: the one to start from, or the one from which that took its own."""
     while start is not None and not (Path(start) / VISION).is_dir():
         config = Path(start) / CONFIG
         found = read_object(config).get("start") if config.is_file() else None
@@ -144,7 +144,7 @@ def _vision_run(start: str | None) -> Path | None:
 
 
 def _start_model(start: str) -> Path | str:
-    """The model of a run whose baseline is taken over: its baseline's, or its own; or `start` is a model itself."""
+    """The model whose baseline is used: that of a run's baseline, or of the run; or `start` is a model itself."""
     for folder in (Path(start) / BASELINE / MODEL, Path(start) / MODEL):
         if folder.is_dir():
             return folder
@@ -152,6 +152,6 @@ def _start_model(start: str) -> Path | str:
 
 
 def _free(folder: Path) -> None:
-    """Nothing came of the run but its settings: the folder can be used again."""
+    """The run wrote nothing but its settings: the folder can be used again."""
     if {each.name for each in folder.iterdir()} <= {CONFIG, LOCK}:
         (folder / CONFIG).unlink(missing_ok=True)

@@ -32,10 +32,10 @@ from scenegpi.vision.model import VisionModel
 
 
 class Run(NamedTuple):
-    """A run on its way: what a stage finds, and changes for the next one.
+    """A run in progress: what a stage is given, and changes for the next one.
 
     `vision` is the label predictor that gave the images' `label_dist`, `figures` its own; `start` a model whose
-    baseline is taken over.
+    baseline is used.
     """
 
     config: TrainConfig
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 def train_stage(run: Run) -> Path:
-    """Trains `config.model`, or continues after its last whole epoch, unless it is finished; gives its folder."""
+    """Trains `config.model`, or continues after its last whole epoch, unless it is finished; returns its folder."""
     config, images, folder, optim = run.config, run.images, run.folder, run.config.stage.optim
     if (folder / FINISHED).is_file():
         return folder / MODEL
@@ -74,9 +74,9 @@ def train_stage(run: Run) -> Path:
 
 
 def finish(run: Run, writer: RunFolder) -> None:
-    """Calibrates the model that was kept, counts its validation figures anew, and writes it for the last time."""
+    """Calibrates the kept model, computes its validation figures again, and writes it for the last time."""
     config, validation, model = run.config, run.images.validation, writer.kept
-    if config.half:  # before it is calibrated: killed after it was written, this is done again with what was written
+    if config.half:  # before calibration: if killed after writing, this is repeated with what was written
         round_to_half(model)
     calibration = config.calibration
     if calibration is None and validation and model.network.probabilities:
@@ -85,7 +85,7 @@ def finish(run: Run, writer: RunFolder) -> None:
     if model.calibration != Calibrations():
         given, found = model.calibration.predcls, model.calibration.sgcls
         print(f"calibrated: labels given, {given}; labels found, {found}", flush=True)
-        for entry in writer.metrics.values():  # a list of relations over all pairs may change its order
+        for entry in writer.metrics.values():  # the order of relations over all pairs may change
             state = RecallState(recall_plan(config, model))
             state.update(scored(model, validation, config.scored_task), validation)
             entry["figures"] = recall_figures(state)
@@ -97,7 +97,7 @@ def make_module(run: Run) -> SceneModule:
     config, images = run.config, run.images
     L.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, images.vocabulary, open_words(config, images.vocabulary))
-    if run.start is None or config.model.system is not None:  # the counts and scales of a baseline come with it
+    if run.start is None or config.model.system is not None:  # a baseline's counts and scales come with it
         prepare_model(model, images.train)
         count_more(model, config.data.more)
     model.trained_on = Fingerprint.of(images.train)
@@ -132,7 +132,7 @@ def stage_trainer(run: Run) -> tuple[L.Trainer, RunFolder]:
     if run.shown:
         callbacks.append(Bar(config.model.system or ("context" if config.model.two_stages else BASELINE)))
     board = TensorBoardLogger(str(run.folder), name="", version="tensorboard") if find_spec("tensorboard") else False
-    # A compared system may have weights that a batch does not use: those that decode labels, where all are given.
+    # A compared system may have weights that a batch does not use, such as those that decode labels.
     unused, epochs = config.model.system is not None, config.stage.epochs
     return make_trainer(config, config.seed, epochs, [*callbacks, writer], unused=unused, logger=board), writer
 

@@ -1,5 +1,5 @@
-"""The one trainer of all stages, on the machine that the run names, and what it does beside the steps: the running mean
-of the weights, early stopping, a progress bar, and a state on disk from which a killed run continues.
+"""The trainer of all stages, on the machine that the run names, with a running mean of the weights, early stopping, a
+progress bar, and a state on disk from which a killed run continues.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scenegpi.training.config import MachineConfig
 from scenegpi.training.module import SceneModule
 
 CLIP = 5.0
-"""Largest norm of a gradient."""
+"""Maximum norm of a gradient."""
 WARM = 10
 """The decay of the running mean is (n + 1) / (n + WARM) at first."""
 
@@ -43,7 +43,7 @@ def make_trainer(
 ) -> L.Trainer:
     """Lightning's Trainer for at most `epochs`, each step's random numbers by `seed`.
 
-    Of the `callbacks` the one that writes the state comes last. With `unused` a batch may leave weights unused, and
+    The last of the `callbacks` writes the state. With `unused` a batch may leave weights unused, and
     processes look for them.
     """
     for name in ("lightning", "lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
@@ -76,7 +76,7 @@ def make_trainer(
 
 
 def one_cycle(rates: Sequence[tuple[float, Sequence[Tensor]]], decay: float, steps: int) -> dict[str, Any]:
-    """AdamW for a Lightning module: (greatest rate, weights) each, decay of matrices, and the number of steps.
+    """AdamW for a Lightning module: (maximum rate, weights) each, decay of matrices, and the number of steps.
 
     Rates rise for a tenth of the steps and fall to 0 along a cosine.
     """
@@ -135,10 +135,10 @@ class RunningMean(WeightAveraging):
 
 
 class Patience(EarlyStopping):
-    """Early stopping whose state is part of the run's: after a resume it knows that it had stopped already.
+    """Early stopping whose state is part of the run's: after a resume it still knows that it has stopped.
 
-    It decides after the validation. At the end of an epoch, Lightning asks it after all other callbacks: too late for
-    the one that writes the state.
+    It decides after the validation: at the end of an epoch, Lightning would call it after all other callbacks, too late
+    for the one that writes the state.
     """
 
     def __init__(self, monitor: str, patience: int) -> None:
@@ -169,7 +169,7 @@ class Bar(Callback):
 
 
 class _Steps(L.Callback):
-    """Draws what is random in a step by its place in the run, not by what ran before: a resumed run repeats it."""
+    """Seeds a step's random numbers by its position in the run, so that a resumed run repeats them."""
 
     def __init__(self, seed: int) -> None:
         self.seed, self.stepped = seed, False
@@ -188,7 +188,7 @@ class StateFile(TorchCheckpointIO):
     """The state that a run continues from: written whole, read without running code in it, loaded strictly."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None) -> None:
-        memory = io.BytesIO()  # torch's own writer does not say that a disk is full
+        memory = io.BytesIO()  # torch's own writer does not report a full disk
         torch.save(checkpoint, memory)
         with whole_file(Path(path)) as part:
             part.write_bytes(memory.getbuffer())
@@ -197,12 +197,12 @@ class StateFile(TorchCheckpointIO):
         check_file(Path(path))
         try:
             state = torch.load(path, map_location=map_location or "cpu", weights_only=True)
-        except Exception as error:  # what torch raises depends on where the file is broken
+        except Exception as error:  # torch's exception depends on where the file is broken
             raise DataError(path, f"is not a training state ({type(error).__name__})") from None
         if not isinstance(state, dict):
             raise DataError(path, f"is not a training state (a {type(state).__name__})")
         moments = [each.get("state") for each in state.get("optimizer_states", ()) if isinstance(each, dict)]
-        if not moments or not all(moments):  # the optimizer would begin anew without a word
+        if not moments or not all(moments):  # the optimizer would silently start anew
             raise DataError(path, "cannot be resumed from (optimizer_states: no moments)")
         if where := _not_finite(state):
             raise DataError(path, f"cannot be resumed from ({where}: a number that is not finite)")

@@ -2,7 +2,7 @@
 
 graph = vision.add_labels("street.jpg", graph)     # VisionModel: the graph with `label_dist`, nothing else changed
 
-Names are loaded when first asked for: importing torch takes seconds.
+Names are loaded on first use: importing torch takes seconds.
 """
 
 from typing import TYPE_CHECKING

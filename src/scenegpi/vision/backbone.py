@@ -2,7 +2,7 @@
 
     maps = backbone.features(images, ("early", "middle", "last"))      # images (B, 3, H, W), values 0 to 255
 
-A map knows where its cells lie in the picture: cell k has its centre at `first + k * stride` pixels.
+A map knows the positions of its cells in the picture: cell k has its centre at `first + k * stride` pixels.
 """
 
 from __future__ import annotations
@@ -62,6 +62,6 @@ def load_backbone(config: BoxFeatureConfig, looked: int = 0) -> Backbone:
 
 
 def frozen(module: nn.Module) -> nn.Module:
-    """The module for reading only: no gradients, weights laid out for fast convolutions on a CPU."""
+    """The module for inference only: no gradients, weights laid out for fast convolutions on a CPU."""
     module.eval().requires_grad_(False)
     return module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -20,26 +20,25 @@ from scenegpi.options import plain
 from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import Backbone, FeatureMap
 from scenegpi.vision.config import BoxFeatureConfig
-from scenegpi.vision.crops import clipped, stretch
 from scenegpi.vision.finder import FIND, LEVELS
-from scenegpi.vision.photos import Photo
-from scenegpi.vision.roi import roi_align
+from scenegpi.vision.photos import Photo, as_square
+from scenegpi.vision.roi import clipped, roi_align
 
 PhotoMaps = tuple[list[FeatureMap], tuple[float, float]]
 VERSION = 4
-"""Raised when the same settings come to mean other numbers, so that old caches are not read."""
+"""Raised when the same settings give other numbers, so that old caches are not read."""
 ROI_CHUNK = 512
 ROI_SAMPLES = 6
 """Points per side of a RoI, shared by its bins."""
 FEW_BOXES = 32
-"""A photo with up to this many boxes is computed by one thread."""
+"""A photo with up to this many boxes is processed by one thread."""
 
 
 class BoxFeatureExtractor:
     """Computes box features with a backbone.
 
     Args:
-        config: which features.
+        config: the features to compute.
         backbone: with its weights; it is not changed.
         device: where the backbone's weights are; features come back to the CPU.
     """
@@ -51,15 +50,15 @@ class BoxFeatureExtractor:
         self.width = self.view_width * (1 + config.mirror)
 
     def key(self) -> str:
-        """A hash of everything that the numbers depend on, besides photo and boxes."""
+        """A hash of everything that the features depend on, besides photo and boxes."""
         parts = [VERSION, plain(self.config), self.backbone.fingerprint()]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @torch.no_grad()
     def __call__(self, photo: Photo, boxes: NDArray[np.float64], maps: PhotoMaps | None = None) -> Tensor:
-        """The photo (H, W, 3) and boxes (N, 4) in its pixels, anywhere -> ``(N, width)``.
+        """The photo (H, W, 3) and boxes (N, 4) in its pixels, also outside it -> ``(N, width)``.
 
-        `maps` are what `photo_maps` gave for this photo before.
+        `maps` are an earlier result of `photo_maps` for this photo.
         """
         boxes = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
         if not len(boxes):
@@ -101,11 +100,12 @@ class BoxFeatureExtractor:
 
         With `mirror` the maps have two pictures, the photo and its mirror image.
         """
-        image, scale = stretch(photo, self.config.photo_size)
-        return self.maps_of(image.to(self.device)), scale
+        side = self.config.photo_size
+        image = torch.from_numpy(as_square(photo, side)).to(self.device)
+        return self.maps_of(image), (side / photo.width, side / photo.height)
 
     def maps_of(self, image: Tensor) -> list[FeatureMap]:
-        """The maps of a photo that has its size already, ``(3, H, W)``; then those of the second look, if any."""
+        """The maps of a photo that already has the right size, ``(3, H, W)``; then those of the second look, if any."""
         more = FIND if FIND[0] in self.backbone.widths else ()
         pictures = torch.stack([image, image.flip(2)]) if self.config.mirror else image[None]
         return self.backbone.features(pictures, (*LEVELS, *more))

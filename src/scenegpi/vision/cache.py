@@ -25,9 +25,9 @@ LARGEST = 60_000.0  # half precision ends at 65,504
 def cached_box_features(
     extractor: BoxFeatureExtractor, photo: Any, graph: SceneGraph, cache: str | Path | None = None
 ) -> Tensor:
-    """The features of a graph's boxes in a photo, ``(N, d)`` in half precision; with a folder `cache` kept there.
+    """The features of a graph's boxes in a photo, ``(N, d)`` in half precision; kept in the folder `cache`, if given.
 
-    Only a photo that is a file is kept. DataError with one line if it cannot be read.
+    Only features of a photo file are kept. DataError with one line if it cannot be read.
     """
     if cache is None or not isinstance(photo, str | Path):
         return _fresh(extractor, photo, graph)

@@ -1,12 +1,12 @@
-r"""The evidence of two detectors combined: ours, which knows many labels, and another, which may see better where.
+r"""Combines the evidence of two detectors: ours, which knows many labels, and another, which may have better boxes.
 
-Boxes of the two that overlap by half are one thing. Of every thing (seen by both, by ours alone, by the other alone) a
-logistic model tells the chance that it is one that people would name:
+Boxes of the two that overlap by half are one thing. For every thing (found by both, only by ours, only by the other) a
+logistic model gives the chance that people would name it:
 
 .. math:: P(\text{thing}) = \sigma(w_0 + w_1 \operatorname{logit} p + w_2 \operatorname{logit} s + w_3 \log a + ...)
 
-with p our chance, s the other's score and a the share of the photo. Labels: our distribution times the likelihood of
-what the other says, which speaks of a set of labels (its "person" may be our man, woman, boy):
+with p our chance, s the other's score and a the fraction of the photo. Labels: our distribution times the likelihood of
+the other's label, which stands for a set of labels (its "person" may be our man, woman, boy):
 
 .. math:: P(l) \propto P_\text{ours}(l) \, (s \text{ where } l \text{ is in the set, else } (1 - s) \cdot leak)
 
@@ -36,15 +36,15 @@ from scenegpi.words.label_map_rules import labels_for
 Seen = Literal["both", "ours", "theirs"]
 SEEN: tuple[Seen, ...] = ("both", "ours", "theirs")
 SAME, APART, TWICE = 0.5, 0.6, 0.7
-"""Overlap from which two boxes are one thing; above which the worse of two things goes; and of the other's boxes."""
+"""Overlap of boxes that are one thing; above which the worse of two things is dropped; or of the other's boxes."""
 ANY = "any"
 """Weights for a detector that has none of its own."""
 LOWEST, CONSIDERED = 0.02, 100
-"""Least score of a candidate, and how many of each."""
+"""Minimum score of a candidate, and the number of candidates of each detector."""
 
 
 class Candidates(NamedTuple):
-    """Boxes (N, 4), scores (N,) and what our label predictor says of each, (N, C)."""
+    """Boxes (N, 4), scores (N,) and our label distribution of each, (N, C)."""
 
     boxes: NDArray[np.float64]
     scores: NDArray[np.float64]
@@ -52,7 +52,7 @@ class Candidates(NamedTuple):
 
 
 class Things(NamedTuple):
-    """What both saw: boxes (N, 4), features (N, F), who saw it (N,) as places in SEEN, distributions (N, C)."""
+    """The things found: boxes (N, 4), features (N, F), indices (N,) into SEEN, distributions (N, C)."""
 
     boxes: NDArray[np.float64]
     features: NDArray[np.float64]
@@ -68,13 +68,13 @@ def things(
     size: tuple[int, int],
     leak: float,
 ) -> Things:
-    """Boxes that agree are merged: where both see a thing, the other's box and label evidence count. That the other
-    does not see what we see tells something only of labels that it knows: of a shirt nothing, of a dog a lot.
+    """Boxes that agree are merged: where both find a thing, the other's box and label evidence are used. A thing that
+    the other misses is evidence only about labels that it knows: a shirt says nothing, a dog a lot.
 
     Args:
-        sets: (M, C), the labels that each of their boxes may have; none of them where no label fits.
+        sets: (M, C), the labels that each of their boxes may have; none where no label matches.
         knows: (C,), the labels that the other has a name for.
-        leak: how likely another label is, beside 1 - score.
+        leak: the likelihood of another label, a factor beside 1 - score.
     """
     alone = suppress(theirs.boxes, theirs.scores, np.zeros(len(theirs.boxes), dtype=np.int64), TWICE)
     theirs, sets = Candidates(theirs.boxes[alone], theirs.scores[alone], theirs.dist[alone]), sets[alone]
@@ -113,12 +113,12 @@ def chances(found: Things, weights: Mapping[str, Sequence[float]]) -> NDArray[np
 
 
 class Combined:
-    """Finds and names what either of two detectors sees.
+    """Finds and names what either of two detectors finds.
 
     Args:
         finder: ours; its configuration says what is reported.
-        other: any detector. Where it has a `floor`, that is lowered: the chance decides.
-        name: of the detector, which may have weights of its own.
+        other: any detector. If it has a `floor`, that is lowered, as the combined chance decides.
+        name: the detector's, for which there may be specific weights.
     """
 
     def __init__(self, finder: Finder, other: Detector, name: str = ANY) -> None:
@@ -153,7 +153,7 @@ class Combined:
         return Detections(boxes[kept], label[kept], score[kept], self.names, (width, height), dist[kept], sure[kept])
 
     def candidates(self, encoded: EncodedPhoto) -> tuple[Candidates, Candidates, NDArray[np.bool_], NDArray[np.bool_]]:
-        """Ours, theirs, the labels that each of theirs may have, and those that it knows at all."""
+        """Our boxes, theirs, the labels that each of theirs may have, and those that the other knows at all."""
         mine = self.finder.detect_encoded(encoded)
         assert mine.sure is not None
         assert mine.label_dist is not None

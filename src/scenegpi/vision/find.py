@@ -1,10 +1,10 @@
-"""Photo -> boxes and what they show, by the photo network.
+"""Photo -> boxes and their labels, by the photo network.
 
     found = Finder(vision).detect(open_photo("street.jpg"))       # Detections with `label_dist`
 
-The finder's candidates come without labels. With a second look the best ones are read again, twice over, which moves
-them to where the thing ends; of those that overlap much only the best stays, whatever it shows; the label head names
-the rest; then of those with one label that lie in one another only the best stays.
+The finder's candidates come without labels. With a second look the best ones are read again, twice, which moves
+their edges to where the thing ends; of those that overlap a lot only the best is kept, whatever it shows; the label
+head names the rest; then of nested boxes with the same label only the best is kept.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from scenegpi.errors import OptionError
 from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.config import FinderConfig
-from scenegpi.vision.crops import clipped
 from scenegpi.vision.detect import Detections
 from scenegpi.vision.finder import FIND, LEVELS, corners, mirrored
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
 from scenegpi.vision.photos import EncodedPhoto, Photo
+from scenegpi.vision.roi import clipped
 from scenegpi.vision.second_look import moved
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.kinds import broad_kinds
 
 CONSIDERED = 400
-"""Candidates that the first suppression looks at."""
+"""Maximum number of candidates in the first suppression."""
 ALIKE = 0.75
-"""Candidates that overlap by more than this are not both looked at."""
+"""Of candidates that overlap by more than this, only one gets a second look."""
 LEAST = 1e-4
-"""No box has a smaller share of the photo."""
+"""Minimum fraction of the photo covered by a box."""
 SAME = 0.6
-"""A box that would be moved farther, to where it overlaps itself by less than this, stays: that is another thing."""
+"""A box whose move would leave less overlap with itself than this is not moved: that is another thing."""
 LOOKS = 2
-"""Times that a box is looked at and moved."""
+"""Number of times that a box is read and moved."""
 FINE = 4096
-"""Overlap is counted in pixels; in this many per side the last one makes no difference."""
+"""Overlap is counted in pixels; with this many per side, one pixel makes no difference."""
 
 Suppress = Callable[[Tensor, Tensor, float, int], Tensor]
 
@@ -51,8 +51,8 @@ class Finder:
 
     Args:
         vision: a vision model with a photo network.
-        config: what is kept; by default as the model says.
-        suppress: how boxes that overlap are left out; another way for programs that are exported.
+        config: what is kept; by default the model's own.
+        suppress: the suppression of overlapping boxes; exported programs use another one.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Finder:
 
     @property
     def names(self) -> Sequence[str]:
-        """What it names boxes by."""
+        """The names that it gives to boxes."""
         return self.vision.vocabulary.objects
 
     def detect(self, photo: Photo) -> Detections:
@@ -95,7 +95,7 @@ class Finder:
         return Detections(found, label, sure * said[np.arange(len(said)), label], self.names, size, said, sure)
 
     def found(self, maps: Sequence[FeatureMap], size: Tensor, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Boxes ``(N, 4)`` in a photo of this width and height, best first, the chance that there is something ``(N,)``
+        """Boxes ``(N, 4)`` in a photo of this width and height, best first, the chance that there is an object ``(N,)``
         and P(name) ``(N, C)``, from its maps, which show it at this scale (2,)."""
         read, moved_to, evidence = self.looked(maps)
         read, boxes = (clipped(each.double().cpu() * size.repeat(2), size) for each in (read, moved_to))
@@ -108,8 +108,8 @@ class Finder:
 
     def looked(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor, Tensor]:
         """The candidates (K, 4), x1, y1, x2, y2 in fractions of the photo; where the second look moves them; and
-        evidence that they show something, (K, F), for `chance`. Names are read where the finder saw a thing: the label
-        head was trained with such boxes.
+        evidence that they show an object, (K, F), for `chance`. Names are read at the finder's box: the label head was
+        trained with such boxes.
 
         The last maps are those of finder and second look. Maps of two pictures are those of the photo and of its mirror
         image; both have candidates, and both are read when these are looked at again.
@@ -133,7 +133,7 @@ class Finder:
 
     def candidates(self, maps: Sequence[FeatureMap]) -> tuple[Tensor, Tensor]:
         """The finder's best: (K, 4) centre and size in fractions of the photo, and the likelier kind's logit, (K, 1).
-        Of those that are almost the same one is looked at again."""
+        Of near-duplicates only one gets a second look."""
         found = self.network.finder(maps)
         boxes, logits = found.boxes, found.logits.flatten(0, 1)
         if boxes.shape[0] > 1:
@@ -147,7 +147,7 @@ class Finder:
         return boxes[kept], best.values[kept, None]
 
     def chance(self, evidence: Tensor) -> Tensor:
-        """The chance that there is something, (K,), from the evidence (K, F) of `looked`."""
+        """The chance that there is an object, (K,), from the evidence (K, F) of `looked`."""
         first, *others = (*self.config.weights, *[0.0] * evidence.shape[1])
         return (first + evidence @ evidence.new_tensor(others[: evidence.shape[1]])).sigmoid()
 
@@ -161,8 +161,8 @@ class Finder:
 def reported(boxes: Tensor, chance: Tensor, dist: Tensor, config: FinderConfig, vocabulary: Vocabulary) -> Tensor:
     """Rows of the named boxes (K, 4) that are reported, best first: chance (K,), P(name) (K, C).
 
-    Man, woman and person count as one: whoever is surely a person is reported, and of two boxes of one person the
-    better one stays, though they have other names.
+    Man, woman and person count as one: a certain person is reported, and of two boxes of one person the better one is
+    kept, even if their names differ.
     """
     best, label = dist.max(1)
     kinds = broad_kinds(vocabulary)
@@ -196,8 +196,9 @@ def inside(boxes: Tensor) -> Tensor:
 
 
 def single(boxes: Tensor, score: Tensor, label: Tensor, share: float) -> Tensor:
-    """Boxes that stay, best first, as rows of `boxes` (N, 4): a person's box within another person's is mostly the same
-    person. One goes if a better one of its label has more than this share of the smaller of the two in common with it.
+    """Boxes that are kept, best first, as rows of `boxes` (N, 4): a person's box within another person's is mostly the
+    same person. A box is dropped if it shares more than this fraction of the smaller box with a better one of its
+    label.
     """
     score, order = score.sort(stable=True, descending=True)
     boxes, label = boxes[order], label[order]

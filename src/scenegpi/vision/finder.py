@@ -1,13 +1,13 @@
 r"""Finds boxes in the maps of the photo network: one stage, three anchors per cell and level, no labels.
 
-A cell at (c_x, c_y) with the anchor (a_w, a_h), in fractions of the photo, says
+A cell at (c_x, c_y) with the anchor (a_w, a_h), in fractions of the photo, predicts
 
 .. math:: b_{xy} = (c_{xy} + 2 \sigma(t_{xy}) - 0.5) / n, \quad b_{wh} = a_{wh} (2 \sigma(t_{wh}))^2, \quad
     o_k = \sigma(t_k)
 
 with n cells along a side. o_k is the objectness of a kind: things of a list that annotators went through for every
-photo (k = 0: COCO's), and all others (k = 1), of which only some are annotated. What a box shows is the label
-predictor's business: it reads the same maps.
+photo (k = 0: COCO's), and all others (k = 1), of which only some are annotated. What a box shows is left to
+the label predictor, which reads the same maps.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ ANCHORS: dict[Layer, tuple[tuple[float, float], ...]] = {
     "last": ((0.616, 0.255), (0.293, 0.552), (0.764, 0.704)),
 }
 KINDS = 2
-"""Things that are listed completely where they are listed; and others."""
+"""Kinds of things: those of a complete list, and others."""
 PRIOR = 0.02
-"""Objectness before training: most candidates are nothing."""
+"""Objectness before training: most candidates show no object."""
 
 
 class Candidates(NamedTuple):
-    """All that the finder says of a batch: boxes ``(B, K, 4)``, objectness logits ``(B, K, KINDS)``.
+    """The finder's output for a batch: boxes ``(B, K, 4)``, objectness logits ``(B, K, KINDS)``.
 
     Boxes are centre x, y, width, height in fractions of the photo; K counts levels, anchors, rows and columns.
     """

@@ -4,7 +4,7 @@
 
 Those with stages give their maps at 8, 16 and 32 pixels per cell. A vision transformer has one map: the photo is
 resized so that a patch covers 16 of its pixels, and the map is made finer and coarser (a simple pyramid, Li et al.
-2022). Once trained, the weights are the model's, and `architecture`, which the model carries, takes the folder's place.
+2022). Once trained, the weights are part of the model, and its `architecture` replaces the folder.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ KINDS = ("resnet", "swin", "swinv2", "convnext", "convnextv2", "dinov2", "dinov2
 STRIDES: dict[Layer, int] = {"early": 8, "middle": 16, "last": 32}
 LEFT_OUT = ("id2label", "label2id", "architectures", "dtype", "torch_dtype", "transformers_version", "_name_or_path")
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""ImageNet's, where a checkpoint does not say how it was trained."""
+"""ImageNet's normalisation, where a checkpoint does not give its own."""
 LARGEST, MOST_BLOCKS, MOST_WEIGHTS = 1 << 16, 128, 1 << 30
-"""Bounds of what a model from an untrusted folder may ask for: any number, blocks, weights."""
+"""Limits for a model from an untrusted folder: any number, blocks, weights."""
 
 
 def read_architecture(folder: str) -> str:
-    """The architecture of a checkpoint as JSON; DataError if it is none that is known here."""
+    """The architecture of a checkpoint as JSON; DataError if it is not supported."""
     path = Path(folder) / "config.json"
     values = {key: value for key, value in read_object(path).items() if key not in LEFT_OUT}
     try:
@@ -48,7 +48,7 @@ class HFTrunk(nn.Module):
     """A backbone with random weights; `start` gives it those of a checkpoint.
 
     Args:
-        architecture: what `read_architecture` gave.
+        architecture: the result of `read_architecture`.
     """
 
     mean: Tensor
@@ -66,20 +66,20 @@ class HFTrunk(nn.Module):
             if weights > MOST_WEIGHTS:
                 raise ValueError(f"{weights:,} weights are too many")
             self.net = transformers.AutoBackbone.from_config(config)
-        except Exception as error:  # of a configuration that is none: all kinds
+        except Exception as error:  # an invalid configuration raises errors of many kinds
             said = " ".join(str(error).split())
             raise OptionError(f"model.vision.features.architecture: cannot be built ({said:.200})") from None
         self.patch = None if hasattr(config, "depths") else int(config.patch_size)
         channels = list(self.net.channels)
         self.widths: dict[Layer, int] = dict(zip(STRIDES, channels * (3 // len(channels)), strict=True))
-        # A convolution that is padded on both sides puts its cells on pixels, one that is not between them.
+        # A convolution padded on both sides centres its cells on pixels, an unpadded one between them.
         first = next(each for each in self.net.modules() if isinstance(each, nn.Conv2d))
         self.on_pixels = first.padding not in (0, (0, 0))
         self.register_buffer("mean", 255 * torch.tensor(MEAN)[:, None, None])
         self.register_buffer("std", 255 * torch.tensor(STD)[:, None, None])
         for module in self.net.modules():
             if isinstance(module, nn.BatchNorm2d):
-                module.track_running_stats = False  # its statistics stay: batches are small
+                module.track_running_stats = False  # its statistics are frozen: batches are small
             for name, value in module.named_buffers(recurse=False):
                 if not value.is_floating_point():  # tables that follow from the architecture
                     module.register_buffer(name, value, persistent=False)
@@ -109,15 +109,15 @@ class HFTrunk(nn.Module):
         return [found[layer] for layer in layers]
 
     def first(self, stride: int) -> float:
-        """Where the first cell lies."""
+        """Position of the first cell."""
         return 0.5 if self.on_pixels else stride / 2
 
     def parts(self) -> list[nn.Module]:
-        """What may be frozen one after the other: the stages or blocks, from the first."""
+        """The parts that may be frozen: the stages or blocks, from the first."""
         return list(next(each for each in self.net.modules() if isinstance(each, nn.ModuleList)))
 
     def freeze(self, stages: int) -> None:
-        """Of seven sevenths, the first `stages` are not trained; with 0 all are, with 7 none."""
+        """Freezes the first `stages` sevenths: with 0 all is trained, with 7 nothing."""
         blocks = self.parts()
         last = round(stages * len(blocks) / 7)
         inner = {id(each) for block in blocks[last:] for each in block.parameters()}
@@ -132,9 +132,9 @@ class HFTrunk(nn.Module):
             with quiet(logging):
                 how = {"local_files_only": True, "use_safetensors": True, "output_loading_info": True}
                 net, told = type(self.net).from_pretrained(folder, config=self.net.config, **how)
-        except Exception as error:  # of files and packages: all kinds
+        except Exception as error:  # of many kinds: from files and packages
             raise DataError(folder, f"cannot be loaded ({' '.join(str(error).split()):.200})") from None
-        # The norms of single stages are new where a checkpoint was trained to name whole pictures.
+        # The norms of single stages are new if the checkpoint was trained to classify whole pictures.
         lost = [name for name in sorted(told["missing_keys"]) if "hidden_states_norms" not in name]
         if lost:
             raise DataError(folder, f"{len(lost)} of its weights are missing ({lost[0]:.80}, ...)")
@@ -151,7 +151,7 @@ def _config(transformers: Any, architecture: str) -> Any:
     values = json.loads(architecture)
     if not isinstance(values, dict) or values.get("model_type") not in KINDS:
         found = values.get("model_type") if isinstance(values, dict) else type(values).__name__
-        raise ValueError(f"model_type: {found!r:.40} is none of {', '.join(KINDS)}")
+        raise ValueError(f"model_type: {found!r:.40} is not one of {', '.join(KINDS)}")
     for key, value in values.items():
         numbers = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, int)]
         blocks = sum(numbers) > MOST_BLOCKS if key in ("depths", "num_hidden_layers") else len(numbers) > MOST_BLOCKS

@@ -3,7 +3,7 @@ r"""The features of a box -> its label.
 .. math:: P(c) = softmax(f([x - m] / s, geometry) / T)_c
 
 m and s are mean and spread over the training boxes; the temperature T is fitted on predictions for boxes that the
-network was not trained on, so that its probabilities mean what they say.
+network was not trained on, so that its probabilities are calibrated.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from scenegpi.vision.config import HeadConfig
 
 GEOMETRY_WIDTH = 16
 EDGE = 0.01
-"""A box that ends within this share of the image's side touches its edge."""
+"""A box that ends within this fraction of the image's side touches its edge."""
 LEAST_SPREAD = 0.05
-"""No spread is below this share of the mean spread: a dead channel must not be blown up."""
+"""No spread is below this fraction of the mean spread, so that a dead channel is not amplified."""
 
 
 class LabelHead(nn.Module):
@@ -49,9 +49,9 @@ class LabelHead(nn.Module):
         self.register_buffer("temperature", torch.ones(()))
 
     def forward(self, features: Tensor, geometry: Tensor) -> Tensor:
-        """features ``(N, d)``, geometry ``(N, GEOMETRY_WIDTH)`` -> logits ``(N, C)``, the temperature not applied.
+        """features ``(N, d)``, geometry ``(N, GEOMETRY_WIDTH)`` -> logits ``(N, C)``, before the temperature.
 
-        Features ``(N, 2 d)`` are those of a box and of its mirror image; what is said is the mean of both.
+        Features ``(N, 2 d)`` are those of a box and of its mirror image; the outputs are averaged.
         """
         width = self.mean.shape[0]
         if features.shape[1] > width:

@@ -3,12 +3,12 @@ r"""Photo and boxes -> label distributions, as one module that is saved and load
 Its weights are those of the label head and of a photo network of its own; a packaged backbone is not part of them. It
 can be built on the "meta" device, where shapes are checked before anything is allocated.
 
-A second look may know everyday names beyond the labels. What the label head says of a label c is divided among the
-names n that it stands for, by what the second look says of them,
+A second look may know everyday names beyond the labels. The label head's probability of a label c is divided among
+the names n that it stands for, by the second look's probabilities q,
 
 .. math:: P(n) = P(c) \frac{q(n)}{\sum_{n' \text{ of } c} q(n')},
 
-so without the names, which are summed back, the labels are as probable as ever.
+so summing over the names gives back the probabilities of the labels.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ LEAST = 1e-30
 
 
 class VisionModel(nn.Module):
-    """Names what is in the boxes of a photo.
+    """Predicts labels for the boxes of a photo.
 
-    It knows `names`: the labels and, with `config.everyday`, everyday names beyond them. It speaks its `vocabulary`:
-    the names, or where `everyday` is off the labels alone.
+    It knows `names`: the labels and, with `config.everyday`, everyday names beyond them. Its `vocabulary` is the
+    names, or only the labels if `everyday` is off.
 
     A photo is an (H, W, 3) array of bytes, a path or a Pillow image. A graph gives the boxes and the size of the image
     that they refer to; if the photo has another size, boxes are scaled.
 
     Args:
-        config: what it is made of.
-        labels: the vocabulary that it is trained for.
+        config: its settings.
+        labels: the vocabulary that it is trained on.
     """
 
     stands: Tensor
@@ -71,7 +71,7 @@ class VisionModel(nn.Module):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What it names boxes by."""
+        """The names that it gives to boxes."""
         return self._wide if self.everyday else self.labels
 
     @property
@@ -81,7 +81,7 @@ class VisionModel(nn.Module):
 
     def label_dist(self, photo: Any, graph: SceneGraph) -> NDArray[np.float32]:
         """P(label) of each box, calibrated: (N, C)."""
-        # In full precision: rounded features would differ with the order of the boxes, by a last bit here and there.
+        # In full precision: rounding would make some features depend on the order of the boxes, in the last bit.
         encoded = EncodedPhoto.of(photo)
         boxes = photo_boxes(graph, encoded.pixels, encoded.size)
         maps = self.photo_maps(encoded) if len(graph) else None
@@ -92,8 +92,8 @@ class VisionModel(nn.Module):
     def everyday_logits(
         self, maps: Sequence[FeatureMap], boxes: Tensor, scale: Tensor | tuple[float, float]
     ) -> Tensor | None:
-        """What the second look makes of boxes ``(N, 4)`` in pixels of a photo, which the maps show at this scale (2,):
-        logits of the names ``(N, names)``; None where the model speaks in labels alone."""
+        """The second look's logits of the names ``(N, names)`` for boxes ``(N, 4)`` in pixels of a photo, which the
+        maps show at this scale (2,); None if the model uses only labels."""
         if not self.everyday or not isinstance(self.backbone, PhotoNetwork):
             return None
         device, side = self.head.mean.device, self.config.features.photo_size
@@ -116,7 +116,7 @@ class VisionModel(nn.Module):
         return graph.replace(label_dist=self.label_dist(photo, graph))
 
     def box_features(self, photo: Any, graph: SceneGraph) -> Tensor:
-        """What the label head is trained on: ``(N, d)`` in half precision, on the CPU."""
+        """The label head's training features: ``(N, d)`` in half precision, on the CPU."""
         return cached_box_features(self.extractor, photo, graph)
 
     @torch.inference_mode()
@@ -137,13 +137,13 @@ class VisionModel(nn.Module):
             self.train(training)
 
     def folded(self, dist: Tensor) -> Tensor:
-        """P(label) ``(N, labels)`` from P(name) ``(N, names)``: an everyday name counts for what stands for it."""
+        """P(label) ``(N, labels)`` from P(name) ``(N, names)``: an everyday name counts for its label."""
         return dist.new_zeros(dist.shape[0], len(self.labels.objects)).index_add_(1, self.stands, dist)
 
     def distribution(self, features: Tensor, boxes: Tensor, size: Tensor, looked: Tensor | None = None) -> Tensor:
         """P over the vocabulary, calibrated, ``(N, C)``, of boxes ``(N, 4)`` in an image of this width and height.
 
-        `looked` is what `everyday_logits` says of them.
+        `looked` is the result of `everyday_logits` for them.
         """
         geometry = box_geometry(boxes, size.expand(boxes.shape[0], 2))
         device = self.head.mean.device

@@ -1,12 +1,12 @@
-"""The photo network: a backbone that learns, two necks, and what finds boxes, in one pass over a whole photo.
+"""The photo network: a trainable backbone, two necks and a finder of boxes, in one pass over a whole photo.
 
     maps = network.features(photos, (*LEVELS, *FIND))
     candidates = network.finder(maps[:3])                      # where boxes are; the label head reads these maps, too
     looked = network.looked(maps[3:], boxes)                   # where exactly they end, and what they show
 
 A neck brings the three maps of the backbone (8, 16 and 32 pixels per cell) to one width and adds the coarse ones to
-the finer ones, so that a cell of a fine map knows what it lies in (a feature pyramid, Lin et al. 2017). The second look
-has a neck of its own: what tells a cup from a bowl is not what tells where it ends.
+the finer ones, so that a cell of a fine map knows its surroundings (a feature pyramid, Lin et al. 2017). The second
+look has its own neck: telling a cup from a bowl needs other features than finding its edges.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WIDTH = 96
 
 
 class PhotoNetwork(Backbone):
-    """Its weights are part of the model; `start` gives the backbone those that it was trained to before.
+    """Its weights are part of the model; `start` gives the backbone its pretrained weights.
 
     Args:
         names: number of names of the second look; 0 for none.
@@ -39,7 +39,7 @@ class PhotoNetwork(Backbone):
     def __init__(self, names: int = 0, architecture: str = "") -> None:
         super().__init__()
         self.widths = dict.fromkeys((*LEVELS, *FIND), WIDTH)
-        self.lite0 = None if architecture else Lite0Network(classify=False)
+        self.lite0 = None if architecture else Lite0Network()
         self.other = HFTrunk(architecture) if architecture else None
         widths = self.trunk.widths
         self.naming, self.finding = Neck(widths), Neck(widths) if names else None
@@ -71,7 +71,7 @@ class PhotoNetwork(Backbone):
     def looked(self, maps: Sequence[FeatureMap], boxes: Tensor) -> Looked:
         """The second look at boxes ``(R, 4)``, centre and size in fractions of one photo: ``(R, ...)`` each.
 
-        Maps of two pictures are those of a photo and of its mirror image: what is said is the mean of both.
+        Maps of two pictures are those of a photo and of its mirror image: the outputs are averaged.
         """
         if self.look is None:
             raise TypeError("this network has no second look")

@@ -1,4 +1,4 @@
-"""Weight files from other packages: found without importing the package, and refused if they are not the known ones."""
+"""Weight files from other packages: found without importing the package, and checked by their sha256."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def packaged_file(package: str, file: str, sha256: str, install: str) -> Path:
     require(package, "", package, install=install)
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise DataError(package, "is not the package that holds weights")
+        raise DataError(package, "is not the package that contains weights")
     path = Path(spec.submodule_search_locations[0]) / file
     check_file(path, MOST_BYTES)
     with path.open("rb") as handle:
         found = hashlib.file_digest(handle, "sha256").hexdigest()
     if found != sha256:
-        raise DataError(path, f"not the known file (sha256 {found[:12]}..., expected {sha256[:12]}...)")
+        raise DataError(path, f"not the expected file (sha256 {found[:12]}..., expected {sha256[:12]}...)")
     return path

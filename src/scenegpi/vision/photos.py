@@ -1,9 +1,9 @@
-"""Photos: files of any kind -> (H, W, 3) bytes, or one line that says why not.
+"""Photos: files of any kind -> (H, W, 3) bytes, or a one-line error.
 
-Grey, palette, transparent (laid on white), CMYK and 16-bit pictures come out as plain RGB, turned as their EXIF note
-says. Of an animation the first frame counts. A picture of more than 16 million pixels comes out smaller, by 2, 4 or 8:
-`photo_size` (scenegpi.data.images) tells the size of the file's own, which boxes refer to, and `pixels_and_boxes`
-brings boxes along. Nothing in the file is trusted (scenegpi.data.photo_files).
+Grey, palette, transparent (laid on white), CMYK and 16-bit pictures come out as plain RGB, with their EXIF
+orientation applied. For an animation the first frame is used. A picture of more than 16 million pixels is reduced by 2,
+4 or 8: `photo_size` (scenegpi.data.images) gives the original size, which boxes refer to, and `pixels_and_boxes` scales
+boxes along. Nothing in the file is trusted (scenegpi.data.photo_files).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ T = TypeVar("T")
 FORMATS = tuple(KINDS)
 MOST_BYTES = MAX_BYTES
 MOST_PIXELS = 16_000_000
-"""Of what comes out; a larger picture is made smaller while it is read."""
-BAND = 1 << 20  # pixels that are converted at a time
+"""Maximum pixels of the result; a larger picture is reduced while it is read."""
+BAND = 1 << 20  # pixels converted at a time
 
 
 class EncodedPhoto:
-    """A photo that is opened and unpacked once, with what networks computed from it, for any number of calls.
+    """A photo that is opened and unpacked once, with the networks' results on it, for any number of calls.
 
     `pixels` (H, W, 3) bytes; `size` width and height that boxes refer to (a very large file comes out smaller); `path`
     where its file is, or None.
@@ -43,7 +43,7 @@ class EncodedPhoto:
 
     @classmethod
     def of(cls, image: Any) -> EncodedPhoto:
-        """A path, a file's content, an open file, a Pillow image or an array; one that is encoded stays as it is."""
+        """A path, a file's content, an open file, a Pillow image or an array; an encoded photo is unchanged."""
         if isinstance(image, EncodedPhoto):
             return image
         if isinstance(image, str | Path):
@@ -52,9 +52,9 @@ class EncodedPhoto:
         return cls(as_photo(image)) if data is None else cls(*_opened(data))
 
     def once(self, owner: object, compute: Callable[[], T]) -> T:
-        """What `compute` gives, computed once for each owner (a network, a detector)."""
+        """The result of `compute`, computed once for each owner (a network, a detector)."""
         if id(owner) not in self._computed:
-            self._computed[id(owner)] = (owner, compute())  # the owner is held: its id stays its own
+            self._computed[id(owner)] = (owner, compute())  # the owner is kept alive, so that its id stays unique
         found: T = self._computed[id(owner)][1]
         return found
 
@@ -70,17 +70,17 @@ def _file_bytes(image: Any) -> bytes | None:
     except (OSError, ValueError) as error:
         raise DataError("image", f"cannot be read ({error})") from None
     if not isinstance(data, bytes):
-        raise DataError("image", "a file that is open for text, expected one for bytes ('rb')")
+        raise DataError("image", "a file opened in text mode, expected binary mode ('rb')")
     return data
 
 
 def open_photo(path: str | Path) -> Photo:
-    """The photo as (H, W, 3) bytes, at most MOST_PIXELS; DataError with one line where it can't be read."""
+    """The photo as (H, W, 3) bytes, at most MOST_PIXELS; DataError if it can't be read."""
     return _opened(path)[0]
 
 
 def _opened(path: str | Path | bytes) -> tuple[Photo, tuple[int, int]]:
-    """The pixels, and the size of the file's own."""
+    """The pixels, and the original size."""
     with opened_photo(path) as photo:
         image = photo.image
         factor = _reduction(*image.size)
@@ -102,7 +102,7 @@ def as_photo(image: Any) -> Photo:
             raise DataError("image", f"no pixels: {image.width} x {image.height}")
         try:
             return _rgb(_upright(image))
-        except Exception as error:  # one that is closed, or is read from a broken file
+        except Exception as error:  # a closed image, or one from a broken file
             raise DataError("image", f"cannot be read ({error})") from None
     data = _file_bytes(image)
     if data is not None:
@@ -141,12 +141,12 @@ def as_square(image: Image.Image, side: int) -> Photo:
 
 
 def _reduction(width: int, height: int) -> int:
-    """1, 2, 4 or 8: by how much the sides are divided."""
+    """1, 2, 4 or 8: the divisor of the sides."""
     return next((f for f in (1, 2, 4) if width * height <= MOST_PIXELS * f * f), 8)
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """As the camera's note on orientation says; a note that can't be read is no note."""
+    """Applies the EXIF orientation; an unreadable one is ignored."""
     try:
         return ImageOps.exif_transpose(image)
     except Exception:
@@ -154,7 +154,7 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _turned(photo: Photo, turn: int) -> Photo:
-    """By the EXIF orientation: 2 to 4 mirrored or upside down, 5 to 8 on its side."""
+    """Turns by the EXIF orientation: 2 to 4 are mirrored or upside down, 5 to 8 on their side."""
     if turn >= 5:
         photo = photo.swapaxes(0, 1)
     if turn in (2, 3, 6, 7):
@@ -191,7 +191,7 @@ def _is_deep(image: Image.Image) -> bool:
 
 
 def _scale(image: Image.Image) -> float:
-    """What makes bytes of whole numbers of 16 bits, or of real ones (0 to 1, or to 255)."""
+    """A function that turns 16-bit whole numbers, or real ones (0 to 1, or to 255), into bytes."""
     bands = _bands(image, max(BAND // image.width, 1))
     top = max(float(np.nan_to_num(np.asarray(band, dtype=np.float32)).max(initial=0.0)) for band in bands)
     return 255.0 if top <= 1 else 1.0 if top <= 255 else 1 / 257

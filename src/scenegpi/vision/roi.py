@@ -1,5 +1,8 @@
 r"""RoIAlign in plain torch: the features of a box, bin by bin, from the map of a whole photo.
 
+A box that reaches beyond the photo is clipped at its edge; one without area, or entirely outside, becomes the nearest
+pixels of the photo, so that every box has pixels.
+
 A box is cut into `size` x `size` bins; a bin is the mean of `samples` x `samples` points spread evenly in it, each
 read from the map by bilinear interpolation. A point outside the map has the value of its border. With cell k of the
 map centred on pixel first + k stride, the pixel x lies at
@@ -14,6 +17,18 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from scenegpi.vision.backbone import FeatureMap
+
+THINNEST = 2.0
+"""Minimum width and height of a box, in pixels of the photo (or the whole side)."""
+
+
+def clipped(boxes: Tensor, size: Tensor) -> Tensor:
+    """boxes ``(N, 4)`` clipped to a photo of width and height `size`; at least `THINNEST` pixels wide and high."""
+    low, high = boxes[:, :2].clamp_min(0).minimum(size), boxes[:, 2:].clamp_min(0).minimum(size)
+    half = size.clamp_max(THINNEST) / 2
+    centre = ((low + high) / 2).maximum(half).minimum(size - half)
+    thin = high - low < 2 * half
+    return torch.cat([torch.where(thin, centre - half, low), torch.where(thin, centre + half, high)], 1)
 
 
 def roi_align(features: FeatureMap, boxes: Tensor, size: int = 7, samples: int = 2) -> Tensor:

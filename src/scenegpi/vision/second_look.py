@@ -1,13 +1,12 @@
-r"""A second look at every box: where exactly does the thing end, how sure is it that there is one, and what is it?
+r"""A second look at every box: where exactly the thing ends, how likely there is one, and what it is.
 
 A box b = (c_x, c_y, w, h), in fractions of the photo, is read from the maps with a margin around it, bin by bin. The
-network says by how much to move it, for each of two kinds of things how well the moved box will fit one, and what it
-shows:
+network predicts its move, how well the moved box will fit a thing of either kind, and what it shows:
 
 .. math:: b' = (c_x + d_x w,\; c_y + d_y h,\; w e^{d_w},\; h e^{d_h}), \qquad q_k = \sigma(t_k), \qquad
     P(n) = softmax(u)_n
 
-As the second stage of Faster R-CNN (Ren et al. 2015). Its names are a second opinion: the label head has the other
+Like the second stage of Faster R-CNN (Ren et al. 2015). Its names are a second opinion: the label head has the other
 (`scenegpi.vision.model`).
 """
 
@@ -25,9 +24,9 @@ from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.finder import KINDS, PRIOR
 
 MARGIN = 0.25
-"""What is read around a box, as a share of its sides: a box that is too small must be seen to be."""
+"""The margin read around a box, as a fraction of its sides: without it, a box that is too small looks right."""
 BINS = 6
-"""Points per side that are read of a box; the maps are smooth."""
+"""Points per side that are read in a box; the maps are smooth."""
 NARROW = 32
 HIDDEN = 256
 LARGEST = 0.8

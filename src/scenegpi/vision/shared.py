@@ -1,6 +1,6 @@
-"""The photo network that ships in this package, for models that read its maps and train a head of their own.
+"""The photo network that ships in this package, for models that read its maps and train their own head.
 
-Such a model holds no copy of the network: its weights are those in the file of the shipped model `vg150-photo`.
+Such a model contains no copy of the network: the weights are in the file of the shipped model `vg150-photo`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PREFIX = "vision.backbone."
 
 
 class SharedPhotoNetwork(Backbone):
-    """Holds no weight of its own, so a model that uses it saves none."""
+    """Has no weights of its own, so a model that uses it saves none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class SharedPhotoNetwork(Backbone):
 
 @cache
 def shipped_network(device: str = "cpu") -> PhotoNetwork:
-    """The network with the shipped weights, read once; DataError where they are missing."""
+    """The network with the shipped weights, read once; DataError if they are missing."""
     from safetensors import safe_open
 
     path = Path(str(files("scenegpi"))) / FILE

@@ -1,4 +1,4 @@
-"""A scene graph as a drawing: entities and relations are nodes, each with a place, a size and a text.
+"""A scene graph as a drawing: entities and relations are nodes, each with a position, a size and a text.
 
 Nodes are placed by stress, then rectangles are pushed apart; no `dot` program is needed. The same arrangement is drawn
 in pictures and in the report.
@@ -23,7 +23,7 @@ TRIES = 6
 WEAK = 0.05
 """Relations with a lower score are drawn as guesses."""
 STILL = 1e-3
-"""A sweep that moves no node further than this is the last one; links are about 1 long."""
+"""The layout stops when no node moves further than this; links are about 1 long."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Arrangement:
         return {box: k for k, box in enumerate(self.shown)}
 
     def arrow(self, k: int) -> tuple[Array, Array, Array, Array]:
-        """Of link k: from the subject's border to the relation node, and from there to the object's border."""
+        """The lines of link k: from the subject's border to the relation node, and on to the object's border."""
         subject, object_ = (self.place[end] for end in self.links[k])
         node = len(self.shown) + k
         middle = self.at[node]
@@ -89,15 +89,15 @@ def arrange(
     points: float | None = None,
     everyone: bool = False,
 ) -> Arrangement:
-    """Places for the nodes of a graph.
+    """Arranges the nodes of a graph.
 
     Args:
-        names: N names of the boxes, as they are shown.
-        centres: (N, 2) of the boxes, in 0..1 of the image: nodes lie as boxes do, as far as possible.
+        names: the N names to show for the boxes.
+        centres: (N, 2) of the boxes, in 0..1 of the image: nodes are placed like boxes, as far as possible.
         links: ordered pair -> texts of its relation node.
         panel: width and height in inches.
         points: size of the text; by default it depends on the number of nodes.
-        everyone: boxes without a relation are nodes even in a crowd.
+        everyone: boxes without a relation are nodes even if there are many boxes.
     """
     linked = frozenset(end for pair in links for end in pair)
     shown = tuple(range(len(names))) if everyone or len(names) <= CROWD else tuple(sorted(linked))
@@ -185,8 +185,8 @@ def _fit(points: Array, room: Array, sizes: Array) -> Array:
 def separate(centres: Array, sizes: Array, bounds: tuple[float, float, float, float], steps: int = 150) -> Array:
     """Moves (N, 2) centres of rectangles of (N, 2) `sizes` until they are clear of each other, inside `bounds`.
 
-    Each step pushes overlapping rectangles apart along the direction that needs less movement, and lets every
-    rectangle lean a little towards where it started. Deterministic.
+    Each step pushes overlapping rectangles apart along the direction that needs less movement, and pulls every
+    rectangle a little towards its start. Deterministic.
     """
     if not len(centres):
         return centres.copy()
@@ -212,7 +212,7 @@ def stress_layout(start: Array, links: list[tuple[int, int]], sweeps: int = 150)
     """(N, 2) positions whose distances follow the number of links between nodes, starting from `start`.
 
     Stress majorisation: minimises sum_ij (|x_i - x_j| - d_ij)^2 / d_ij^2 by the Guttman transform; d_ij is the length
-    of the shortest path, and for nodes that no path joins a little more than the side of a square of all nodes.
+    of the shortest path, and for unconnected nodes a little more than the side of a square of all nodes.
     """
     n = len(start)
     if n < 2:

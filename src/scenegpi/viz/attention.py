@@ -1,7 +1,7 @@
 r"""Attention of a model: how much each object counts for one object, and for the picture as a whole.
 
 The weights are those of the model's GPI layer, at its last step by default: w_ij over the neighbours j of each object
-i, and v_i over all objects. Attention over features has a weight for each feature, of which the mean is shown.
+i, and v_i over all objects. Attention over features has a weight for each feature; their mean is shown.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def attention(
     from scenegpi.prediction import Item
 
     if not isinstance(predictor.model, SceneModel):
-        raise GraphError("attention: an ONNX file does not tell it; open the model with backend='torch'")
+        raise GraphError("attention: not available from an ONNX file; open the model with backend='torch'")
     with recorded_attention(predictor.model) as calls:
         prediction = next(predictor.stream([Item(photo, graph, options=options)]))
     found = prediction.graph
@@ -82,7 +82,7 @@ def draw_attention(
     if node is None:
         node = most_telling(weights)
     if not 0 <= node < len(graph):
-        raise GraphError(f"attention: box {node}, but there are {len(graph)}, counted from 0")
+        raise GraphError(f"attention: box {node}, but there are {len(graph)} boxes, counted from 0")
     canvas = Canvas.of(graph, photo)
     shown = fitted(*canvas.size, (_WIDE, _TALL))
     sheet = Sheet(2 * shown[0] + 4 * _EDGE, shown[1] + _HEAD + _EDGE)
@@ -112,7 +112,7 @@ def draw_weights(
     n, boxes = len(names), canvas.boxes
     if canvas.pixels is not None:  # a paler photo, so that the fills can be compared
         panel.rect((0, 0, *canvas.size), fill="#FFFFFF", alpha=0.45)
-    # Even attention has half strength: otherwise it would look like attention to every box.
+    # Uniform attention is drawn at half strength: otherwise it would look like attention to every box.
     strong = (weights / max(float(weights.max(initial=0.0)), 2 / max(len(weights), 1), 1e-9)).tolist()
     for i in canvas.largest_first():
         if i != node:

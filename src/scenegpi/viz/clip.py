@@ -1,4 +1,4 @@
-"""Frames of a video with their boxes: as a clip, or some of them on one sheet. Objects keep number and colour."""
+"""Frames of a video with their boxes: as a clip, or some of them on one sheet. Objects keep their number and colour."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class FrameSheet:
 
 @contextmanager
 def open_clip(target: Path, rate: float) -> Iterator[Callable[[Pixels], None]]:
-    """An MP4 file, whole or not at all; gives the function that adds a picture."""
+    """An MP4 file, whole or not at all; yields the function that adds a picture."""
     av, stream = import_av(), None  # type: Any, Any
     with whole_file(target) as part, av.open(str(part), "w", format="mp4") as container:
 

@@ -1,4 +1,4 @@
-"""A graph as HTML: the photo with its boxes, each with its relations on hover, and the relations beside it.
+"""A graph as HTML: the photo with its boxes, each with its relations on hover, and the relations next to it.
 
 For notebooks, and for a page with two graphs of each image side by side.
 """
@@ -37,7 +37,7 @@ def notebook_html(graph: SceneGraph) -> str:
     shapes = [h("rect", **whole, style="fill:#EEEEEE")]
     if canvas.pixels is not None:
         shapes = [h("image", href=data_uri(canvas.pixels, SIDE), **whole, preserveAspectRatio="none")]
-    for i in canvas.largest_first():  # small boxes on top, where the mouse finds them
+    for i in canvas.largest_first():  # small boxes on top, where the mouse can reach them
         x1, y1, x2, y2 = canvas.boxes[i].tolist()
         words = ", ".join(word for word, _ in graph.attributes[i]) if graph.attributes else ""
         said = "\n".join([f"{names[i]} ({words})" if words else names[i], *about[i][:ROWS]])

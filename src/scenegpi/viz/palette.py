@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from scenegpi.viz.canvas import largest_first
 
-# Yellow is left out: too pale on white. Black is last: it is lost on dark photos, so it is dealt out rarely.
+# Yellow is left out: too pale on white. Black is last, so that it is rarely used: it vanishes on dark photos.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3D3D3D")
 INK, MUTED, FAINT, PAPER = "#1A1A1A", "#5F6368", "#C9CCD1", "#FFFFFF"
 RIGHT, WRONG = "#0072B2", "#D55E00"
-"""In the ground truth, and not: blue and vermilion, never green and red."""
+"""Right and wrong: blue and vermilion, never green and red."""
 
 
 def deal_colours(boxes: NDArray[np.float64]) -> list[int]:
@@ -24,7 +24,7 @@ def deal_colours(boxes: NDArray[np.float64]) -> list[int]:
     order = largest_first(boxes)
     for k, i in enumerate(order.tolist()):
         before = order[:k]
-        # Corners count as much as centres: what confuses the eye are lines that run close to each other.
+        # Corners count as much as centres: lines that run close to each other confuse the eye.
         apart = np.abs(boxes[before] - boxes[i]).min(axis=1) + np.abs(centres[before] - centres[i]).sum(axis=1)
         near = 0.02 + np.exp(-4 * apart / scale)
         used = np.bincount(given[before], near, len(COLOURS)) + np.arange(len(COLOURS)) * 1e-3

@@ -83,13 +83,13 @@ def draw_tag(
 
 
 def tag_points(n: int) -> float:
-    """Size of names on boxes: smaller in a crowd."""
+    """Size of names on boxes: smaller if there are many."""
     return 9.5 if n <= 12 else 8.0 if n <= 25 else 6.5 if n <= 48 else 5.5
 
 
 @dataclass(frozen=True)
 class NodeLook:
-    """How one node of a graph is set."""
+    """How one node of a graph is drawn."""
 
     text: str
     face: str

@@ -1,8 +1,8 @@
 """The two pens of a sheet, which draw the same shapes: pixels by Pillow, and SVG.
 
 PngPen draws shapes SCALE times as large and reduces them, so that their edges are smooth; straight frames lie on whole
-pixels, so that their lines are sharp. SvgPen writes points; words stay words, to be searched and copied, and are as
-long as they were measured.
+pixels, so that their lines are sharp. SvgPen writes points; text stays text, to be searched and copied, at its measured
+length.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class PngPen:
         left = at[0] * self.dpi - {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor] * sum(lengths)
         baseline, pen = round(at[1] * self.dpi + BASELINE * size), ImageDraw.Draw(self.image)
         for (piece, face), length in zip(pieces, lengths, strict=True):
-            pen.text((left, baseline), piece, colour, face, anchor="ls")  # smooth by itself
+            pen.text((left, baseline), piece, colour, face, anchor="ls")  # already smooth
             left += length
 
     def photo(self, area: Area, pixels: NDArray[np.uint8]) -> None:

@@ -1,4 +1,4 @@
-"""A picture of one scene graph: the photo (or an empty canvas) with its boxes, and the graph beside it."""
+"""A picture of one scene graph: the photo (or an empty canvas) with its boxes, and the graph next to it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from scenegpi.viz.sheet import Sheet
 from scenegpi.viz.text import numbered, shortened
 
 WIDE, TALL, LOW = 7.0, 8.0, 2.6
-"""Inches of a panel: its greatest width and height, and its least height."""
+"""Inches: a panel's maximum width, maximum height and minimum height."""
 NARROW, SHORT, FEW = 3.4, 5.5, 12
-"""Inches: the graph's least width, and the photo's greatest height if the graph has at most FEW nodes."""
+"""Inches: the graph's minimum width, and the photo's maximum height if the graph has at most FEW nodes."""
 _EDGE, _HEAD, _GAP = 0.12, 0.42, 0.3
 
 
@@ -64,7 +64,7 @@ def picture_file(target: str | Path) -> Path:
     """The path, if a picture can be written to it."""
     target = Path(target)
     if target.suffix.lower() not in (".png", ".svg"):
-        raise DataError(target, "a picture is a .png or .svg file")
+        raise DataError(target, "expected a .png or .svg file")
     return target
 
 

@@ -1,9 +1,9 @@
 """Sheet: rectangles, lines, words and photos on white paper, written as PNG or SVG.
 
-Positions are inches from the top left corner, or the units of a `Panel`, a part of the sheet that cuts off what
+Positions are inches from the top left corner, or the units of a `Panel`, a part of the sheet that clips what
 reaches beyond it. Line widths and text sizes are points. A shape is a call of one of the two pens (`viz.pens`), which
-draw the same shapes in the same order. A picture needs no more than this, and importing a library for charts takes
-longer than drawing one.
+draw the same shapes in the same order. Pictures need no more than this, and importing a charting library takes longer
+than drawing one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DPI = 130
 LEVEL = 3
-"""Of compression, 0 to 9: with a photo, the usual 6 takes twice the time for a file a few percent smaller."""
+"""Compression level, 0 to 9: with a photo, the usual 6 takes twice the time for a file a few percent smaller."""
 POINT = 1 / 72
 """Inches."""
 Point = tuple[float, float]

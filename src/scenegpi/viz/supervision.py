@@ -1,4 +1,4 @@
-"""Relations on pictures that supervision draws: an annotator with the same one method as its own."""
+"""Relations on pictures that supervision draws: an annotator with the same single method as supervision's."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class RelationAnnotator:
     """Draws the best relations of a graph as arrows between its boxes, with the predicate in the middle.
 
     `annotate(scene, detections, graph)` follows supervision's annotators: `scene` is a BGR array (height, width, 3) or
-    a Pillow image and is drawn on; `detections` are those whose boxes the graph's objects are, in the same order.
+    a Pillow image and is drawn on; `detections` are the graph's objects, in the same order.
 
     Args:
         top: keep at most this many relations.
-        color: of the arrows, red, green, blue.
+        color: red, green, blue of the arrows.
     """
 
     def __init__(self, top: int = 10, color: tuple[int, int, int] = (208, 74, 2)) -> None:
@@ -35,7 +35,7 @@ class RelationAnnotator:
         from PIL import Image, ImageDraw
 
         if len(detections) != len(graph):
-            raise ValueError(f"the graph has {len(graph)} objects, there are {len(detections)} detections")
+            raise ValueError(f"the graph has {len(graph)} objects, but there are {len(detections)} detections")
         given: Any = scene
         image = given if isinstance(given, Image.Image) else Image.fromarray(np.ascontiguousarray(given[:, :, ::-1]))
         draw = ImageDraw.Draw(image)

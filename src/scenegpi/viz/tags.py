@@ -1,8 +1,8 @@
 """Where the name of each box goes: clear of other names and of small boxes, near its own box.
 
-Every name has a list of places, best first: corners of its box, along its sides, inside, and further away with a line
-to the box. Each takes the cheapest place in turn, until no name moves. The cost counts names covered (most), the share
-of each box that is covered (a small box vanishes under a name), and the distance to its own box.
+Every name has a list of possible places, best first: corners of its box, along its sides, inside, and further away with
+a line to the box. Each takes the cheapest place in turn, until no name moves. The cost counts names covered (most), the
+fraction of each box that is covered (a small box vanishes under a name), and the distance to its own box.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def place_tags(boxes: Array, sizes: Array, width: float, height: float) -> Array
 
 
 def leaders(boxes: Array, corners: Array, sizes: Array) -> list[tuple[int, Array, Array]]:
-    """(box, from, to): lines that join tags lying away from their box to it."""
+    """(box, from, to): lines that join detached tags to their boxes."""
     found = []
     for k, (box, corner, size) in enumerate(zip(boxes, corners, sizes, strict=True)):
         low, high = corner, corner + size

@@ -24,7 +24,7 @@ BASELINE = 0.37
 """Distance from the middle of the letters to the baseline, relative to the font size."""
 FAMILIES = "DejaVu Sans, Verdana, Noto Sans, sans-serif"
 _OTHERS = ("Noto Sans CJK", "Source Han Sans", "PingFang", "Microsoft YaHei", "Arial Unicode", "Noto Sans")
-"""Beginnings of the names of fonts with letters that DejaVu Sans lacks."""
+"""Name prefixes of fonts with letters that DejaVu Sans lacks."""
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
@@ -44,7 +44,7 @@ def numbered(names: Sequence[str], most: int = LONGEST) -> list[str]:
 
 
 def text_sizes(texts: Sequence[str], points: float, bold: bool = False) -> NDArray[np.float64]:
-    """(N, 2) width and height in inches of texts set at `points`, with a little air around them."""
+    """(N, 2) width and height in inches of texts set at `points`, with a small margin."""
     sizes = [(width(text, bold) * points / 72 + 0.12, points / 72 * 1.65) for text in texts]
     return np.array(sizes).reshape(-1, 2)
 

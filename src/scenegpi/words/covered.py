@@ -1,7 +1,7 @@
-"""Which names of a store or a data set a person's word covers: "person" covers man and woman, "ride" covers riding.
+"""Which names of a store or a data set a typed word covers: "person" covers man and woman, "ride" covers riding.
 
-An object's word covers its other number, its synonyms, names that are a kind of it, and longer names that end in it
-("table": coffee table). A predicate's word covers the same verb in another form and a few synonyms; a preposition also
+A noun covers its singular or plural, its synonyms, names of its kinds, and longer names that end in it
+("table": coffee table). A predicate covers the same verb in other forms and a few synonyms; a preposition also
 covers verbs that go with it ("on": sitting on).
 """
 
@@ -34,7 +34,7 @@ def covered_labels(word: str, labels: Iterable[str]) -> list[str]:
 
 
 def broader_labels(word: str, labels: Iterable[str]) -> list[str]:
-    """The labels that a word is a kind of ("man": person), nearest first: what is left where no label is covered."""
+    """The labels that a word is a kind of ("man": person), nearest first: used if no label is covered."""
     names = {plain(label): label for label in labels}
     seen = dict.fromkeys((plain(word), *noun_forms(plain(word)), *synonyms_of(plain(word)), *kinds_of(plain(word))))
     for name in list(seen):

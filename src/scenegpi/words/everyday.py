@@ -1,8 +1,8 @@
-"""Everyday names beyond a model's own labels: Visual Genome's 150 know no couch, and call every tv a screen.
+"""Everyday names beyond a model's own labels: Visual Genome's 150 include no couch, and call every tv a screen.
 
-Each everyday name has a label that stands for it wherever the labels alone count: its broader one ("tv" is a screen),
-or else the label that is used most similarly ("couch": a chair). `COCO` says the other way round which labels a box of
-COCO's 80 kinds may have.
+Each everyday name has a label that stands for it where only labels are used: its broader one ("tv" is a screen), or
+else the label that is used most similarly ("couch": a chair). Conversely, `COCO` lists the labels that a box of COCO's
+80 kinds may have.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ BROADER = {name: label for name, (label,) in _entries(_BROADER).items()}
 STANDS_FOR = {**BROADER, **{name: label for name, (label,) in _entries(_ALIKE).items()}}
 """Everyday name -> the label that stands for it."""
 COCO = _entries(_COCO)
-"""COCO's name -> labels that its boxes may have, where these are not just that name."""
+"""COCO's name -> labels that its boxes may have, if not just that name."""
 
 
 def everyday_names(labels: Sequence[str]) -> tuple[str, ...]:
-    """The everyday names that are not among these labels, while the label that stands for them is."""
+    """The everyday names that are not among these labels, though the label that stands for them is."""
     have = set(labels)
     return tuple(name for name, label in STANDS_FOR.items() if name not in have and label in have)
 

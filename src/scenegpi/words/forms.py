@@ -1,4 +1,4 @@
-"""Other forms of words: nouns in the other number, verbs without their endings, and any form that a table may know."""
+"""Other forms of words: singular and plural, verbs without their endings, and any form that a table may contain."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ IRREGULAR_VERBS = dict(pair.split() for pair in _VERBS.split(", "))
 
 
 def plain(name: str) -> str:
-    """A name in lower case with single spaces; a person's _ and - are spaces too."""
+    """A name in lower case with single spaces; _ and - count as spaces."""
     return " ".join(name[:MOST_NAME].lower().replace("_", " ").replace("-", " ").split())
 
 
 def head(word: str) -> str:
-    """The word that says what a thing is: of "coffee table" the last; remarks in brackets don't count."""
+    """The head word of a name: the last one of "coffee table"; remarks in brackets don't count."""
     return (word.partition(" (")[0].split() or [word])[-1]
 
 
 def noun_forms(word: str) -> Iterator[str]:
-    """The same noun in the other number, of its last word."""
+    """The noun with its last word in singular and plural."""
     start, space, last = word.rpartition(" ")
     for one, other in IRREGULAR_NOUNS.items():
         if last in (one, other):
@@ -70,7 +70,7 @@ def _stem(word: str) -> str:
 
 
 def word_forms(word: str) -> Iterator[str]:
-    """A word, then its regular inflections and what it may be an inflection of, the likeliest first."""
+    """A word, then its regular inflections and possible base forms, the likeliest first."""
     yield word
     stem = word[:-1]
     yield from (word + "s", word + "ing", word + word[-1:] + "ing", word + "ed", word + "es")

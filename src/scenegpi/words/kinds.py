@@ -1,4 +1,4 @@
-"""Labels that are kinds of another one: who is not sure whether it is a man or a woman says "person".
+"""Labels that are kinds of another one: if it is not certain whether it is a man or a woman, say "person".
 
 kinds = broad_kinds(vocabulary)
 label, score = broader(dist, label, score, kinds)
@@ -19,12 +19,12 @@ from scenegpi.words.label_map_rules import reviewed
 Array = NDArray[Any]
 BROAD = "person"
 SURE = 0.7
-"""A kind is named if it has this share of its broad label's probability: below it "man" and "woman" are mistaken for
-each other too often."""
+"""A kind is named if it has this fraction of its broad label's probability: below that, "man" and "woman" are confused
+too often."""
 
 
 class Kinds(NamedTuple):
-    """For C labels: `members` (C, C), row l marks what counts as the broad label of l; `broad` (C,) names that label.
+    """For C labels: `members` (C, C), whose row l marks all kinds of l's broad label; `broad` (C,) is that label.
 
     A label without a broad one is its own.
     """
@@ -35,7 +35,7 @@ class Kinds(NamedTuple):
 
 @lru_cache(maxsize=64)
 def broad_kinds(vocabulary: Vocabulary) -> Kinds | None:
-    """None where no label of the vocabulary is a kind of another."""
+    """None if no label of the vocabulary is a kind of another."""
     kinds, several = reviewed().kinds, set(noun_forms(BROAD))  # "people" are not a kind of person
     some = [
         k for k, name in enumerate(vocabulary.objects) if name not in several and BROAD in (name, *kinds.get(name, ()))
@@ -49,7 +49,7 @@ def broad_kinds(vocabulary: Vocabulary) -> Kinds | None:
 
 
 def broader(dist: Array, label: Array, score: Array, kinds: Kinds) -> tuple[Array, Array]:
-    """Labels (N,) and their scores (N,), with broad labels where the kind is not sure; `dist` is (N, C)."""
+    """Labels (N,) and their scores (N,), with broad labels where the kind is uncertain; `dist` is (N, C)."""
     whole = (dist * kinds.members[label]).sum(1)
     unsure = score < SURE * whole
     return np.where(unsure, kinds.broad[label], label), np.where(unsure, whole, score)

@@ -4,9 +4,9 @@
     print(labels.report())                    # tv -> screen (table); knife: no matching label (...)
     graph = labels.apply(graph)               # in the model's vocabulary; boxes without a match are left out
 
-COCO's 80 labels are mapped by a table that was reviewed by hand (label_map.json), other names by rules and, last, by
-word vectors (label_map_rules.py). Word vectors tell which words are used together rather than which mean the same, so
-a match by them is a guess; it is reported with its cosine, and one below `threshold` is dropped.
+COCO's 80 labels are mapped by a hand-reviewed table (label_map.json), other names by rules and, last, by word vectors
+(label_map_rules.py). Word vectors tell which words are used together rather than which mean the same, so such a match
+is a guess; it is reported with its cosine, and dropped if below `threshold`.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class LabelMap:
         """A map from these names to the labels of `target`.
 
         Args:
-            source: names, or a vocabulary whose object names are meant.
-            words: to guess by; by default a small table that ships in the package. `threshold=2` guesses nothing.
-            threshold: a guess has at least this cosine.
+            source: names, or a vocabulary, of which the object names are used.
+            words: word vectors for guesses; by default a small table in the package. `threshold=2` turns guesses off.
+            threshold: minimum cosine of a guess.
         """
         names = source.objects if isinstance(source, Vocabulary) else tuple(dict.fromkeys(source))
         words = words if words is not None or threshold > 1 else shipped_words()
         return cls(target, (find_match(name, target, words, threshold) for name in names))
 
     def __getitem__(self, name: str) -> Match:
-        """What became of a name; KeyError if it is not one of the source."""
+        """The match of a name; KeyError if it is not in the source."""
         return self._at[name]
 
     def __len__(self) -> int:
@@ -75,8 +75,8 @@ class LabelMap:
     def apply(self, graph: SceneGraph) -> SceneGraph:
         """The graph in the target's vocabulary, without the boxes without a matching label, and without relations.
 
-        A label distribution is carried over by adding up what falls on one label; what falls on none is shared
-        out in proportion. Scores stay.
+        Label distributions are summed over the names of each label; the probability of unmatched names is divided
+        in proportion. Scores are kept.
         """
         labels = self.labels(graph)
         kept = np.flatnonzero(labels >= 0)
@@ -93,7 +93,7 @@ class LabelMap:
         return np.array(number, dtype=np.int64)
 
     def report(self, counts: dict[str, int] | None = None) -> str:
-        """A line for every name that changed or has no match; of `counts` (name -> boxes) only those that occur."""
+        """A line for every name that changed or has no match; given `counts` (name -> boxes), only those that occur."""
         lines = []
         for match in self.matches:
             boxes = None if counts is None else counts.get(match.source, 0)
@@ -113,7 +113,7 @@ class LabelMap:
             if match is not None and match.target is not None:
                 out[:, self.target.object_index[match.target]] += graph.label_dist[kept, column]
         total = out.sum(axis=1, keepdims=True)
-        lost = np.flatnonzero(total[:, 0] <= 0)  # all its weight was on names without a match
+        lost = np.flatnonzero(total[:, 0] <= 0)  # all probability was on names without a match
         out[lost, labels[kept[lost]]], total[lost] = 1, 1
         return np.asarray(out / total)
 

@@ -1,10 +1,10 @@
-"""How a name is matched to a label of another vocabulary, the surest way first.
+"""How a name is matched to a label of another vocabulary, the most reliable way first.
 
 same     the name itself, whatever its case, with _ or - for spaces
-table    the reviewed table of COCO's 80 labels for this vocabulary, which also says what has no match
-form     another number of it: trees, tree; men, man
+table    the reviewed table of COCO's 80 labels for this vocabulary, which also lists names without a match
+form     its singular or plural: trees, tree; men, man
 synonym  another word for it: sofa, couch
-kind     what it is a kind of: strawberry, fruit
+kind     its broader term: strawberry, fruit
 head     its last word: coffee table, table
 vectors  the nearest by word vectors, with the cosine
 """
@@ -30,7 +30,7 @@ TABLE = "label_map.json"
 
 @dataclass(frozen=True)
 class Match:
-    """What one name became: `target`, or None with a `note` that says why; `similarity` where vectors decided."""
+    """The match of one name: `target`, or None with a `note` that says why; `similarity` if vectors decided."""
 
     source: str
     target: str | None
@@ -55,7 +55,7 @@ class Reviewed:
     apart: frozenset[str]
 
     def table_for(self, target: Vocabulary) -> Mapping[str, Match]:
-        """The COCO table of the vocabulary of this name, if all its labels are there."""
+        """The COCO table for the vocabulary with this name, if it contains all the labels."""
         table = self.tables.get(target.name, {})
         known = {match.target for match in table.values() if match.target}
         return table if known <= set(target.objects) else {}
@@ -83,7 +83,7 @@ def _match(label: str, entry: Any) -> Match:
 
 
 def find_match(name: str, target: Vocabulary, words: WordVectors | None, threshold: float) -> Match:
-    """What matches a name among the target's labels."""
+    """The match of a name among the target's labels."""
     known = reviewed()
     labels = {plain(label): label for label in reversed(target.objects)}
     table = known.table_for(target)
@@ -93,7 +93,7 @@ def find_match(name: str, target: Vocabulary, words: WordVectors | None, thresho
     for how, candidate in _candidates(word):
         if candidate in labels:
             return Match(name, labels[candidate], how)
-        if candidate in table:  # what the reviewed table says of a word, it says of its plural and synonyms too
+        if candidate in table:  # the reviewed table's entry for a word also applies to its plural and synonyms
             entry = table[candidate]
             return Match(name, entry.target, entry.how if entry.target is None or how == "same" else how, entry.note)
     if words is None:
@@ -102,9 +102,9 @@ def find_match(name: str, target: Vocabulary, words: WordVectors | None, thresho
 
 
 def labels_for(name: str, target: Vocabulary) -> tuple[str, ...]:
-    """All labels that a thing of this name may have: its match, other words for it, its kinds, what it is a kind of.
+    """All labels that a thing of this name may have: its match, synonyms, kinds and broader terms.
 
-    A person may be a man, a dog an animal; none where there is no match.
+    A person may be a man, a dog an animal; none if there is no match.
     """
     match = find_match(name, target, None, 2.0).target
     if match is None:
@@ -119,7 +119,7 @@ def labels_for(name: str, target: Vocabulary) -> tuple[str, ...]:
 
 
 def _candidates(word: str) -> Iterator[tuple[How, str]]:
-    """Names to look for instead of a plain one, the surest first."""
+    """Names to try in place of a plain one, the most reliable first."""
     yield "same", word
     ways: dict[How, Callable[[str], Iterator[str]]] = {"form": noun_forms, "synonym": synonyms_of, "kind": kinds_of}
     for how, way in ways.items():
@@ -130,14 +130,14 @@ def _candidates(word: str) -> Iterator[tuple[How, str]]:
 
 
 def synonyms_of(word: str) -> Iterator[str]:
-    """Other words for the same thing, in both numbers."""
+    """Synonyms, in singular and plural."""
     for form in (word, *noun_forms(word)):
         for other in reviewed().synonyms.get(form, ()):
             yield from (other, *noun_forms(other))
 
 
 def kinds_of(word: str) -> Iterator[str]:
-    """What it is a kind of."""
+    """Its broader terms."""
     for form in (word, *noun_forms(word)):
         yield from reviewed().kinds.get(form, ())
 
@@ -145,8 +145,8 @@ def kinds_of(word: str) -> Iterator[str]:
 def _nearest(name: str, word: str, labels: Sequence[str], words: WordVectors, threshold: float) -> Match:
     """The label with the largest cosine to the last word's vector, all vectors less the mean of the table.
 
-    The mean is what all words share; other words of a name say whose or what for, and would lead to a bottle from a
-    bottle opener.
+    The mean is common to all words. Only the last word of a name is used: the others would map a bottle opener to a
+    bottle.
     """
     query = words.vector(head(word))
     if not query.any():

@@ -1,12 +1,12 @@
-"""Word vectors: names in, vectors out, whatever file they come from.
+"""Word vectors: names in, vectors out, from any kind of file.
 
 A label of several words ("traffic light") is the mean of its words. A word that the table lacks falls back to a close
-form of it: another ending ("pant" -> "pants", "carry" -> "carrying") or, for a word with hyphens, its parts. What is
-still not found is left out of the mean; a label none of whose words is known is the zero vector, and reported.
+form of it: another ending ("pant" -> "pants", "carry" -> "carrying") or, for a word with hyphens, its parts. Words
+still not found are left out of the mean; a label without any known word gets the zero vector, and is reported.
 
-Files are our own, or in GloVe's text format: a word and its d numbers on each line, separated by spaces. Those of
-several gigabytes are read line by line; only wanted words are kept. Words may hold spaces (some public files have such
-lines), so the last d columns are the vector, d being what the first line says or the caller.
+Files are our own, or in GloVe's text format: a word and its d numbers on each line, separated by spaces. Large files
+are read line by line, keeping only wanted words. Words may contain spaces (as in some public files), so the last d
+columns are the vector, with d from the first line or the caller.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 FORMAT = "word vectors 1"
 LARGEST = 1e6
-"""Numbers are within this of 0: their squares then fit single precision. Real ones are below 100."""
+"""Maximum absolute value: squares then fit single precision. Real vectors stay below 100."""
 TINY = 1e-12
 TOKEN = re.compile(r"'s\b|[^\W_]+(?:-[^\W_]+)*")
-"""A word: letters and digits, hyphens inside; the possessive 's is a word of its own, punctuation is not."""
+"""A word: letters and digits, hyphens inside; the possessive 's is a separate word, punctuation is none."""
 LONGEST_WORD = 64
 LONGEST_LINE = 1 << 16
 MOST_BYTES = 1 << 31
 FREE_WORDS, BYTES_PER_WORD = 500_000, 50
-"""A file may hold half a million words that are kept, or one in every 50 bytes, whichever is more."""
+"""A file may contain half a million words to keep, or one per 50 bytes, whichever is more."""
 
 
 class WordVectors:
@@ -50,7 +50,7 @@ class WordVectors:
     Args:
         words: V different words, in lower case.
         vectors: (V, d) numbers of at most LARGEST.
-        source: where they come from, for people.
+        source: where they come from, for display.
     """
 
     def __init__(self, words: Sequence[str], vectors: NDArray[np.floating], source: str = "") -> None:
@@ -60,7 +60,7 @@ class WordVectors:
             raise ValueError(f"vectors: {vectors.dtype}, expected numbers")
         with np.errstate(over="ignore"):
             self.vectors: NDArray[np.float32] = np.ascontiguousarray(vectors, dtype=np.float32)
-        fine = np.abs(self.vectors) <= LARGEST  # not so for NaN either
+        fine = np.abs(self.vectors) <= LARGEST  # false for NaN too
         if not fine.all():
             row = int(np.argwhere(~fine)[0][0])
             raise ValueError(f"vectors: beyond {LARGEST:,.0f}, or not finite, at word {words[row]!r:.60}")
@@ -116,9 +116,9 @@ class WordVectors:
         return self.vectors / np.maximum(np.linalg.norm(self.vectors, axis=1, keepdims=True), TINY)
 
     def save(self, path: str | Path, half: bool = False) -> None:
-        """One safetensors file; the words are a JSON list in its header, so the two can't be parted.
+        """One safetensors file; the words are a JSON list in its header, so the two stay together.
 
-        With `half`, numbers of half the size (float16), for tables that are shipped.
+        With `half`, numbers in half precision (float16), for tables that ship.
         """
         from safetensors.numpy import save_file
 
@@ -137,13 +137,13 @@ class WordVectors:
             with safe_open(path, framework="numpy") as file:
                 about = file.metadata() or {}
                 if about.get("scenegpi") != FORMAT:
-                    raise DataError(path, "holds no word vectors written by scenegpi")
+                    raise DataError(path, "contains no word vectors written by scenegpi")
                 words = parse_json(about["words"])
                 if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
                     raise DataError(path, "words: expected a list of words")
                 return cls(words, file.get_tensor("vectors"), about.get("source", ""))
         except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(path, f"holds no word vectors ({error})") from None
+            raise DataError(path, f"contains no word vectors ({error})") from None
 
 
 def tokens(text: str) -> list[str]:
@@ -182,7 +182,7 @@ def wanted_words(names: Iterable[str]) -> set[str]:
 
 
 def load_words(path: str | Path, names: Iterable[str] | None = None) -> WordVectors:
-    """Vectors of our own safetensors or of a GloVe text file; the first bytes of the file tell which."""
+    """Vectors from our own safetensors or a GloVe text file; the first bytes of the file tell which."""
     path = Path(path)
     with open_file(path) as handle:
         head = handle.read(9)
@@ -192,7 +192,7 @@ def load_words(path: str | Path, names: Iterable[str] | None = None) -> WordVect
 def load_glove_text(path: str | Path, names: Iterable[str] | None = None, dim: int | None = None) -> WordVectors:
     """Vectors of a GloVe text file for these names, or for all words; DataError with file and line on any other.
 
-    A first line of two whole numbers (word2vec's header) is skipped. Of a duplicated word the first counts.
+    A first line of two whole numbers (word2vec's header) is skipped. The first of duplicated words is used.
     """
     path = Path(path)
     wanted = None if names is None else wanted_words(names)
@@ -220,7 +220,7 @@ def load_glove_text(path: str | Path, names: Iterable[str] | None = None, dim: i
                 limit = f"{most:,} words or {MOST_BYTES:,} bytes of vectors"
                 raise DataError(path, f"line {number}: more than {limit}; name the words wanted")
     if not found or dim is None:
-        raise DataError(path, "holds no vector of a wanted word")
+        raise DataError(path, "contains no vector for a wanted word")
     try:
         vectors = np.frombuffer(numbers, dtype=np.float32).reshape(-1, dim)
         return WordVectors(tuple(found), vectors, f"GloVe text file {path.name}")

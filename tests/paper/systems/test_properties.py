@@ -191,11 +191,11 @@ def test_settings_are_read_back_whatever_kind_they_are(name):
 @pytest.mark.parametrize(
     ("network", "message"),
     [
-        ({"kind": "os"}, "model.network.kind: 'os' is none of gpi, lu, imp"),
-        ({"kind": 3}, "model.network.kind: 3 is none of"),
+        ({"kind": "os"}, "model.network.kind: 'os' is not one of gpi, lu, imp"),
+        ({"kind": 3}, "model.network.kind: 3 is not one of"),
         ({"hidden": 8}, "model.network.kind: missing"),
         ({"kind": "imp", "hidden": 8}, "model.network.hidden: no such setting"),
-        ({"kind": "imp", "width": 0}, "model.network.width: 0 is not within"),
+        ({"kind": "imp", "width": 0}, "model.network.width: 0 is not between"),
         ([], "model.network: expected a table"),
     ],
 )

@@ -20,7 +20,7 @@ from scenegpi.graph import SceneGraph
 
 
 class Export(NamedTuple):
-    """How a format is written: `text` gives the whole file of a graph, `suffix` is how its name ends."""
+    """How a format is written: `text` gives the whole file of a graph, `suffix` is its file suffix."""
 
     text: Callable[[SceneGraph], str]
     suffix: str
@@ -35,12 +35,12 @@ EXPORTS = {
 
 
 def write_export(graph: SceneGraph, target: str | Path, kind: str | None = None) -> Path:
-    """Writes one graph, whole or not at all; `kind` is one of EXPORTS, by default told from the name's end."""
+    """Writes one graph, whole or not at all; `kind` is one of EXPORTS, by default the suffix decides."""
     target = Path(target)
     kind = kind or next((name for name, each in EXPORTS.items() if target.name.lower().endswith(each.suffix)), None)
     if kind not in EXPORTS:
         ends = ", ".join(f"{name} ({each.suffix})" for name, each in EXPORTS.items())
-        raise DataError(target, f"the name tells no format, expected one of {ends}")
+        raise DataError(target, f"the name does not tell the format; expected one of {ends}")
     with whole_file(target) as part:
         part.write_text(EXPORTS[kind].text(graph), encoding="utf-8")
     return target

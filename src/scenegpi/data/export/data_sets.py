@@ -25,9 +25,9 @@ from scenegpi.graph_json import plain_attributes
 from scenegpi.vocabulary import Vocabulary
 
 NAMES = ("label", "image", "attributes")
-"""Of the tags in `labelling_config`."""
+"""The names of the tags in `labelling_config`."""
 MOST_TRIPLETS = 1000
-"""Of one image, where a pair may have several predicates (SGBench's ng_triplets)."""
+"""Maximum triplets per image, where a pair may have several predicates (SGBench's ng_triplets)."""
 
 
 def write_visual_genome(
@@ -37,8 +37,7 @@ def write_visual_genome(
     found = Graphs(vocabulary, Report(str(target)))
     for graph, split in zip(graphs, splits, strict=False):
         if graph.image_id is None or graph.width is None or graph.height is None:
-            name = graph.file if graph.image_id is None else graph.image_id
-            raise DataError(target, f"image {name}: the Visual Genome layout needs an image id, width and height")
+            raise DataError(target, f"image {graph.key}: the Visual Genome layout needs an image id, width and height")
         try:
             found.append(graph, split)
         except GraphError as error:
@@ -87,7 +86,7 @@ def _joined(graphs: list[SceneGraph], field: str) -> NDArray[Any]:
 
 
 def _h5(arrays: dict[str, NDArray[Any]]) -> bytes:
-    """The h5 file as bytes: made in memory, so that a full disk can only hit the one write that follows."""
+    """The h5 file as bytes: made in memory, so that a full disk can only affect the one write that follows."""
     import h5py  # late: the other writers don't need it
 
     memory = BytesIO()
@@ -132,7 +131,7 @@ def write_coco(
     relations: list[dict[str, Any]] = []
     for number, (graph, split) in enumerate(zip(graphs, splits, strict=False)):
         if graph.vocabulary != vocabulary:
-            raise DataError(target, f"image {graph.image_id}: its vocabulary differs from that of the images before it")
+            raise DataError(target, f"image {graph.image_id}: its vocabulary differs from that of earlier images")
         image_id = graph.image_id if graph.image_id is not None else f"image {number}"
         about = {"id": image_id, "file_name": graph.file, "width": graph.width, "height": graph.height}
         about["split"] = SPLIT_NAMES.get(split)

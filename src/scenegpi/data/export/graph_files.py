@@ -83,7 +83,7 @@ def to_dot(graph: SceneGraph) -> str:
 
 
 def quoted(text: str) -> str:
-    """A DOT string that shows the text as it is: no backslash of it is an escape of Graphviz."""
+    """A DOT string that shows the text as it is: no backslash in it acts as an escape in Graphviz."""
     return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -93,8 +93,7 @@ def to_ntriples(graph: SceneGraph, name: str | None = None) -> str:
 
 
 def _statements(graph: SceneGraph, name: str | None) -> Iterator[str]:
-    given = graph.image_id if graph.image_id is not None else graph.file
-    image = f"image:{encoded(str(given if given is not None else name or 'image'))}"
+    image = f"image:{encoded(str(name or 'image' if graph.key is None else graph.key))}"
     yield f"{iri(image)} {RDF_TYPE} {term('Image')}"
     if graph.file is not None:
         yield f"{iri(image)} {term('file')} {literal(graph.file)}"

@@ -1,4 +1,4 @@
-"""A graph as other libraries hold it: networkx, pandas, Arrow, PyG. Each is imported when it is asked for."""
+"""A graph as objects of other libraries: networkx, pandas, Arrow, PyG. Each is imported on demand."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Graphs as the knowledge of systems that retrieve text for language models: LightRAG's custom_kg, GraphRAG's tables.
 
 An object is an entity ("man 1 in 7"), a related pair a relationship, an image the source of both: its graph in words.
-Both systems know one relationship per pair, without direction, and none of an entity with itself: the relations of a
-pair go into one description ("man riding horse; horse under man").
+Both systems allow one undirected relationship per pair, and none of an entity with itself: the relations of a pair
+share one description ("man riding horse; horse under man").
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.graph_text import object_names, position
 
 TEXT = 4000
-"""The most characters of an image's text."""
+"""Maximum characters of an image's text."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ImageFacts:
 def _sources(target: Path, graphs: Iterable[SceneGraph]) -> Iterator[ImageFacts]:
     seen: set[str] = set()
     for graph in graphs:
-        key = printable(str(graph.image_id if graph.image_id is not None else graph.file or f"image {len(seen)}"))
+        key = printable(str(f"image {len(seen)}" if graph.key is None else graph.key))
         if key in seen:
             raise DataError(target, f"image {key!r:.60} is duplicated")
         seen.add(key)

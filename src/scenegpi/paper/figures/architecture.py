@@ -49,7 +49,7 @@ def shapes(model: SceneModel, graph: SceneGraph) -> Shapes:
 
 
 def draw_architecture(model: SceneModel, graph: SceneGraph, target: str | Path, name: str = "") -> Path:
-    """Writes the schema, PNG or SVG."""
+    """Writes the diagram, PNG or SVG."""
     target = picture_file(target)
     found = shapes(model, graph)
     context = model.config.context

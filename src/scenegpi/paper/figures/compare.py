@@ -1,8 +1,8 @@
-"""What context changes: a model beside its own first stage, on annotated images.
+"""What context changes: a model compared with its own first stage, on annotated images.
 
-Of every annotated pair the most probable predicate counts, and is right if an annotator said it; with labels to be
-predicted (SGCls), so is the label of every box. A label is *corrected* where the first stage was wrong and the whole
-model is right, and *spoiled* the other way round.
+For every annotated pair the most probable predicate counts, and is right if it is annotated; if labels are predicted
+(SGCls), the label of every box counts too. A label is *corrected* where the first stage was wrong and the whole model
+is right, and *spoiled* in the opposite case.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 Flags = NDArray[np.bool_]
 LARGEST, MOST_PAIRS = 12, 12
-"""Boxes and annotated pairs of an image that is picked for a figure: more can't be read."""
+"""Maximum boxes and annotated pairs of an image picked for a figure: more would be unreadable."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One image: the truth, and what two models say of its L annotated `pairs` (L, 2) and N boxes.
+    """One image: the truth, and two models' predictions for its L annotated `pairs` (L, 2) and N boxes.
 
     `graphs` are their predictions; `said` (2, L) their predicates, and `right` (2, L) whether these are right;
     `labels_right` (2, N) whether their labels are.
@@ -44,12 +44,12 @@ class Compared:
 
     @property
     def corrected(self) -> int:
-        """Labels and predicates that the second model puts right."""
+        """Number of labels and predicates that the second model corrects."""
         return int(sum((~first & second).sum() for first, second in (self.right, self.labels_right)))
 
     @property
     def spoiled(self) -> int:
-        """Labels and predicates that it gets wrong where the first was right."""
+        """Number of labels and predicates that it gets wrong where the first was right."""
         return int(sum((first & ~second).sum() for first, second in (self.right, self.labels_right)))
 
 
@@ -89,7 +89,7 @@ def compare(dataset: Dataset, model: SceneModel, first: SceneModel, task: Task) 
 
 
 def pick(compared: Iterable[Compared], count: int) -> tuple[list[int], dict[str, int]]:
-    """Places of `count` images to show, and how many labels were corrected and spoiled in all of them.
+    """Indices of `count` images to show, and the labels corrected and spoiled over all images.
 
     The rule: images of at most 12 boxes and 12 annotated pairs; those with most corrected labels (fewer spoiled, then
     fewer boxes, then the earlier first), and last, from three images on, the one with most spoiled labels. Images in

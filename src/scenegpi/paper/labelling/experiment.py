@@ -1,10 +1,10 @@
-"""Which cells the experiment has, and the loop over them. A cell is one network, number of training samples and seed.
+"""The cells of the experiment, and the loop over them. A cell is one network, number of training samples and seed.
 
-Every finished cell is a file of its own, written to a temporary name and then renamed: a run that is killed loses the
-cell it was in, and the next run skips those that are there. The file's name holds a digest of all that decides its
-content, so cells of other settings are never mixed in.
+Every finished cell is a separate file, written to a temporary name and then renamed: a killed run loses only its
+current cell, and the next run skips finished ones. The file's name contains a digest of all settings that affect it, so
+cells of other settings are never mixed in.
 
-Seeds are the outermost loop: an interrupted run has whole curves from its first seeds. The most expensive cells come
+Seeds are the outermost loop: an interrupted run has complete curves for its first seeds. The most expensive cells come
 last.
 """
 
@@ -90,9 +90,9 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 
 def order_dependence(model: nn.Module, graphs: Graphs, trials: int = 5, seed: int = 0) -> tuple[float, float]:
-    """How much labels depend on the order in which nodes are listed, under ``trials`` random relabellings.
+    """How much labels depend on the order of the nodes, under ``trials`` random relabellings.
 
-    The largest change of any label's probability, in double precision, so that it is not rounding; and the mean
+    The largest change of any label's probability, in double precision, to exclude rounding; and the mean
     fraction of labels that change. A network that draws random orders itself draws the same ones each time.
     """
     double = copy.deepcopy(model).double().eval()
@@ -119,7 +119,7 @@ def _test_set(task: Task, count: int) -> Graphs:
 
 
 def finished_cell(file: Path) -> dict[str, Any] | None:
-    """The result of a finished cell; None if it is not there or can't be read."""
+    """The result of a finished cell; None if it is missing or can't be read."""
     try:
         result = json.loads(file.read_text())
     except (FileNotFoundError, ValueError):
@@ -153,7 +153,7 @@ def full_plan(seeds: int = 3) -> Plan:
 def quick_plan(seeds: int = 1) -> Plan:
     """Two points of each curve and a short training: the effect in a minute, not the best of the slow learners."""
     task = Task()
-    # This rate was tried out on GPI and suits it; the strict form does not learn with it in so few steps.
+    # This rate was tuned on GPI; the strict form does not learn with it in so few steps.
     recipe = Recipe(steps=400, learning_rate=2e-3, check_every=100)
     runs: list[tuple[ModelName, int]] = [(model, samples) for samples in (100, 1000) for model in COMPARED]
     cells = [

@@ -48,7 +48,7 @@ class Graphs:
 
 @dataclass(frozen=True)
 class Task:
-    """Where graphs are drawn from: n ``nodes``, K ``sets``, edges with ``edge_probability``."""
+    """The distribution of graphs: n ``nodes``, K ``sets``, edges with ``edge_probability``."""
 
     nodes: int = 10
     sets: int = 5
@@ -75,10 +75,10 @@ def stream_seed(purpose: str, seed: int) -> int:
 
 
 def best_order_blind_accuracy(graphs: Graphs) -> float:
-    r"""The most that any :math:`\rho(z_k, g)` can reach: one label for all nodes of a graph with the same z_k.
+    r"""The maximum that any :math:`\rho(z_k, g)` can reach: one label for all nodes of a graph with the same z_k.
 
     Theorem 1 takes the z_k of a graph to be distinct. Here nodes of one set have the same z_k, so a network that reads
-    z_k and g alone gives them one label; the best it can do is the commonest label of each set of each graph.
+    only z_k and g gives them one label; the best it can do is the commonest label of each set of each graph.
     """
     num_sets, num_labels = int(graphs.sets.max()) + 1, graphs.nodes
     votes = torch.zeros(len(graphs), num_sets * num_labels, dtype=torch.long)

@@ -11,8 +11,8 @@ Beyond the paper, for graphs of other sizes: *gpi-edges* is gpi on the graph its
 :math:`s_i = \sum_{j \in N(i)} \phi(z_i, z_j)`, with g a mean, so that neither grows with n.
 
 The paper gives the LSTM 200 state units and the fully-connected network 2 x 1000. With its sizes for the rest (phi and
-alpha 500 wide, rho 3 x 500) and K = 5 the networks have 1.21 to 1.27 million parameters: what "the same number of
-parameters" asks for. Only the strict form needs a wider layer (550) to keep up.
+alpha 500 wide, rho 3 x 500) and K = 5 the networks have 1.21 to 1.27 million parameters, "the same number of
+parameters" as in the paper. Only the strict form needs wider layers (550) for that.
 """
 
 from collections.abc import Sequence
@@ -101,7 +101,7 @@ class LSTMs(nn.Module):
 
 
 class FullyConnected(nn.Module):
-    """Reads n K node and n (n - 1) pair features in the order in which nodes are listed; works for one n only."""
+    """Reads n K node and n (n - 1) pair features in the order in which nodes are listed; works only for one n."""
 
     def __init__(self, num_sets: int, labels: int, nodes: int, hidden: Sequence[int] = (1000, 1000)) -> None:
         super().__init__()

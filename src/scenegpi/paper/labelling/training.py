@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from scenegpi.paper.labelling.graphs import Graphs
 
 WARMUP, WEIGHT_DECAY, CLIP = 50, 1e-4, 1.0
-"""Steps of warm-up, decay of the weights, largest norm of a gradient."""
+"""Steps of warm-up, weight decay, maximum norm of a gradient."""
 PATIENCE, LEAST_STEPS = 5, 1000
-"""Training ends after this many checks without a new best, but not before this many steps: the strict form learns
-nothing to be seen for its first few hundred."""
+"""Training ends after this many checks without a new best, but not before this many steps: the strict form shows
+no progress in its first few hundred."""
 SOLVED_LOSS = 1e-3
 """Validation graphs with all labels right and a loss below this count as solved."""
 _EVALUATION_BATCH = 50

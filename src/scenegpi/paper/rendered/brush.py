@@ -1,4 +1,4 @@
-"""A thing is painted alone, on a small sheet of its own, and the sheet is then laid on the picture.
+"""A thing is painted alone, on a small separate sheet, which is then laid over the picture.
 
 The brush works in the thing's own units: metres, x to the right and y up from the point where the thing stands.
 Sheets are painted twice as large and reduced, which smooths all edges; what the sheet covers is the thing's
@@ -20,12 +20,12 @@ TIMES = 2
 
 
 def lighter(colour: Colour, share: float = 0.25) -> Colour:
-    """Towards white; a negative share goes towards black."""
+    """Mixed with white; with black if the fraction is negative."""
     return mixed(colour, (255, 255, 255) if share > 0 else (0, 0, 0), abs(share))
 
 
 def mixed(a: Colour, b: Colour, share: float) -> Colour:
-    """`a` with this share of `b`."""
+    """`a` mixed with this fraction of `b`."""
     r, g, b_ = (round(x + (y - x) * share) for x, y in zip(a, b, strict=True))
     return r, g, b_
 
@@ -59,8 +59,8 @@ class Brush:
 
     Args:
         frame: where the thing is.
-        extent: how far it reaches; what lies outside is cut.
-        size: width and height of the picture; what lies outside is not painted.
+        extent: how far it reaches; anything outside is cut off.
+        size: width and height of the picture; nothing is painted outside.
     """
 
     def __init__(self, frame: Frame, extent: Extent, size: tuple[int, int]) -> None:

@@ -37,7 +37,7 @@ def render_folder(
 ) -> list[SceneGraph]:
     """Writes scenes, completely or not at all, and returns their graphs.
 
-    Picture k depends on the seed and k alone, not on `images` or `jobs`. `watch` wraps the scenes on their way, for a
+    Picture k depends on the seed and k alone, not on `images` or `jobs`. `watch` wraps the iterator of scenes, for a
     progress bar.
     """
     target = Path(target)
@@ -45,7 +45,7 @@ def render_folder(
         raise DataError(target, f"images: expected 1 to {MOST:,}, found {images:,}")
     if validation < 0 or test < 0 or validation + test > 1:
         raise DataError(
-            target, f"shares: validation {validation:g} and test {test:g} must be 0 or more, together at most 1"
+            target, f"fractions: validation {validation:g} and test {test:g} must be 0 or more, together at most 1"
         )
     if target.is_dir() and any(target.iterdir()):
         raise DataError(target, "exists already and is not empty; give a new folder")

@@ -85,7 +85,7 @@ def _near(stage: Stage, frame: Frame, side: float, far: tuple[float, float]) -> 
 
 
 def _before_or_behind(stage: Stage, at: Thing, wide: float, weight: float, child: float = 0.5) -> None:
-    """Somebody before or behind a large thing, up to `wide` metres from its middle."""
+    """Somebody in front of or behind a large thing, up to `wide` metres from its middle."""
     rng, frame = stage.rng, at.frame
     before = rng.random() < 0.5
     y = frame.y + (0.3 if before else -0.4) * frame.scale

@@ -1,4 +1,4 @@
-"""Stage -> picture, with a map that says which thing each pixel shows; from the map come the boxes.
+"""Stage -> picture, with a map of the thing that each pixel shows, from which the boxes are computed.
 
 The backdrop (sky, hills and ground, a street, a room) is painted first and never annotated.
 """
@@ -57,7 +57,7 @@ def paint(stage: Stage, rng: Random) -> Painted:
     strings = sorted(stage.strings, key=lambda string: -string[2])
     for thing in sorted(stage.things, key=lambda each: each.order):
         while strings and strings[-1][2] < thing.order:
-            (x1, y1), (x2, y2), _ = strings.pop()  # it is not seen near its end: what hangs there may be anything round
+            (x1, y1), (x2, y2), _ = strings.pop()  # hidden near its end, where anything round may hang
             ends = (x1, y1, x1 + 0.75 * (x2 - x1), y1 + 0.75 * (y2 - y1))
             ImageDraw.Draw(image).line(ends, fill=STRING, width=2)
         if thing.grounded:
@@ -91,7 +91,7 @@ def _disc() -> Image.Image:
 
 
 def damage(image: Image.Image, rng: Random, strength: float) -> Image.Image:
-    """The picture as a camera might have taken it (light, blur, grain); `strength` 0 leaves it as it is."""
+    """The picture as a camera might have taken it (light, blur, grain); `strength` 0 leaves it unchanged."""
     if strength <= 0:
         return image
     factors = rng.choices(LIGHTS, (5, 2, 2, 1))[0]

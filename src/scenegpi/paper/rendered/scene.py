@@ -27,7 +27,7 @@ Box = tuple[int, int, int, int]
 def render_scene(seed: int, index: int = 0, options: SceneOptions | None = None) -> tuple[Image.Image, SceneGraph]:
     """The scene number `index` of a seed: an RGB picture and its graph. It depends on nothing else.
 
-    Every scene has at least two boxes and one relation; where the dice give less they are thrown again.
+    Every scene has at least two boxes and one relation; otherwise it is drawn again.
     """
     options = options or SceneOptions()
     for attempt in range(100):
@@ -40,7 +40,7 @@ def render_scene(seed: int, index: int = 0, options: SceneOptions | None = None)
             break
     vocabulary = rendered_vocabulary()
     order = list(boxes)
-    rng.shuffle(order)  # the order of the grammar must not tell anything
+    rng.shuffle(order)  # the order of the grammar must not reveal anything
     place = {thing: k for k, thing in enumerate(order)}
     labels = [stage.things[k].label for k in order]
     rows = sorted({(place[s], place[o], vocabulary.predicate_index[p]) for s, p, o in relations})
@@ -71,7 +71,7 @@ def _extent(mask: NDArray[np.bool_]) -> Box:
 
 
 def annotate(stage: Stage, boxes: dict[int, Box], rng: Random) -> list[tuple[int, str, int]]:
-    """The relations written down: of those the grammar knows most, of those the eye finds (near, behind, ...) a few."""
+    """The annotated relations: most of those in the grammar, and a few of the visual ones (near, behind, ...)."""
     known = [r for r in stage.relations if r.subject in boxes and r.object in boxes]
     taken = {frozenset((r.subject, r.object)) for r in known}
     found = [r for r in _seen(stage, boxes, rng) if frozenset((r.subject, r.object)) not in taken]
@@ -85,7 +85,7 @@ def _common(a: Box, b: Box) -> tuple[int, int]:
 
 
 def _seen(stage: Stage, boxes: dict[int, Box], rng: Random) -> list[Relation]:
-    """Relations that only the eye finds. One of the two ways to say it is drawn (A behind B, B in front of A)."""
+    """Visual relations. One of the two equivalent forms is drawn (A behind B, B in front of A)."""
     found = []
     for pair in combinations(boxes, 2):
         a, b = pair if rng.random() < 0.5 else pair[::-1]
@@ -107,7 +107,7 @@ def _seen(stage: Stage, boxes: dict[int, Box], rng: Random) -> list[Relation]:
 
 
 def _holds(predicate: str, subject: Box, object_: Box) -> bool:
-    """Whether what is left of the two boxes, after hiding and cutting, still shows the relation."""
+    """Whether the visible parts of the two boxes still show the relation."""
     wide, high = _common(subject, object_)
     lower = (subject[1] + subject[3]) - (object_[1] + object_[3])
     if predicate in ("near", "holding"):

@@ -1,4 +1,4 @@
-"""A scene while it is being put together: a place seen through a camera, the things in it, and what was done with them.
+"""A scene under construction: a place seen through a camera, the things in it, and their relations.
 
 Perspective: what stands at height y of the picture has (y - horizon) / camera pixels per metre. Camera and horizon
 differ from scene to scene, so the size of a box alone does not tell the size of the thing; the sizes of its
@@ -21,11 +21,11 @@ SETTINGS = ("park", "street", "room")
 
 @dataclass(frozen=True)
 class SceneOptions:
-    """How hard the scenes are.
+    """The difficulty of the scenes.
 
     Args:
-        lookalike: share of the things of a family that are drawn in the look all its members share.
-        damage: share of the things that are out of focus; also scales blur and noise of the whole picture.
+        lookalike: fraction of a family's things that are drawn in the look shared by all its members.
+        damage: fraction of the things that are out of focus; also scales blur and noise of the whole picture.
     """
 
     lookalike: float = 0.85

@@ -2,7 +2,7 @@
 
 A family is a set of things drawn by one function (round things, domes, tins, slabs, four-legged animals, ...). Each
 member has its own ranges of shape, colour and detail; the shared look draws all of them from one common range and
-leaves the telling detail out, so that the picture of the box says which family it is but not which member.
+leaves out the distinguishing detail, so that the picture of the box shows the family but not the member.
 
 A drawing function takes a `Random`, a label, and whether the look is the one that the family shares; a thing stands on
 its origin. Small things have a point "grip", where a hand holds them. The order of the names never changes: files and
@@ -295,7 +295,7 @@ FAMILIES: dict[str, tuple[Callable[..., Drawing], tuple[str, ...]]] = {
 DRAW = {label: function for function, labels in FAMILIES.values() for label in labels} | {"car": car}
 """Label -> drawing function."""
 SEEN = ("above", "behind", "in front of", "near", "under")
-"""Relations that the boxes and depths show; the others only the grammar knows."""
+"""Relations visible in boxes and depths; the others come from the grammar alone."""
 KNOWN = ("has", "holding", "on", "riding", "sitting on", "wearing")
 
 

@@ -1,5 +1,5 @@
 """The systems that the paper compares itself with, one file each, on the inputs that the GPI models read.
 
-What a row may read is in `reader`; what every row has to offer is in `system`. None of them is the original: boxes
-and labels take the place of pixels, and widths are those that a laptop can train (docs/lab/systems.md says which).
+The inputs of a row are in `reader`; the interface of every row is in `system`. None of them is the original: boxes and
+labels replace pixels, and widths are small enough for a laptop (listed in docs/lab/systems.md).
 """

@@ -1,7 +1,7 @@
 """Detectors of transformers (extra `[hf]`): a folder on this machine, or a model of the hub by its name.
 
 Those with labels of their own (`AutoModelForObjectDetection`: DETR, RT-DETR, D-FINE, YOLOS, ...) and those that look
-for what they are told (`AutoModelForZeroShotObjectDetection`: OWL-ViT, OWLv2, Grounding DINO).
+for given names (`AutoModelForZeroShotObjectDetection`: OWL-ViT, OWLv2, Grounding DINO).
 
 A folder is read without the network; a name is fetched by the hub's own client, because the user asked for it. Weights
 are safetensors and must be complete; no code of a checkpoint is run.
@@ -27,9 +27,9 @@ from scenegpi.vision.photos import Photo
 ORGANIZATION = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}")
 OWL, GROUNDING = ("owlvit", "owlv2"), ("grounding-dino", "mm-grounding-dino")
 FLOOR = {"owlvit": 0.1, "owlv2": 0.1}
-"""Least scores that are worth reporting, where they are not 0.25."""
+"""Minimum scores for reporting, where they are not 0.25."""
 TOKENS = 256
-"""Of one text that Grounding DINO reads; more labels are asked for one text after the other."""
+"""Maximum length of a text for Grounding DINO; more labels are split into several texts."""
 
 
 def check(name: str) -> None:
@@ -54,7 +54,7 @@ def load(name: str, find: Sequence[str], device: Any = "cpu") -> Closed | Owl | 
             kind = str(config.model_type)
             known = kind in transformers.models.auto.modeling_auto.MODEL_FOR_OBJECT_DETECTION_MAPPING_NAMES
             if not known and kind not in OWL + GROUNDING:
-                raise DataError(where, f"a {kind!r:.40} model is no detector that is known here")
+                raise DataError(where, f"a {kind!r:.40} model is not a supported detector")
             auto = (
                 transformers.AutoModelForObjectDetection if known else transformers.AutoModelForZeroShotObjectDetection
             )
@@ -65,7 +65,7 @@ def load(name: str, find: Sequence[str], device: Any = "cpu") -> Closed | Owl | 
             processor = reader.from_pretrained(name, **how)
     except DataError:
         raise
-    except Exception as error:  # of the hub's client, of files, of packages that a model needs: all kinds
+    except Exception as error:  # of many kinds: from the hub's client, files, packages that a model needs
         line = next(iter(str(error).splitlines()), type(error).__name__)
         hint = "" if how["local_files_only"] else "; without a network give hf:FOLDER"
         raise DataError(where, f"cannot be loaded ({line:.300}){hint}") from None
@@ -78,7 +78,7 @@ def load(name: str, find: Sequence[str], device: Any = "cpu") -> Closed | Owl | 
 
 @contextmanager
 def quiet(log: Any) -> Iterator[None]:
-    """No bars and remarks among our lines; what is wrong is an error anyway."""
+    """Silences progress bars and remarks; real problems raise errors anyway."""
     before, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
     log.disable_progress_bar()
@@ -94,10 +94,10 @@ class Closed:
     """A detector with labels of its own.
 
     Args:
-        where: what it is called in messages.
+        where: its name in messages.
         model, processor: of transformers.
-        find: of no use to it.
-        floor: least score that is reported.
+        find: not used.
+        floor: minimum score that is reported.
     """
 
     iou = 1.0

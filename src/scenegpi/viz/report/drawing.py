@@ -19,7 +19,7 @@ from scenegpi.viz.tags import place_tags
 from scenegpi.viz.text import numbered, text_sizes
 
 SIDE, UNIT = 600.0, 100.0
-"""Width of a drawing in its own units, and how many of them make an inch."""
+"""Width of a drawing in its own units, and units per inch."""
 LONGEST_SIDE, QUALITY = 720, 78
 Link = tuple[int, int, str]
 """Subject, object and predicate."""
@@ -39,7 +39,7 @@ def photo_drawing(canvas: Canvas, names: list[str], colours: list[int], title: s
     corners = place_tags(np.clip(boxes, 0, [SIDE, height] * 2), sizes, SIDE, height)
     parts: list[object] = []
     whole: dict[str, Any] = {"x": 0, "y": 0, "width": SIDE, "height": height}
-    if canvas.pixels is not None:  # a page of many photos stays a page
+    if canvas.pixels is not None:  # keeps a page of many photos small
         photo = data_uri(canvas.pixels, LONGEST_SIDE, QUALITY)
         parts.append(h("image", href=photo, **whole, preserveAspectRatio="none"))
     else:
@@ -72,7 +72,7 @@ def graph_drawing(
 ) -> Html:
     """The graph as SVG: entities, and a pill per pair of `links` (by number); `kinds` gives each link's key of KINDS.
 
-    In a crowd only the entities of `links` are shown.
+    If there are many, only the entities of `links` are shown.
     """
     words: dict[tuple[int, int], list[str]] = {}
     members: dict[tuple[int, int], list[int]] = {}

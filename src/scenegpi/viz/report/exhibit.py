@@ -1,4 +1,4 @@
-"""The images behind a report: where they come from, their predictions beside the truth, and which are shown.
+"""The images behind a report: where they come from, their predictions and ground truth, and which are shown.
 
 They come from a data set, from a run's own validation images, or from a file of predictions. Shown are those with the
 lowest and the highest recall at the middle K, and some near the median; of equal ones those with more relations.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Pair = tuple[SceneGraph, SceneGraph]
 ATTENTION_BOXES = 100
-"""For images with more boxes attention is left out: its table grows with their square."""
+"""Attention is left out for images with more boxes, as its table grows with their square."""
 
 
 @dataclass(frozen=True)
@@ -170,12 +170,12 @@ def exhibit_of(
     from scenegpi.prediction import aligned
 
     network = network.labels_only()
-    graphs = list(aligned(dataset, network.vocabulary))  # whose names the model must know
+    graphs = list(aligned(dataset, network.vocabulary))  # all names must be known to the model
     return Exhibit.of_model(network, graphs, dataset.photo_path, task or source.task), name
 
 
 def _of_file(source: Source, truth: Dataset) -> Exhibit:
-    """Another tool's JSON lines beside the truth."""
+    """Another tool's JSON lines with the ground truth."""
     from scenegpi.evaluation.evaluate import matched
 
     def pairs(places: Sequence[int] | None) -> Iterator[Pair]:
@@ -211,7 +211,7 @@ def _of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
 
 
 def of_predictions(source: Source, photos: Path | None, limit: int) -> tuple[list[Shown], int]:
-    """The first images of a `predict` run, on the photos that its lines name, or in `photos`; and the number of all."""
+    """The first images of a `predict` run, on the photos that its lines name, or in `photos`; and the total number."""
     dataset = open_dataset(source.predictions or "", images=photos, format="jsonl", trust=True)
     shown = []
     for i, graph in enumerate(dataset[:limit]):

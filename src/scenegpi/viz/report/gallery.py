@@ -24,12 +24,12 @@ from scenegpi.viz.text import numbered
 
 LEAST, MOST = 8, 20
 Parts = tuple[list[Link], list[str], list[Html | None], str]
-"""The links of a drawing, their kinds, the lists beside it, and a line of facts."""
+"""The links of a drawing, their kinds, the lists next to it, and a line of facts."""
 SIGNS = {"right": ("✓", "in the ground truth"), "wrong": ("✗", "not in the ground truth"), "missed": ("○", "missed")}
 
 
 def scene(shown: Shown, number: int, protocol: Protocol) -> tuple[Html, Html, dict[str, Any]]:
-    """The article of an image, its thumbnail, and the numbers that the script needs."""
+    """The article of an image, its thumbnail, and the data for the script."""
     graph = shown.prediction
     name = str((shown.truth or graph).file or (shown.truth or graph).image_id or f"image {number + 1}")
     canvas = Canvas.of(graph, shown.photo)
@@ -74,10 +74,10 @@ def _scored(shown: Shown, truth: SceneGraph, protocol: Protocol) -> Parts:
         for n, (kind, link, each) in enumerate(zip(kinds, links, said, strict=True))
     ]
     gone: list[Link] = [(s, o, truth.vocabulary.predicates[p]) for s, o, p in truth.relations[missed].tolist()]
-    own = protocol.given_boxes  # otherwise the boxes of the truth are others
+    own = protocol.given_boxes  # otherwise the ground truth has other boxes
     absent = [_row(len(said) + n if own else None, "missed", _words(theirs, link)) for n, link in enumerate(gone)]
     lists = [
-        _list("Said, best first", rows, "said", "No relations were predicted."),
+        _list("Predicted, best first", rows, "said", "No relations were predicted."),
         _list(f"Missed by the first {k}", absent, "missed", f"None: every relation is among the first {k}."),
         _attributes(truth, "Attributes in the ground truth"),
         _attention(shown),
@@ -93,7 +93,7 @@ def _unscored(graph: SceneGraph) -> Parts:
     names, triplets = numbered(graph.names), graph.triplets(top=MOST)
     links: list[Link] = [(t.subject_index, t.object_index, t.predicate) for t in triplets]
     rows = [_row(k, "plain", _words(names, link), f"{triplets[k].score:.2f}") for k, link in enumerate(links)]
-    said = _list("Relations, best first", rows, "said", "No relation is sure enough.")
+    said = _list("Relations, best first", rows, "said", "No relation is likely enough.")
     facts = f"{counted(len(graph), 'box')}, {counted(len(graph.relations), 'relation')}"
     return links, ["plain"] * len(links), [said, _attributes(graph, "Attributes")], facts
 

@@ -34,7 +34,7 @@ def h(name: str, *children: object, **attributes: object) -> Html:
 
 
 def join(*children: object) -> Html:
-    """Children side by side; lists are taken apart."""
+    """Children concatenated; lists are flattened."""
     out: list[str] = []
     for child in children:
         if child is None:

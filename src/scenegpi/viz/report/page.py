@@ -23,10 +23,10 @@ from scenegpi.viz.report.markup import Html, data_block, h, join, source_hash
 from scenegpi.viz.report.sections import figures_section, predicate_section, published_section, training_section
 from scenegpi.viz.report.source import Source
 
-KEYS = "By keyboard: Tab goes from part to part, arrows within one, Enter chooses, Escape lets go."
+KEYS = "By keyboard: Tab moves between parts, arrows within one, Enter selects, Escape deselects."
 LEGEND = {
-    "right": "said, and in the ground truth (solid)",
-    "wrong": "said, not in the ground truth (dashed)",
+    "right": "predicted, and in the ground truth (solid)",
+    "wrong": "predicted, not in the ground truth (dashed)",
     "missed": "in the ground truth, missed (dotted)",
 }
 
@@ -45,7 +45,7 @@ def render(
     """The page as text.
 
     Args:
-        result: the figures shown first; by default the first of the source.
+        result: the figures to show first; by default the first of the source.
         shown: images of the gallery.
         notes: what a reader must know about how the report was made.
         warning: what a reader must know before any figure, in large letters.

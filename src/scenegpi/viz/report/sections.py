@@ -1,4 +1,4 @@
-"""Sections of the page that are made of numbers: figures, the table beside published ones, curves, predicates."""
+"""Sections of the page with numbers: figures, the table with published ones, curves, predicates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEANING = {
     "zR": "of triplets never seen in training",
 }
 SHORT = 16
-"""Predicates that are shown at first; the style sheet has the same number."""
+"""Number of predicates shown at first; the style sheet has the same number."""
 Interval = tuple[float, float] | None
 
 
@@ -91,7 +91,7 @@ def is_visual_genome(predicates: frozenset[str]) -> bool:
 
 
 def published_section(source: Source, first: Result) -> Html | None:
-    """The table beside published rows, and a dot plot of each of its columns."""
+    """The table with published rows, and a dot plot of each of its columns."""
     if not is_visual_genome(source.predicates):
         return None
     rows = published(first.protocol.task)
@@ -191,7 +191,7 @@ def predicate_section(result: Result) -> Html:
     note = "The upright mark is the paper's GPI (linguistic), on its own test split. " if beside else ""
     absent = len(counts) - len(order)
     left = f"{counted(absent, 'predicate')} not in these images." if absent else ""
-    intro = h("p", "A heading sorts by its column. ", note, left)
+    intro = h("p", "Click a heading to sort by its column. ", note, left)
     return join(intro, table(headings, rows, "bars short" if long else "bars"), more)
 
 

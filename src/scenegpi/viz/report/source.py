@@ -63,7 +63,7 @@ def read_source(run: str | Path) -> Source:
 
     folder = find_model(run)
     if not (folder / "config.json").is_file():
-        raise DataError(path, "neither a run of `predict` or `train` nor a model")
+        raise DataError(path, "is neither a run of `predict` or `train` nor a model")
     return Source(folder.name, "model", folder, _card_results(folder), model=str(run), predicates=_predicates(folder))
 
 

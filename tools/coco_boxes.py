@@ -1,6 +1,6 @@
 """COCO boxes in one npz -> a COCO file that `scenegpi train` takes for pretraining, less those of test photos.
 
-    python benchmarks/coco_boxes.py --boxes train2017_boxes.npz --exclude exclude_ids.json --out coco.json
+    python tools/coco_boxes.py --boxes train2017_boxes.npz --exclude exclude_ids.json --out coco.json
 
 The npz holds `image_id` and `label` (0 to 79, COCO's usual order) per box, and `cxcywh_u16`: centre and size of the box
 in 65,535ths of the frame. Sizes of the photos are not in it: boxes are given in a frame of `--side` pixels, which is

@@ -1,6 +1,6 @@
 """What training the photo network costs, from counted operations: nothing is trained, and no weight is read.
 
-    python benchmarks/photo_cost.py [--photos 103000] [--rate 40]
+    python tools/photo_cost.py [--photos 103000] [--rate 40]
 
 Operations (a multiplication and an addition are two) of one pass of a photo through backbone, necks and finder, counted
 by torch on tensors without values; a training step counts three times as many. Hours are those of the recipe
