@@ -18,13 +18,29 @@ def names(view, selector):
     )
 
 
-def centre(view, selector):
-    """Where a pointer meets the first such element, in pixels of the window."""
-    return view.execute_script(
-        "const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'nearest'});"
-        "const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]",
-        selector,
-    )
+def centre(view, selector, on_top=False):
+    """Where a pointer meets the first such element, in pixels of the window, once it is shown and at rest.
+
+    A part of the page that was just asked for may still be hidden, or move as pictures arrive. `on_top`: and nothing
+    lies over it, so that a tap gets there.
+    """
+    seen = []
+
+    def at_rest():
+        seen.append(
+            view.execute_script(
+                "const e = document.querySelector(arguments[0]); if (!e) return null;"
+                "e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect();"
+                "if (!r.width || !r.height) return null;"
+                "const [x, y] = [r.x + r.width / 2, r.y + r.height / 2];"
+                "return !arguments[1] || e.contains(document.elementFromPoint(x, y)) ? [x, y] : null",
+                selector,
+                on_top,
+            )
+        )
+        return seen[-1] if seen[-2:-1] == seen[-1:] else None
+
+    return until(at_rest)
 
 
 def _mouse(view, kind, x, y, buttons=1):
@@ -52,4 +68,4 @@ def touch(view, *paths):
 
 
 def tap(view, selector):
-    touch(view, [centre(view, selector)])
+    touch(view, [centre(view, selector, on_top=True)])

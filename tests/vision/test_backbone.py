@@ -89,3 +89,25 @@ def test_the_fingerprint_follows_the_weights():
     with torch.no_grad():
         backbone.finder.out["early"].weight[0] += 1
     assert before != backbone.fingerprint()
+
+
+@pytest.mark.parametrize(("kernel", "stride"), [(3, 1), (3, 2), (5, 1), (5, 2)])
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float64, 1e-12), (torch.bfloat16, 2e-2)])
+def test_gradients_in_each_channel_are_those_of_torch(kernel, stride, dtype, near):
+    torch.manual_seed(0)
+    layer = efficientnet._Conv(6, 6, kernel, stride, groups=6).to(dtype)
+    x = torch.randn(2, 6, 18, 13, dtype=dtype).to(memory_format=torch.channels_last).requires_grad_()
+    conv = layer.conv
+    weights = [conv.weight, conv.bias]
+    ours = layer(x)
+    assert "_Depthwise" in str(ours.grad_fn.next_functions)
+    # in float64, from the same numbers: torch's own bfloat16 gradients are not exact
+    exact = [each.detach().double().requires_grad_() for each in (x, *weights)]
+    theirs = F.relu6(F.conv2d(*exact, conv.stride, conv.padding, groups=6))
+    torch.testing.assert_close(ours.double(), theirs, atol=near, rtol=near)
+    slope = torch.randn_like(theirs).to(dtype)
+    found = torch.autograd.grad(ours, [x, *weights], slope)
+    wanted = torch.autograd.grad(theirs, exact, slope.double())
+    for one, other in zip(found, wanted, strict=True):
+        assert one.dtype == dtype
+        assert (one.double() - other).norm() <= near * other.norm()

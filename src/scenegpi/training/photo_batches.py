@@ -42,7 +42,7 @@ class PhotoBatch(NamedTuple):
 class TrainingPhotos(Dataset[PhotoBatch]):
     """Photos as seen in an epoch: keys (epoch, i) -> a batch. Augmentation depends only on the seed and the key.
 
-    The side of a batch's square photos, in pixels, is one of `sides`.
+    The side of an epoch's square photos, in pixels, is one of `sides`: processes that train together keep step.
     """
 
     def __init__(self, photos: Sequence[TrainingPhoto], sides: Sequence[int], seed: int) -> None:
@@ -52,7 +52,8 @@ class TrainingPhotos(Dataset[PhotoBatch]):
         return len(self.photos)
 
     def __getitem__(self, keys: list[Key]) -> PhotoBatch:
-        side = int(np.random.default_rng((self.seed, *keys[0])).choice(self.sides))
+        epoch = keys[0][0]
+        side = int(np.random.default_rng((self.seed, epoch)).choice(self.sides))
         pixels, boxes, kept = zip(*(self.seen(side, *key) for key in keys), strict=True)
         photos = [self.photos[i] for _, i in keys]
         rows, kinds = (

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -107,7 +109,44 @@ class _Conv(nn.Module):
         self.conv = nn.Conv2d(inputs, outputs, kernel + (stride == 2), stride, kernel // 2, groups=groups)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.relu6(self.conv(x), inplace=True)
+        conv = self.conv
+        if x.device.type == "cpu" and conv.groups > 1 and torch.is_grad_enabled() and conv.weight.requires_grad:
+            x = _Depthwise.apply(x, conv.weight, conv.bias, conv.stride[0], conv.padding[0])
+        else:
+            x = conv(x)
+        return F.relu6(x, inplace=True)
+
+
+class _Depthwise(torch.autograd.Function):
+    """A convolution in each channel, with gradients that a CPU computes fast, bfloat16 above all.
+
+    oneDNN is slow at two of them: the gradient of kernels larger than 3, which is put together from those of their four
+    corners, and of the input, which is a convolution with the kernel turned round.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, stride: int, padding: int) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.stride, ctx.padding = stride, padding
+        return F.conv2d(x, weight, bias, stride, padding, groups=len(weight))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        (grad,), (x, weight), stride, padding = grads, ctx.saved_tensors, ctx.stride, ctx.padding
+        channels, _, size, _ = weight.shape
+        turned = weight.to(grad.dtype).flip(2, 3)
+        wide = (len(grad), channels, *(side + 2 * padding - size + 1 for side in x.shape[2:]))
+        every = grad.new_zeros(wide).to(memory_format=torch.channels_last)  # as if at steps of 1
+        every[:, :, ::stride, ::stride] = grad
+        back = F.conv2d(every, turned, padding=size - 1 - padding, groups=channels)
+        corner, found, near = min(size, 3), torch.empty_like(weight), F.pad(x.to(grad.dtype), [padding] * 4)
+        rows, columns = ((side - 1) * stride + corner for side in grad.shape[2:])
+        for top, left in product({0, size - corner}, repeat=2):
+            part = near[..., top : top + rows, left : left + columns].contiguous(memory_format=torch.channels_last)
+            some = (..., slice(top, top + corner), slice(left, left + corner))
+            args = (grad, part, turned[some], [channels], [stride] * 2, [0, 0], [1, 1], False, [0, 0], channels)
+            found[some] = torch.ops.aten.convolution_backward(*args, [False, True, False])[1]
+        return back.to(x.dtype), found, grad.sum((0, 2, 3), dtype=weight.dtype), None, None
 
 
 class _Mix(nn.Module):
@@ -119,8 +158,9 @@ class _Mix(nn.Module):
         self.linear = linear
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.conv(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-        return x if self.linear else F.relu6(x, inplace=True)
+        x = self.conv(x.permute(0, 2, 3, 1))
+        # In place only before the permutation: the gradient of a change to a view is slow.
+        return (x if self.linear else F.relu6(x, inplace=True)).permute(0, 3, 1, 2)
 
 
 class _Block(nn.Module):
@@ -136,7 +176,7 @@ class _Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.project(self.depth(self.expand(x)))
-        return y.add_(x) if self.residual else y
+        return y + x if self.residual else y
 
 
 @cache
