@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, RecallState, Result, compare
 from scenegpi.metrics.intervals import percentile_interval, poisson_weights
-from scenegpi.models import PRESETS, BaselineConfig, ModelConfig, SceneModel, build_model, prepare_model
+from scenegpi.models import BaselineConfig, ModelConfig, SceneModel, build_model, prepare_model
 from scenegpi.models.presets import preset
 from scenegpi.prediction import PredictOptions, Predictor
 from scenegpi.training import TrainConfig, find_recipe, read_config, resume, train
@@ -107,11 +107,6 @@ def train_presets(
             config = preset_config(recipe, name, merged(options, {"seed": seed}), start)
             found.setdefault(name, []).append(trained(config, runs / f"seed{seed}" / name))
     return found
-
-
-def usable_presets(words: Path | None) -> list[str]:
-    """All presets; without word vectors those that need none."""
-    return [name for name in PRESETS if words or not preset(name).words]
 
 
 def predictions(model: SceneModel, images: Iterable[SceneGraph], task: Any) -> Iterator[SceneGraph]:

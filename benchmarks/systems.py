@@ -1,6 +1,6 @@
 """Every system of the paper's table on the same inputs, PredCls without pixels: three tables (photos: `table.py`).
 
-    python benchmarks/systems.py --data VG150 [--all-boxes VG150_ALLBOXES] --words WORDS --runs RUNS [--recipe NAME] \
+    python benchmarks/systems.py --data VG150 [--all-boxes VG150_ALLBOXES] [--words WORDS] --runs RUNS [--recipe NAME] \
         [--table whole own swapped] [--rows NAME ...] [--seeds 0 1 2] [--images N] [--epochs N] [--json FILE]
 
 whole     each system as a whole, with the loss, the schedule and the augmentation of all the others (Lu et al. and
@@ -65,18 +65,15 @@ class Entry(NamedTuple):
     recipe: str = RECIPE
 
 
-def entries(table: str, words: bool) -> dict[str, Entry]:
-    """The rows of a table by name; without word vectors those that need none."""
+def entries(table: str) -> dict[str, Entry]:
+    """The rows of a table by name."""
     if table == "own":
-        found = {name: Entry(name, options, _start(name)) for name, options in OWN.items()}
-    elif table == "swapped":
-        found = {BASELINE: Entry(BASELINE, {}, FIRST)} | {
-            name: Entry(name, {}, FIRST) for name in PRESETS if name != BASELINE
-        }
-        found |= {f"{name}, swapped": Entry(name, {"model": {"on_baseline": True}}, FIRST) for name in SWAPPED}
-    else:
-        found = {name: Entry(name, {}, _start(name)) for name in (*PRESETS, *MODULES)}
-    return {name: entry for name, entry in found.items() if words or not preset(entry.preset).words}
+        return {name: Entry(name, options, _start(name)) for name, options in OWN.items()}
+    if table == "swapped":
+        others = {name: Entry(name, {}, FIRST) for name in PRESETS if name != BASELINE}
+        swapped = {f"{name}, swapped": Entry(name, {"model": {"on_baseline": True}}, FIRST) for name in SWAPPED}
+        return {BASELINE: Entry(BASELINE, {}, FIRST)} | others | swapped
+    return {name: Entry(name, {}, _start(name)) for name in (*PRESETS, *MODULES)}
 
 
 def _start(name: str) -> str | None:
@@ -132,7 +129,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--all-boxes", type=Path, help="images with all their boxes, scored as well")
     parser.add_argument("--recipe", default=RECIPE, help="whose settings all rows have")
-    parser.add_argument("--words", type=Path, help="word vectors; without them rows that read them are left out")
+    parser.add_argument("--words", type=Path, help="word vectors, instead of those in the package")
     parser.add_argument("--runs", type=Path, required=True, help="folder of the trained models")
     parser.add_argument("--table", nargs="+", choices=["whole", "own", "swapped"], default=["whole"])
     parser.add_argument("--rows", nargs="+", help="names of rows; by default all")
@@ -156,7 +153,7 @@ def main() -> None:
     written: dict[str, Any] = {"task": "predcls, in percent", "training images": len(train)}
     written |= {"epochs": options.epochs, "seeds": options.seeds, "tables": {}}
     for table in options.table:
-        every = entries(table, options.words is not None)
+        every = entries(table)
         chosen = {name: entry._replace(recipe=options.recipe) for name, entry in every.items()}
         if options.rows:
             chosen = {name: entry for name, entry in chosen.items() if name in {BASELINE, *options.rows}}

@@ -1,6 +1,6 @@
 """PredCls without pixels on Visual Genome: FREQ, FREQ + overlap, baseline and the presets with context, in one table.
 
-    python benchmarks/vg150_predcls.py --data VG150 --all-boxes VG150_ALLBOXES --words WORDS --runs RUNS \
+    python benchmarks/vg150_predcls.py --data VG150 --all-boxes VG150_ALLBOXES [--words WORDS] --runs RUNS \
         [--seeds 0 1 2] [--json FILE]
 
 trains what RUNS does not hold yet by the recipe `vg150-layout` (an hour and a half of one core for three seeds), then
@@ -30,13 +30,13 @@ from rows import (
     score,
     score_seeds,
     train_presets,
-    usable_presets,
 )
 from scenegpi.data import Dataset, open_dataset
 from scenegpi.files import write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Plan, Protocol, ZeroShot
 from scenegpi.models import load_model
+from scenegpi.models.presets import PRESETS
 from scenegpi.models.prior import CountPrior, relation_table
 from scenegpi.pairs import complete_pairs, edge_numbers
 from scenegpi.training import find_recipe, read_config
@@ -91,7 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--all-boxes", type=Path, required=True)
-    parser.add_argument("--words", type=Path, help="word vectors; without them gpi-linguistic is left out")
+    parser.add_argument("--words", type=Path, help="word vectors, instead of those in the package")
     parser.add_argument("--runs", type=Path, help="folder of the trained models")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--model", action="append", default=[], metavar="NAME=FOLDER", help="a row; may be repeated")
@@ -104,8 +104,7 @@ def main() -> None:
         folders.setdefault(name or folder, []).append(Path(folder))
     if options.runs:
         where = {"path": str(options.data), "words": None if options.words is None else str(options.words)}
-        presets = usable_presets(options.words)
-        folders |= train_presets(RECIPE, options.runs, options.seeds, {"data": where}, presets)
+        folders |= train_presets(RECIPE, options.runs, options.seeds, {"data": where}, list(PRESETS))
     aside = read_config(find_recipe(RECIPE), {}).data.validation
     train = open_dataset(options.data, "train", validation=aside or 0)
     found = {}

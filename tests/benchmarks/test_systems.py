@@ -21,7 +21,7 @@ def one_thread():
 
 
 def test_whole_systems_differ_in_the_model_only():
-    configs = {name: row_config(entry, DATA, 10, None) for name, entry in entries("whole", words=True).items()}
+    configs = {name: row_config(entry, DATA, 10, None) for name, entry in entries("whole").items()}
     assert configs.keys() == PRESETS.keys() | SYSTEMS.keys()
     for config in configs.values():
         epochs = config.baseline.epochs + (config.context.epochs if config.model.two_stages else 0)
@@ -31,13 +31,8 @@ def test_whole_systems_differ_in_the_model_only():
         assert config.model.baseline == configs["baseline"].model.baseline
 
 
-def test_rows_without_words():
-    found = entries("whole", words=False)
-    assert (PRESETS.keys() | SYSTEMS.keys()) - found.keys() == {"gpi-linguistic", "lu", "pe-net"}
-
-
 def test_published_recipes_are_settings_that_exist():
-    for name, entry in entries("own", words=True).items():
+    for name, entry in entries("own").items():
         config = row_config(entry, DATA, 4, None)
         assert config.preset == name
         assert config.stage.loss.kind == OWN[name].get("loss", {}).get("kind", "metric")
@@ -51,7 +46,7 @@ def test_a_swapped_context_starts_from_the_first_stage_of_its_seed(tmp_path):
     model = load_model(train_row(entry, "swapped", "imp, swapped", tmp_path / "runs", 3, options, 4))
     first = load_model(tmp_path / "runs" / FIRST / "seed3" / "model")
     assert torch.equal(model.baseline.label, first.baseline.label)
-    below = entries("swapped", words=False)["baseline"]
+    below = entries("swapped")["baseline"]
     assert train_row(below, "swapped", "baseline", tmp_path / "runs", 3, options, 4).parent.parent.name == FIRST
     assert (first_epochs(4), first_epochs(10), first_epochs(2)) == (2, 6, 1)
 
