@@ -22,11 +22,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rows import BASELINE, FIGURES, REPLICATES, Row, freq_model, markdown, plain_rows, score_seeds, trained
+from rows import BASELINE, FIGURES, REPLICATES, freq_model, markdown, plain_rows, score_seeds, trained
 from scenegpi.data import Dataset, open_dataset
 from scenegpi.files import write_json
 from scenegpi.metrics import Plan, Protocol, ZeroShot
-from scenegpi.metrics.published import PREDICATE_RECALL_AT_5
 from scenegpi.models import load_model
 from scenegpi.models.presets import PRESETS, preset
 from scenegpi.models.systems import MODULES
@@ -52,7 +51,6 @@ OWN: dict[str, dict[str, Any]] = {
 }
 """As published: cross-entropy over predicates and "no relation" (256 sampled pairs, which is nearly all there are), the
 background left out (2017) or weighing as much as the rest (Graph R-CNN), and a trained table of frequencies."""
-APPENDIX = ("lu", "imp", "gpi-linguistic")
 SWAPPED = ("imp", "graph-rcnn", "motifs", "transformer", "vctree")
 
 
@@ -114,16 +112,6 @@ def train_row(
     return trained(row_config(entry, mine, epochs, start), runs / kind / f"seed{seed}" / name)
 
 
-def per_relation(rows: Mapping[str, Row]) -> str:
-    """Recall@5 of a pair's true predicate, for the relations of the paper's appendix."""
-    names = [name for name in APPENDIX if name in rows]
-    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
-    for word in PREDICATE_RECALL_AT_5:
-        values = [rows[name].mean.per_predicate["pair-R@5"].get(word, float("nan")) for name in names]
-        lines.append(f"| {word} | " + " | ".join(f"{100 * value:.1f}" for value in values) + " |")
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
@@ -182,8 +170,6 @@ def report(
         plain = plain_rows(rows, FIGURES, ["R@50", "pair-R@5"])
         print(f"\n{table}, {title}: {len(data):,} images, PredCls, in percent\n\n{markdown(plain, SHOWN, 'R@50')}\n")
         out[title] = {"images": len(data), "rows": plain}
-        if rows.keys() & set(APPENDIX):
-            print(per_relation(rows), flush=True)
     return {"data": out}
 
 
