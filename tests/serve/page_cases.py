@@ -68,4 +68,12 @@ def touch(view, *paths):
 
 
 def tap(view, selector):
-    touch(view, [centre(view, selector, on_top=True)])
+    """A finger's tap, done once the page has had the click: what follows may depend on it."""
+    place = centre(view, selector, on_top=True)
+    view.execute_script(
+        "window.clicked = false; document.querySelector(arguments[0])"
+        ".addEventListener('click', () => { window.clicked = true; }, { once: true })",
+        selector,
+    )
+    touch(view, [place])
+    until(lambda: view.execute_script("return window.clicked"))
