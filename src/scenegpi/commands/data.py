@@ -113,7 +113,7 @@ def convert(
     sizes: Sizes = None,
     strict: Strict = False,
 ) -> None:
-    """Convert a data set from any known format to JSON lines, COCO, Visual Genome or a graph database's files."""
+    """Convert a data set from any known format to JSON lines, COCO, Visual Genome or another tool's format."""
     from scenegpi.data import convert as write
 
     kept = {"drop_empty": drop_empty, "overlap": overlap, "duplicates": duplicates, "strict": strict}
@@ -129,7 +129,7 @@ def convert(
 def show(
     path: Annotated[File, Argument(help=f"{SOURCE_HELP} Default: the sample.", readable=False)] = None,
     image: Annotated[Text, Argument(help="The image's id or file name.")] = None,
-    index: Annotated[int, Option(help="Or its position in the data set, from 0.", min=0)] = 0,
+    index: Annotated[int, Option(help="Or the image's position in the data set, from 0.", min=0)] = 0,
     out: Annotated[File, Option(help="Also draw it to this .png or .svg.")] = None,
     top: Annotated[int, Option(help="Show at most this many relations.", min=1)] = 20,
     format: Format = None,
