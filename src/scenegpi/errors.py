@@ -142,7 +142,7 @@ class Report:
     def warn_each(
         self, rows: Sequence[int], say: Callable[[int], tuple[object, str, str]], file: str | None = None
     ) -> None:
-        """A warning for each row; `say(row)` gives image, field and message, and is asked only while there is room."""
+        """A warning for each row; `say(row)` gives image, field and message, and is called only while there is room."""
         told = rows[: max(KEPT_DEFECTS - self.warnings, 0)]
         for row in told:
             self.warning(*say(row), file)

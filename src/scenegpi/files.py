@@ -30,7 +30,7 @@ MAX_RATIO = 12
 
 
 def reason(error: OSError) -> str:
-    """The system's word for what went wrong, without the path."""
+    """The operating system's message for an error, without the path."""
     return error.strerror or str(error) or type(error).__name__
 
 

@@ -123,7 +123,7 @@ class Attention(nn.Module):
 
 
 class Messages(nn.Module):
-    """What boxes (N, a) and pairs (K, b) tell each other: three messages to boxes, two to pairs.
+    """Messages between boxes (N, a) and pairs (K, b): three to boxes, two to pairs.
 
     With `relu` a message is ReLU(W z), as in the released code.
     """
@@ -159,7 +159,7 @@ class Messages(nn.Module):
 
 
 class RelationProposals(nn.Module):
-    r"""Log-odds (E,) that a pair is worth a look, from what is known of each of its boxes.
+    r"""Log-odds (E,) that a pair is related, from the features of each of its boxes.
 
     .. math:: s_{ij} = \Phi(z_i)^\top \Psi(z_j), \qquad z_i = [\log p_i, \text{box}_i]
     """

@@ -138,7 +138,7 @@ class Pixel2Graph(System):
         return mine[:, :TAGS], mine[:, TAGS:]
 
     def slots(self, features: Tensor) -> Slots:
-        """What the relation slots of cells with features (Q, c) say."""
+        """The relation slots of cells with features (Q, c)."""
         said = self.relation_head(features).unflatten(1, (RELATION_SLOTS, -1))
         score, classes, subject, object_ = said.split([1, self.num_classes - 1, TAGS, TAGS], 2)
         return Slots(score.squeeze(2), classes, subject, object_)
