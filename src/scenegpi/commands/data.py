@@ -141,7 +141,7 @@ def show(
 ) -> None:
     """Draw one image's graph in the terminal, and with --out as a picture (on its photo, if that is found)."""
     from scenegpi.data import sample_path
-    from scenegpi.viz.terminal import render
+    from scenegpi.viz.characters import render
 
     dataset = _open(path or sample_path(), split, format, photos, names, sizes, validation=validation)
     at = dataset.find(image) if image is not None else index

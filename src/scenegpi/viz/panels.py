@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from scenegpi.viz.arrange import Arrangement
 from scenegpi.viz.canvas import Canvas
+from scenegpi.viz.name_tags import leaders, place_tags
 from scenegpi.viz.palette import COLOURS, FAINT, INK, MUTED, text_on
 from scenegpi.viz.sheet import Panel
-from scenegpi.viz.tags import leaders, place_tags
 from scenegpi.viz.text import shortened, text_sizes
 
 QUIET = 0.8

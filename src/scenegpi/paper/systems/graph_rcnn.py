@@ -26,8 +26,8 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_softmax, segment_sum
 from scenegpi.models.config import ModelConfig
-from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH
-from scenegpi.models.network import SceneLogits
+from scenegpi.models.layout_inputs import BOX_WIDTH, ENTITY_WIDTH
+from scenegpi.models.scene_network import SceneLogits
 from scenegpi.models.sgp import scaled_log
 from scenegpi.paper.systems.reader import Reading
 from scenegpi.paper.systems.system import DROPOUT, Answer, System, SystemConfig

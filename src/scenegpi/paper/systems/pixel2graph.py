@@ -32,7 +32,7 @@ from torch.nn.functional import cross_entropy, interpolate, logsigmoid, max_pool
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import ModelConfig
-from scenegpi.models.network import SceneLogits
+from scenegpi.models.scene_network import SceneLogits
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
 from scenegpi.paper.systems.sequences import Padding, reading_order

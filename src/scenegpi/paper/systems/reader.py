@@ -23,7 +23,7 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
 from scenegpi.models.baseline import Baseline
 from scenegpi.models.config import BaselineConfig
-from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
+from scenegpi.models.layout_inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
 from scenegpi.models.prior import PriorOutput, log_prior, make_prior
 from scenegpi.models.sgp import reverse_edges, scaled_log
 

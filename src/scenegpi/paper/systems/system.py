@@ -16,7 +16,7 @@ from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_sum
 from scenegpi.models.baseline import Baseline
 from scenegpi.models.config import MAX_WIDTH, ModelConfig, NetworkConfig
-from scenegpi.models.network import SceneLogits, SceneNetwork
+from scenegpi.models.scene_network import SceneLogits, SceneNetwork
 from scenegpi.models.sgp import reverse_edges
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import BaselineReader, Bias, PairBias, Reader, Reading

@@ -13,9 +13,9 @@ import numpy as np
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.arrange import CROWD, Arrangement, arrange
 from scenegpi.viz.canvas import Canvas, data_uri
+from scenegpi.viz.name_tags import place_tags
 from scenegpi.viz.palette import COLOURS, text_on
 from scenegpi.viz.report.markup import Html, h
-from scenegpi.viz.tags import place_tags
 from scenegpi.viz.text import numbered, text_sizes
 
 SIDE, UNIT = 600.0, 100.0
