@@ -125,12 +125,12 @@ class Report:
             raise DataError(defect.file, f"more than {KEPT_DEFECTS:,} errors, the first: {first}")
         self.defects.append(defect)
 
-    def skip(self, image: object, *problems: object, line: str = "", file: str | None = None) -> None:
+    def skip(self, image: object, *problems: object, line: str = "") -> None:
         """An image left out; each problem says "field: message", with the `line` of the file if given."""
         for problem in problems:
             where, colon, message = str(problem).partition(": ")
             where, message = (where, message) if colon else ("", where)
-            self.error(image, f"{line}: {where}" if line else where, message, file)
+            self.error(image, f"{line}: {where}" if line else where, message)
         self.skipped += 1
 
     def warning(self, image: object, where: str, message: str, file: str | None = None) -> None:
