@@ -90,6 +90,20 @@ def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES, empty: bool = False
             raise DataError(path, f"cannot be read ({reason(error)})") from None
 
 
+def read_lines(path: str | Path, longest: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers, from 1; DataError at one that is longer, before more of it is read."""
+    number = 0
+    try:
+        with open_file(path) as handle:
+            while line := handle.readline(longest + 1):
+                number += 1
+                if len(line) > longest:
+                    raise DataError(path, f"line {number}: longer than {longest:,} bytes")
+                yield number, line
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+
+
 def read_text(path: str | Path, max_bytes: int = MAX_BYTES, empty: bool = False) -> str:
     """The content of a UTF-8 file, with or without a byte order mark; DataError as from `read_bytes`."""
     try:
