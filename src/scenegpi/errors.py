@@ -80,6 +80,11 @@ def cut(text: str) -> str:
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
 
 
+def first_line(error: Exception) -> str:
+    """The first line of another library's message, or else the name of its error."""
+    return f"{next(iter(str(error).splitlines()), '') or type(error).__name__:.200}"
+
+
 @dataclass(frozen=True, slots=True)
 class Defect:
     """One defect of one image. An `error` leaves the image out; a `warning` does not."""

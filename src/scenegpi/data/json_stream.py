@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from scenegpi.errors import DataError, GraphError
-from scenegpi.files import MAX_BYTES, check_weight, json_problem, no_constant, open_file, reason
+from scenegpi.files import MAX_BYTES, check_weight, json_problem, no_constant, open_file, reading
 
 BLOCK = 2**20
 MAX_VALUE = 2**28
@@ -156,10 +156,8 @@ class JsonStream:
         self._at = 0
 
     def _read(self, size: int) -> bytes:
-        try:
+        with reading(self.path):
             return self._handle.read(size)
-        except OSError as error:
-            raise DataError(self.path, f"cannot be read ({reason(error)})") from None
 
 
 class RowStore:

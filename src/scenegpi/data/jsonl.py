@@ -21,7 +21,7 @@ from scenegpi.data.graphs import NO_SPLIT, SPLIT_NAMES, SPLITS, Counts, warn_fla
 from scenegpi.data.limits import check_images, check_line
 from scenegpi.data.named import key_of
 from scenegpi.errors import DataError, GraphError, Report
-from scenegpi.files import check_file, open_file, parse_json, read_lines, reason, whole_file
+from scenegpi.files import check_file, open_file, parse_json, read_lines, reading, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import from_dict, to_dict
 from scenegpi.vocabulary import Vocabulary
@@ -103,7 +103,7 @@ class JsonLines:
 
     def _parse(self, i: int) -> Any:
         start, left = self.starts.item(i), self.lengths.item(i)
-        try:
+        with reading(self.path):
             if self._handle is None:
                 self._handle = open_file(self.path)
             # Read at an offset, not from where the last read ended: forked workers and threads share the handle.
@@ -111,8 +111,6 @@ class JsonLines:
             while left and (piece := os.pread(self._handle.fileno(), left, start)):
                 pieces.append(piece)
                 start, left = start + len(piece), left - len(piece)
-        except OSError as error:
-            raise DataError(self.path, f"cannot be read ({reason(error)})") from None
         return parse_json(b"".join(pieces))
 
     def _survey(self) -> Survey:
