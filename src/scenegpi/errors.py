@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -38,6 +39,15 @@ class DataError(SceneGPIError):
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str, str]]:
         return type(self), (self.file, self.message)
+
+
+@contextmanager
+def naming(file: str | os.PathLike[str], *kinds: type[ValueError]) -> Iterator[None]:
+    """Errors of these kinds become a DataError that names the file."""
+    try:
+        yield
+    except kinds as error:
+        raise DataError(file, str(error)) from None
 
 
 def require(what: str, extra: str, *packages: str, install: str = "") -> None:

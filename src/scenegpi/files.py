@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from scenegpi.errors import DataError, GraphError
+from scenegpi.errors import DataError, GraphError, naming
 
 PART = ".scenegpi.part"
 """Suffix of files that are not written completely yet; no other program writes such names."""
@@ -163,10 +163,8 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> A
 
     With `unique`, a key that is duplicated in an object is an error: where keys are image names, one would be lost.
     """
-    try:
+    with naming(path, GraphError):
         return parse_json(read_bytes(path, max_bytes), unique)
-    except GraphError as error:
-        raise DataError(path, str(error)) from None
 
 
 def read_object(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> dict[str, Any]:

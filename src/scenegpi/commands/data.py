@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from scenegpi.commands.options import File, Format, Photos, PrintJson, Split, Text
 from scenegpi.commands.terminal import make_console, quiet, say, say_json
-from scenegpi.errors import DataError, counted
+from scenegpi.errors import DataError, counted, naming
 from scenegpi.progress import watched
 
 if TYPE_CHECKING:
@@ -176,10 +176,8 @@ def render(
     """Draw scenes of people, animals and things: JPEGs with boxes, labels and relations in Visual Genome's layout."""
     from scenegpi.paper.rendered import SceneOptions, render_folder
 
-    try:
+    with naming(out, ValueError):
         options = SceneOptions(lookalike, damage)
-    except ValueError as error:
-        raise DataError(out, str(error)) from None
     jobs = jobs or cpu_count() or 1
     watch = partial(watched, what="drawing", total=scenes)
     graphs = render_folder(out, scenes, seed, options, validation, test, jobs, watch)

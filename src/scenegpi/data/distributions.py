@@ -28,7 +28,7 @@ from numpy.typing import DTypeLike, NDArray
 from scenegpi.checks import frozen, plain_floats
 from scenegpi.data.dataset import Dataset, Source
 from scenegpi.data.limits import check_crowd, check_images, check_names
-from scenegpi.errors import DataError, GraphError
+from scenegpi.errors import DataError, GraphError, naming
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.npz import check_local, load_npz, offsets
@@ -122,7 +122,8 @@ def read_distributions(path: str | Path) -> Distributions:
     check_images(path, np.size(arrays.get("image_ids", ())), path.stat().st_size, each=64)
     for name in ("objects", "predicates"):
         check_names(path, np.size(arrays.get(name, ())), name)
-    return _checked(path, arrays)
+    with naming(path, ValueError):
+        return _checked(path, arrays)
 
 
 def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: DTypeLike = np.float32) -> int:
@@ -142,20 +143,14 @@ def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: D
             arrays[name] = np.concatenate(rows)
     if "pairs" in arrays:
         arrays["pair_ptr"] = np.cumsum([0, *(0 if graph.pairs is None else len(graph.pairs) for graph in found)])
-    _checked(path, arrays)
+    with naming(path, ValueError):
+        _checked(path, arrays)
     with whole_file(path) as part, part.open("wb") as handle:
         np.savez(handle, **arrays)
     return len(keys)
 
 
 def _checked(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
-    try:
-        return _flat(path, arrays)
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
-
-
-def _flat(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
     for name, array in arrays.items():
         dimensions, kinds = _ARRAYS[name]
         if np.ndim(array) != dimensions or array.dtype.kind not in kinds:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from scenegpi.checks import box_array, check_scores, frozen, integer_array, plain_floats
 from scenegpi.data.limits import MAX_NAMES
-from scenegpi.errors import DataError, GraphError
+from scenegpi.errors import DataError, GraphError, naming
 from scenegpi.graph import SceneGraph
 from scenegpi.npz import check_local, load_npz, offsets
 from scenegpi.vocabulary import Vocabulary
@@ -45,10 +45,8 @@ class EvaluationNpz:
         for name in REQUIRED:
             if name not in arrays:
                 raise DataError(self.path, f"{name}: no such array in the file")
-        try:
+        with naming(self.path, GraphError):
             self._take(arrays)
-        except GraphError as error:
-            raise DataError(self.path, str(error)) from None
 
     def __len__(self) -> int:
         return len(self.gt_box_ptr) - 1

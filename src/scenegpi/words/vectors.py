@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, naming
 from scenegpi.files import check_file, open_file, parse_json, read_lines, whole_file
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.forms import word_forms
@@ -221,8 +221,6 @@ def load_glove_text(path: str | Path, names: Iterable[str] | None = None, dim: i
             raise DataError(path, f"line {number}: more than {limit}; name the words wanted")
     if not found or dim is None:
         raise DataError(path, "contains no vector for a wanted word")
-    try:
+    with naming(path, ValueError):
         vectors = np.frombuffer(numbers, dtype=np.float32).reshape(-1, dim)
         return WordVectors(tuple(found), vectors, f"GloVe text file {path.name}")
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
