@@ -1,14 +1,8 @@
 """One npz file that holds ground truth and predictions, flat over images: how evaluators exchange test cases.
 
-    gt_boxes (B, 4) x1 y1 x2 y2; gt_classes (B,) 1..C; gt_rels (R, 3) subject, object, predicate 1..P
-    pred_boxes (N, 4); pred_classes (N,); obj_scores (N,)
-    rel_pairs (E, 2); rel_scores (E, 1 + P), column 0: no relation
-    gt_box_ptr, gt_rel_ptr, pred_box_ptr, rel_ptr: (images + 1,) where each image's rows start
-    zeroshot (Z, 3) subject class, object class, predicate: may be absent
-
-Box indices are local to the image. PredCls and SGCls use the ground-truth boxes in place of the predicted ones (a file
-for PredCls alone may lack pred_*). Nothing in the file is trusted: no pickles, no array larger than plausible, all
-offsets and indices checked before use.
+docs/metrics.md lists the arrays. Box indices are local to the image. PredCls and SGCls use the ground-truth boxes in
+place of the predicted ones (a file for PredCls alone may lack pred_*). Nothing in the file is trusted: no pickles, no
+array larger than plausible, all offsets and indices checked before use.
 """
 
 from __future__ import annotations
