@@ -42,6 +42,7 @@ RUN_ELSEWHERE = {
 }
 OF_OTHERS = {"--help", "--end2end", "--max-wh", "--no-deps", "--head"}
 """Options of every command, of YOLOv7's export, of pip, of ray."""
+CHANGELOG = ROOT / "CHANGELOG.md"
 UNWRAPPED = ("systems.md", "table.md", "vg150-photos.md")
 """Pages that programs write, in part."""
 QUICK = ["--epochs", "2"]
@@ -185,7 +186,10 @@ def test_options_in_running_text_exist(page):
     assert named <= known | OF_OTHERS
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in UNWRAPPED], ids=lambda page: page.name)
+WRAPPED = [CHANGELOG, *(page for page in PAGES if page.name not in UNWRAPPED)]
+
+
+@pytest.mark.parametrize("page", WRAPPED, ids=lambda page: page.name)
 def test_prose_is_wrapped(page):
     """Tables, pictures and commands keep their lines."""
     lines = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S).splitlines()
@@ -215,7 +219,7 @@ def options_of(words: list[str]) -> set[str]:
     return {option for each in command.params for option in [*each.opts, *each.secondary_opts]}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, CHANGELOG], ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", BLOCK.sub("", page.read_text())):
         if target.startswith("http"):
