@@ -170,4 +170,4 @@ def label_list(labels: Any) -> list[Any]:
 def _table(names: Names) -> Vocabulary:
     if isinstance(names, Sequence):
         return Vocabulary(tuple(names))
-    return Vocabulary(in_order("names", names))
+    return Vocabulary(in_order("labels", names))
