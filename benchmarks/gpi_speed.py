@@ -2,7 +2,7 @@
 
     python benchmarks/gpi_speed.py [--quick] [--case 12 --case mix ...] [--variant ...] [--threads 1] [--json FILE]
 
-Times are milliseconds an image of a batch of 20, two steps; with one thread CPU time, which a busy machine disturbs
+Times are milliseconds per image in a batch of 20, two steps; with one thread CPU time, which a busy machine disturbs
 less, otherwise wall time. Variants take turns, and each turn measures this machine's matrix product too; medians are
 shown. "Compiled" is what `torch.compile` makes of ours; its compilation is not counted. The fraction is the least
 number of multiply-adds, divided by the time, over the rate of that product.

@@ -77,7 +77,7 @@ def test_start_up_does_not_import_torch_or_numpy():
 
 def test_data_commands_do_not_import_torch():
     code = (
-        "import sys; import scenegpi.data, scenegpi.viz.picture, scenegpi.viz.terminal; from scenegpi.data import *; "
+        "import sys; import scenegpi.data, scenegpi.viz.picture, scenegpi.viz.characters; from scenegpi.data import *; "
     )
     code += "print({'torch', 'http', 'xml.sax', 'transformers', 'duckdb', 'pandas'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"

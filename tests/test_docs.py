@@ -40,6 +40,11 @@ RUN_ELSEWHERE = {
         ["photos.md", "data-set.md", "papers.md", "other-graphs.md", "application.md"], "commands/test_users.py"
     ),
 }
+OF_OTHERS = {"--help", "--end2end", "--max-wh", "--no-deps", "--head"}
+"""Options of every command, of YOLOv7's export, of pip, of ray."""
+CHANGELOG = ROOT / "CHANGELOG.md"
+UNWRAPPED = ("systems.md", "table.md", "vg150-photos.md")
+"""Pages that programs write, in part."""
 QUICK = ["--epochs", "2"]
 CAPTIONS = "a brown dog runs\na man wearing a hat\na dog in the street\n" * 8
 
@@ -170,9 +175,36 @@ def test_commands_and_options_exist(page):
         assert named <= known | {"--help"}, f"{line}: no option {named - known}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_options_in_running_text_exist(page):
+    """An option that is named without its command is one of some command, or of a benchmark or a tool."""
+    named = set(
+        re.findall(r"(?<![\w-])--[a-z][\w-]*", " ".join(re.findall(r"`([^`\n]+)`", BLOCK.sub("", page.read_text()))))
+    )
+    programs = [path.read_text() for folder in ("benchmarks", "tools") for path in (ROOT / folder).glob("*.py")]
+    known = every_option(whole_program()) | set(re.findall(r'"(--[\w-]+)"', "".join(programs)))
+    assert named <= known | OF_OTHERS
+
+
+WRAPPED = [CHANGELOG, *(page for page in PAGES if page.name not in UNWRAPPED)]
+
+
+@pytest.mark.parametrize("page", WRAPPED, ids=lambda page: page.name)
+def test_prose_is_wrapped(page):
+    """Tables, pictures and commands keep their lines."""
+    lines = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S).splitlines()
+    assert not [line for line in lines if len(line) > 120 and not line.startswith(("|", "![", "    "))]
+
+
 @cache
 def whole_program() -> Any:
     return typer.main.get_command(app)
+
+
+def every_option(command: Any) -> set[str]:
+    """The options of a command and of the commands in it."""
+    inner = [every_option(each) for each in getattr(command, "commands", {}).values()]
+    return {option for each in command.params for option in [*each.opts, *each.secondary_opts]}.union(*inner)
 
 
 def options_of(words: list[str]) -> set[str]:
@@ -187,7 +219,7 @@ def options_of(words: list[str]) -> set[str]:
     return {option for each in command.params for option in [*each.opts, *each.secondary_opts]}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, CHANGELOG], ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", BLOCK.sub("", page.read_text())):
         if target.startswith("http"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -38,6 +39,15 @@ class DataError(SceneGPIError):
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str, str]]:
         return type(self), (self.file, self.message)
+
+
+@contextmanager
+def naming(file: str | os.PathLike[str], *kinds: type[ValueError]) -> Iterator[None]:
+    """Errors of these kinds become a DataError that names the file."""
+    try:
+        yield
+    except kinds as error:
+        raise DataError(file, str(error)) from None
 
 
 def require(what: str, extra: str, *packages: str, install: str = "") -> None:
@@ -78,6 +88,11 @@ def counted(count: int, name: str) -> str:
 def cut(text: str) -> str:
     """The text, or its beginning where it is longer than a line should be."""
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
+
+
+def first_line(error: Exception) -> str:
+    """The first line of another library's message, or else the name of its error."""
+    return f"{next(iter(str(error).splitlines()), '') or type(error).__name__:.200}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +140,12 @@ class Report:
             raise DataError(defect.file, f"more than {KEPT_DEFECTS:,} errors, the first: {first}")
         self.defects.append(defect)
 
-    def skip(self, image: object, *problems: object, line: str = "", file: str | None = None) -> None:
+    def skip(self, image: object, *problems: object, line: str = "") -> None:
         """An image left out; each problem says "field: message", with the `line` of the file if given."""
         for problem in problems:
             where, colon, message = str(problem).partition(": ")
             where, message = (where, message) if colon else ("", where)
-            self.error(image, f"{line}: {where}" if line else where, message, file)
+            self.error(image, f"{line}: {where}" if line else where, message)
         self.skipped += 1
 
     def warning(self, image: object, where: str, message: str, file: str | None = None) -> None:
@@ -142,7 +157,7 @@ class Report:
     def warn_each(
         self, rows: Sequence[int], say: Callable[[int], tuple[object, str, str]], file: str | None = None
     ) -> None:
-        """A warning for each row; `say(row)` gives image, field and message, and is asked only while there is room."""
+        """A warning for each row; `say(row)` gives image, field and message, and is called only while there is room."""
         told = rows[: max(KEPT_DEFECTS - self.warnings, 0)]
         for row in told:
             self.warning(*say(row), file)

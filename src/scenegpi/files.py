@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from scenegpi.errors import DataError, GraphError
+from scenegpi.errors import DataError, GraphError, naming
 
 PART = ".scenegpi.part"
 """Suffix of files that are not written completely yet; no other program writes such names."""
@@ -30,7 +30,7 @@ MAX_RATIO = 12
 
 
 def reason(error: OSError) -> str:
-    """The system's word for what went wrong, without the path."""
+    """The operating system's message for an error, without the path."""
     return error.strerror or str(error) or type(error).__name__
 
 
@@ -76,6 +76,15 @@ def open_file(path: str | Path, max_bytes: int | None = None, empty: bool = Fals
     return handle
 
 
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Turns the system's errors about a file that is read into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({reason(error)})") from None
+
+
 def check_file(path: str | Path, max_bytes: int | None = None, empty: bool = False) -> None:
     """DataError unless `open_file` opens this file."""
     open_file(path, max_bytes, empty).close()
@@ -83,11 +92,19 @@ def check_file(path: str | Path, max_bytes: int | None = None, empty: bool = Fal
 
 def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES, empty: bool = False) -> bytes:
     """The content of a file; DataError as from `open_file`."""
-    with open_file(path, max_bytes, empty) as handle:
-        try:
-            return handle.read()
-        except OSError as error:
-            raise DataError(path, f"cannot be read ({reason(error)})") from None
+    with reading(path), open_file(path, max_bytes, empty) as handle:
+        return handle.read()
+
+
+def read_lines(path: str | Path, longest: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers, from 1; DataError at one that is longer, before more of it is read."""
+    number = 0
+    with reading(path), open_file(path) as handle:
+        while line := handle.readline(longest + 1):
+            number += 1
+            if len(line) > longest:
+                raise DataError(path, f"line {number}: longer than {longest:,} bytes")
+            yield number, line
 
 
 def read_text(path: str | Path, max_bytes: int = MAX_BYTES, empty: bool = False) -> str:
@@ -146,10 +163,8 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> A
 
     With `unique`, a key that is duplicated in an object is an error: where keys are image names, one would be lost.
     """
-    try:
+    with naming(path, GraphError):
         return parse_json(read_bytes(path, max_bytes), unique)
-    except GraphError as error:
-        raise DataError(path, str(error)) from None
 
 
 def read_object(path: Path, max_bytes: int = MAX_BYTES, unique: bool = False) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenegpi.errors import DataError, GraphError
-from scenegpi.files import open_file, reason
+from scenegpi.files import open_file, reading
 
 FREE_BYTES, MAX_RATIO = 2**27, 8
 """The arrays may take FREE_BYTES in memory, or MAX_RATIO times the size of their file, whichever is more."""
@@ -23,7 +23,7 @@ BLOCK = 2**20
 
 def load_npz(path: Path, known: Collection[str]) -> dict[str, NDArray[Any]]:
     """The arrays of these names that the file holds; DataError if anything about the file is wrong."""
-    with open_file(path) as handle:
+    with reading(path), open_file(path) as handle:
         try:
             _check_members(path, handle)
             with zipfile.ZipFile(handle) as archive:
@@ -36,8 +36,6 @@ def load_npz(path: Path, known: Collection[str]) -> dict[str, NDArray[Any]]:
                 return {name.removesuffix(".npy"): _array(archive, name) for name in names}
         except zipfile.BadZipFile:
             raise DataError(path, "not an npz file, or a truncated one") from None
-        except OSError as error:
-            raise DataError(path, f"cannot be read ({reason(error)})") from None
         except _BROKEN as error:
             raise DataError(path, f"cannot be read ({error or type(error).__name__})") from None
 

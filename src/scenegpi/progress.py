@@ -43,9 +43,9 @@ def progress(what: str, total: int | None = None, shown: bool = True) -> Iterato
     yield count
 
 
-def watched(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
+def watched(items: Iterable[Item], what: str, total: int | None = None, shown: bool = True) -> Iterator[Item]:
     """The items as they come, counted."""
-    with progress(what, total) as advance:
+    with progress(what, total, shown) as advance:
         for item in items:
             yield item
             advance()

@@ -1,4 +1,4 @@
-"""Files for graph databases and for Label Studio hold what the graphs hold, whatever their names."""
+"""Files for RAG systems and for Label Studio hold what the graphs hold, whatever their names."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from scenegpi.errors import GraphError
 from scenegpi.features.arrays import image_size
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import entity_features
-from scenegpi.features.pairs import pair_geometry
+from scenegpi.features.geometry import pair_geometry
 from scenegpi.gpi import GPILayer, complete_edges
 from scenegpi.graph import SceneGraph
 from scenegpi.pairs import complete_pairs, edge_numbers

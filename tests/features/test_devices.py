@@ -7,7 +7,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from models.model_cases import random_graphs
 from scenegpi.features.batch import SceneBatch, kept_dtype
-from scenegpi.features.pairs import precise
+from scenegpi.features.geometry import precise
 
 
 def test_mps_gets_single_precision_and_others_what_they_were():

@@ -8,7 +8,7 @@ from models.model_cases import VOCABULARY, random_graphs
 from scenegpi.features.batch import SceneBatch
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import box_iou
-from scenegpi.models.inputs import DUPLICATE_SCALE, duplicate_columns
+from scenegpi.models.layout_inputs import DUPLICATE_SCALE, duplicate_columns
 
 
 def doubled(seed, n=5, extra=4):

@@ -312,6 +312,8 @@ def test_what_can_not_be_understood_is_refused_in_one_line(model):
         with pytest.raises(GraphError, match=message) as caught:
             Predictor(model)(boxes=BOXES, **arguments)
         assert "\n" not in str(caught.value)
+    with pytest.raises(DataError, match="more than 100,000 different names"):
+        Predictor(model)(boxes=BOXES, labels=[0, 0, 10**9], names={10**9: "dog"})
     with pytest.raises(GraphError, match="a photo, boxes, or both"):
         Predictor(model)()
     with pytest.raises(GraphError, match="need boxes"):

@@ -214,6 +214,16 @@ def test_odd_values_of_the_description_are_named(tmp_path, field, value):
     assert (folder / "store.json").read_text() == text
 
 
+@pytest.mark.parametrize("value", [3, {"objects": [""]}, {"objects": ["dog", "dog"]}])
+def test_a_damaged_vocabulary_is_named(tmp_path, value):
+    folder = tmp_path / "s"
+    Store(folder).add([scene(1)])
+    text = json.dumps(json.loads((folder / "store.json").read_text()) | {"vocabularies": {"v-0123": value}})
+    (folder / "store.json").write_text(text)
+    with pytest.raises(DataError, match=r"store\.json: vocabulary"):
+        Store(folder).vocabulary  # noqa: B018
+
+
 def test_numbers_of_images_are_not_given_twice(tmp_path):
     folder = tmp_path / "s"
     Store(folder).add([scene(1), scene(2)])

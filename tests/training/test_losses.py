@@ -8,7 +8,7 @@ import torch
 
 from models.model_cases import random_graphs
 from scenegpi.features.batch import SceneBatch
-from scenegpi.models.network import SceneLogits
+from scenegpi.models.scene_network import SceneLogits
 from scenegpi.training.config import LossConfig
 from scenegpi.training.losses import scene_loss
 

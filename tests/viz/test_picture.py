@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scenegpi import SceneGraph
 from scenegpi.data import DataError, open_dataset, sample_path
 from scenegpi.viz.arrange import arrange, border, separate, stress_layout, tangle
+from scenegpi.viz.characters import canvas, render
+from scenegpi.viz.name_tags import leaders, place_tags
 from scenegpi.viz.palette import COLOURS, deal_colours, luminance, text_on
-from scenegpi.viz.tags import leaders, place_tags
-from scenegpi.viz.terminal import canvas, render
 from scenegpi.viz.text import numbered
 from scenegpi.vocabulary import spoken
 from strategies import VOCABULARY, graphs

@@ -10,7 +10,7 @@ from typing import Any
 
 from scenegpi.bulk.journal import line_of
 from scenegpi.errors import DataError
-from scenegpi.files import open_file, reason
+from scenegpi.files import open_file, reading
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import find_model
 
@@ -74,8 +74,5 @@ def weights_digest(*sources: str | None) -> str:
 
 def file_digest(path: Path) -> str:
     """The digest of a file's bytes; DataError if it can't be read."""
-    with open_file(path, empty=True) as handle:
-        try:
-            return hashlib.file_digest(handle, partial(blake2b, digest_size=BYTES)).hexdigest()  # type: ignore[arg-type]
-        except OSError as error:
-            raise DataError(path, f"cannot be read ({reason(error)})") from None
+    with reading(path), open_file(path, empty=True) as handle:
+        return hashlib.file_digest(handle, partial(blake2b, digest_size=BYTES)).hexdigest()  # type: ignore[arg-type]

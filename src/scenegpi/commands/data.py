@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from scenegpi.commands.options import File, Format, Photos, PrintJson, Split, Text
 from scenegpi.commands.terminal import make_console, quiet, say, say_json
-from scenegpi.errors import DataError, counted
+from scenegpi.errors import DataError, counted, naming
 from scenegpi.progress import watched
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def convert(
     sizes: Sizes = None,
     strict: Strict = False,
 ) -> None:
-    """Convert a data set from any known format to JSON lines, COCO, Visual Genome or a graph database's files."""
+    """Convert a data set from any known format to JSON lines, COCO, Visual Genome or another tool's format."""
     from scenegpi.data import convert as write
 
     kept = {"drop_empty": drop_empty, "overlap": overlap, "duplicates": duplicates, "strict": strict}
@@ -129,7 +129,7 @@ def convert(
 def show(
     path: Annotated[File, Argument(help=f"{SOURCE_HELP} Default: the sample.", readable=False)] = None,
     image: Annotated[Text, Argument(help="The image's id or file name.")] = None,
-    index: Annotated[int, Option(help="Or its position in the data set, from 0.", min=0)] = 0,
+    index: Annotated[int, Option(help="Or the image's position in the data set, from 0.", min=0)] = 0,
     out: Annotated[File, Option(help="Also draw it to this .png or .svg.")] = None,
     top: Annotated[int, Option(help="Show at most this many relations.", min=1)] = 20,
     format: Format = None,
@@ -141,7 +141,7 @@ def show(
 ) -> None:
     """Draw one image's graph in the terminal, and with --out as a picture (on its photo, if that is found)."""
     from scenegpi.data import sample_path
-    from scenegpi.viz.terminal import render
+    from scenegpi.viz.characters import render
 
     dataset = _open(path or sample_path(), split, format, photos, names, sizes, validation=validation)
     at = dataset.find(image) if image is not None else index
@@ -176,10 +176,8 @@ def render(
     """Draw scenes of people, animals and things: JPEGs with boxes, labels and relations in Visual Genome's layout."""
     from scenegpi.paper.rendered import SceneOptions, render_folder
 
-    try:
+    with naming(out, ValueError):
         options = SceneOptions(lookalike, damage)
-    except ValueError as error:
-        raise DataError(out, str(error)) from None
     jobs = jobs or cpu_count() or 1
     watch = partial(watched, what="drawing", total=scenes)
     graphs = render_folder(out, scenes, seed, options, validation, test, jobs, watch)

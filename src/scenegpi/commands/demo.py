@@ -60,7 +60,7 @@ def _photo(out: Path, console: Console) -> None:
     import matplotlib
 
     from scenegpi import Predictor
-    from scenegpi.viz.terminal import render
+    from scenegpi.viz.characters import render
 
     photo = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
     if not photo.is_file():

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from scenegpi.commands.options import File, Split, Text
 from scenegpi.commands.terminal import make_console, say
-from scenegpi.errors import DataError, MetricError, counted
+from scenegpi.errors import MetricError, counted, naming
 from scenegpi.files import not_an_input, write_json
 from scenegpi.metrics.protocol import Constraint, Empty, Match, Protocol, Several, Task
 
@@ -141,10 +141,8 @@ def paired(other: Result, result: Result, file: Path) -> dict[str, Difference]:
     """How much better a result is than another, by paired bootstrap; DataError where their images differ."""
     from scenegpi.metrics.intervals import compare
 
-    try:
+    with naming(file, MetricError):
         return compare(other, result)
-    except MetricError as error:
-        raise DataError(file, str(error)) from None
 
 
 def _print(result: Result, differences: dict[str, Difference], against: Path | None, published: bool) -> None:

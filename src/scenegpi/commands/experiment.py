@@ -85,22 +85,19 @@ def _print_models(plan: Plan, console: Console) -> None:
 
 def _run(plan: Plan, folder: Path, console: Console) -> list[dict[str, Any]]:
     """Runs the missing cells and prints a line for each."""
-    from scenegpi.paper.labelling.experiment import Cell, run
-    from scenegpi.progress import progress
+    from scenegpi.paper.labelling.experiment import run
+    from scenegpi.progress import watched
 
-    ran: list[Cell] = []
-    with progress("cells", len(plan.cells)) as advance:
-
-        def on_done(cell: Cell, result: dict[str, Any]) -> None:
-            advance()
-            if ran and ran[-1] is cell:
-                name = f"{cell.model}, n = {cell.task.nodes}, {cell.samples:,} samples, seed {cell.seed}"
-                spent = f"{result['steps']:,} steps, {result['wall_seconds']:.0f} s"
-                console.print(f"{name}: {result['accuracy']:.2%} ({spent}, {result['stopped']})")
-
-        results = run(plan.cells, folder, ran.append, on_done)
-    if len(ran) < len(results):
-        console.print(f"{counted(len(results) - len(ran), 'cell')} finished before, read from {folder}")
+    results, read = [], 0
+    for result, ran in watched(run(plan.cells, folder), "cells", len(plan.cells)):
+        results.append(result)
+        read += not ran
+        if ran:
+            name = "{model}, n = {nodes}, {samples:,} samples, seed {seed}".format(**result)
+            spent = f"{result['steps']:,} steps, {result['wall_seconds']:.0f} s"
+            console.print(f"{name}: {result['accuracy']:.2%} ({spent}, {result['stopped']})")
+    if read:
+        console.print(f"{counted(read, 'cell')} finished before, read from {folder}")
     return results
 
 

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from scenegpi.commands.options import Device, File, Photos, Split, Text
 from scenegpi.commands.terminal import say
-from scenegpi.errors import DataError, MetricError, counted
+from scenegpi.errors import DataError, MetricError, counted, naming
 from scenegpi.progress import watched
 
 if TYPE_CHECKING:
@@ -47,12 +47,10 @@ def report(
     found = exhibit_of(source, data, split, photos, model, task, device)
     if found is not None:
         exhibit, name = found
-        try:
+        with naming(data or run, MetricError):
             protocol = Protocol(exhibit.task, data=name)
             result, recall = exhibit.score(protocol, partial(watched, what="scoring"))
             shown = exhibit.show(choose(recall, limit), recall)
-        except MetricError as error:
-            raise DataError(data or run, str(error)) from None
     warning = ""
     if found is not None and result is not None and found[0].trained_on:
         warning = trained_on_note(found[0].trained_on, result.images)

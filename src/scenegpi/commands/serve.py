@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from scenegpi.commands.options import Device, File, Model, Photos, Text
 from scenegpi.commands.terminal import quiet, say
-from scenegpi.errors import DataError, require
+from scenegpi.errors import DataError, naming, require
 from scenegpi.files import missing, read_object, reason
 
 NAMES = 'Labels and predicates to annotate with: JSON {"objects", "predicates"}.'
@@ -53,10 +53,8 @@ def serve(
     check_finder(finder := FinderSpec.of(detector))
     listening = _listen(host, port)
     access = Access.of(host, listening.getsockname()[1], token, public)
-    try:
+    with naming(names or "", ValueError):
         vocabulary = Vocabulary.from_dict(read_object(names)) if names else None
-    except ValueError as error:
-        raise DataError(names or "", str(error)) from None
     if annotations is None and path is not None:
         folder = Path("out/annotations") / (path.resolve().stem or "images")
         annotations = _writable(folder, "annotations", "; --annotations FOLDER chooses another")

@@ -10,7 +10,7 @@ from typer import Option
 
 from scenegpi.commands.options import File, Text
 from scenegpi.commands.terminal import say
-from scenegpi.errors import DataError, OptionError
+from scenegpi.errors import DataError, OptionError, naming
 
 Number = int | None
 Task = Literal["predcls", "sgcls", "both"]
@@ -137,10 +137,8 @@ def _train(out: Path, options: dict[str, Any], recipe: Text, config: Path | None
         raise DataError("options", "give either --recipe or --config")
     file = config if recipe is None else find_recipe(recipe)
     settings = read_config(file, options)
-    try:
+    with naming(file or "options", OptionError):
         return train(settings, out, progress=True)
-    except OptionError as error:
-        raise DataError(file or "options", str(error)) from None
 
 
 def _resume(out: Path, options: dict[str, Any], file: Any) -> Path:

@@ -66,6 +66,12 @@ def _numbered(path: str | Path, names: Any) -> Names:
     return found
 
 
+def in_order(path: str | Path, names: Names) -> tuple[str, ...]:
+    """The names from number 0 on; number 7 without a name is called "class 7". DataError if they are too many."""
+    check_names(path, max(names, default=0), "names")
+    return tuple(names.get(k, f"class {k}") for k in range(max(names, default=-1) + 1))
+
+
 def vocabulary_of(path: Path, ids: Sequence[int], names: Names | None) -> tuple[Vocabulary, dict[int, int]]:
     """The vocabulary, and class number -> label. Without names, class 7 is called "class 7"."""
     check_names(path, len(ids), "classes")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scenegpi.data.graphs import SPLITS, Graphs
 from scenegpi.data.images import ImageFolders
 from scenegpi.data.parquet import ParquetRows
-from scenegpi.errors import DataError, GraphError, Report
+from scenegpi.errors import DataError, GraphError, Report, naming
 from scenegpi.graph import SceneGraph
 from scenegpi.vocabulary import Vocabulary
 
@@ -204,10 +204,8 @@ class Dataset(Sequence[SceneGraph]):
         found = Graphs(self.vocabulary, self.report)
         for i, split in enumerate(self.source.split_codes().tolist()):
             graph = self.source.graph(i)
-            try:
+            with naming(self.path, GraphError):
                 found.append(_with_relations(graph, keep(graph)), split)
-            except GraphError as error:
-                raise DataError(self.path, str(error)) from None
         return self._with(source=found)
 
     def _with(self, **changes: Any) -> Dataset:

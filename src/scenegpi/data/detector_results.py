@@ -1,15 +1,6 @@
 """Results of detectors in Python -> SceneGraph. No detector's library is imported; fields tell the kinds.
 
-| given | fields that are read |
-|---|---|
-| `scenegpi.vision` `Detections` | boxes, labels, scores, names, size (width, height) |
-| supervision `Detections` | xyxy, class_id, confidence, data["class_name"] |
-| ultralytics `Results`, or their `boxes` | boxes.xyxy, boxes.cls, boxes.conf, names, orig_shape, path |
-| torchvision dict | boxes, labels, scores |
-| Detectron2 `Instances`, or the dict around them | pred_boxes.tensor, pred_classes, scores, image_size |
-| arrays | (N, 4) x1, y1, x2, y2; (N, 5) and a score; (N, 6) and a class number |
-| list of dicts | box [x1, y1, x2, y2] or bbox [x, y, w, h], or x1 .. y2 or xmin .. ymax by name; label; score |
-| `SceneGraph` | as it is |
+docs/detectors.md lists what is read of each kind.
 """
 
 from __future__ import annotations
@@ -89,7 +80,7 @@ def graph_of(
     """The boxes of one image as a graph, whatever detector found them; GraphError that names the field otherwise.
 
     Args:
-        objects: see above; also a list that holds one result.
+        objects: any kind of result (docs/detectors.md); also a list that holds one, or a SceneGraph, kept as it is.
         names: class names for objects that hold numbers only: by number, or a list.
         labels: one name for each box, in place of the objects' own.
         width, height, image_id, file: of the image, if the objects don't hold them.

@@ -1,18 +1,7 @@
 """Label and pair distributions of any baseline: one npz file for a data set, flat over images.
 
-    format      ()                  1
-    image_ids   (G,)                whole numbers or strings, unique, in any order
-    objects     (C,)                names of the labels, in the order of the columns
-    predicates  (P,)                names of the predicates
-    box_ptr     (G + 1,)            image g owns rows box_ptr[g]:box_ptr[g+1] of label_dist
-    label_dist  (B, C)              P(label) of each box, in the order of the data set's boxes
-    pair_ptr    (G + 1,)            image g owns rows pair_ptr[g]:pair_ptr[g+1] of pairs and pair_dist
-    pairs       (E, 2)              subject, object: different boxes, counted from 0 within the image, each pair once
-    pair_dist   (E, 1 + P)          P(no relation), then P(predicate); rows sum to 1
-
-`label_dist`, or `pair_ptr` with `pairs` and `pair_dist`, may be absent. Distributions are float16, float32 or float64;
-rows must sum to 1 within 1%. Half precision is read as single. Nothing in the file is trusted: no pickles, sizes are
-checked before anything is loaded, and every offset and index before use.
+docs/formats.md lists the arrays. Half precision is read as single. Nothing in the file is trusted: no pickles, sizes
+are checked before anything is loaded, and every offset and index before use.
 """
 
 from __future__ import annotations
@@ -28,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from scenegpi.checks import frozen, plain_floats
 from scenegpi.data.dataset import Dataset, Source
 from scenegpi.data.limits import check_crowd, check_images, check_names
-from scenegpi.errors import DataError, GraphError
+from scenegpi.errors import DataError, GraphError, naming
 from scenegpi.files import whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.npz import check_local, load_npz, offsets
@@ -43,7 +32,7 @@ _ARRAYS = _REQUIRED | _PAIRS | {"label_dist": (2, "f")}
 
 @dataclass(frozen=True, eq=False)
 class Distributions:
-    """The file, checked: `number` maps an id to its image's number; the arrays are as in the module's table."""
+    """The file, checked: `number` maps an id to its image's number; the arrays are as in docs/formats.md."""
 
     path: Path
     vocabulary: Vocabulary
@@ -122,7 +111,8 @@ def read_distributions(path: str | Path) -> Distributions:
     check_images(path, np.size(arrays.get("image_ids", ())), path.stat().st_size, each=64)
     for name in ("objects", "predicates"):
         check_names(path, np.size(arrays.get(name, ())), name)
-    return _checked(path, arrays)
+    with naming(path, ValueError):
+        return _checked(path, arrays)
 
 
 def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: DTypeLike = np.float32) -> int:
@@ -142,20 +132,14 @@ def write_distributions(path: str | Path, graphs: Iterable[SceneGraph], dtype: D
             arrays[name] = np.concatenate(rows)
     if "pairs" in arrays:
         arrays["pair_ptr"] = np.cumsum([0, *(0 if graph.pairs is None else len(graph.pairs) for graph in found)])
-    _checked(path, arrays)
+    with naming(path, ValueError):
+        _checked(path, arrays)
     with whole_file(path) as part, part.open("wb") as handle:
         np.savez(handle, **arrays)
     return len(keys)
 
 
 def _checked(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
-    try:
-        return _flat(path, arrays)
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
-
-
-def _flat(path: Path, arrays: dict[str, NDArray[Any]]) -> Distributions:
     for name, array in arrays.items():
         dimensions, kinds = _ARRAYS[name]
         if np.ndim(array) != dimensions or array.dtype.kind not in kinds:

@@ -1,14 +1,8 @@
 """One npz file that holds ground truth and predictions, flat over images: how evaluators exchange test cases.
 
-    gt_boxes (B, 4) x1 y1 x2 y2; gt_classes (B,) 1..C; gt_rels (R, 3) subject, object, predicate 1..P
-    pred_boxes (N, 4); pred_classes (N,); obj_scores (N,)
-    rel_pairs (E, 2); rel_scores (E, 1 + P), column 0: no relation
-    gt_box_ptr, gt_rel_ptr, pred_box_ptr, rel_ptr: (images + 1,) where each image's rows start
-    zeroshot (Z, 3) subject class, object class, predicate: may be absent
-
-Box indices are local to the image. PredCls and SGCls use the ground-truth boxes in place of the predicted ones (a file
-for PredCls alone may lack pred_*). Nothing in the file is trusted: no pickles, no array larger than plausible, all
-offsets and indices checked before use.
+docs/metrics.md lists the arrays. Box indices are local to the image. PredCls and SGCls use the ground-truth boxes in
+place of the predicted ones (a file for PredCls alone may lack pred_*). Nothing in the file is trusted: no pickles, no
+array larger than plausible, all offsets and indices checked before use.
 """
 
 from __future__ import annotations
@@ -21,7 +15,7 @@ from numpy.typing import NDArray
 
 from scenegpi.checks import box_array, check_scores, frozen, integer_array, plain_floats
 from scenegpi.data.limits import MAX_NAMES
-from scenegpi.errors import DataError, GraphError
+from scenegpi.errors import DataError, GraphError, naming
 from scenegpi.graph import SceneGraph
 from scenegpi.npz import check_local, load_npz, offsets
 from scenegpi.vocabulary import Vocabulary
@@ -45,10 +39,8 @@ class EvaluationNpz:
         for name in REQUIRED:
             if name not in arrays:
                 raise DataError(self.path, f"{name}: no such array in the file")
-        try:
+        with naming(self.path, GraphError):
             self._take(arrays)
-        except GraphError as error:
-            raise DataError(self.path, str(error)) from None
 
     def __len__(self) -> int:
         return len(self.gt_box_ptr) - 1

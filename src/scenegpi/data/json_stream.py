@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from scenegpi.errors import DataError, GraphError
-from scenegpi.files import MAX_BYTES, check_weight, json_problem, no_constant, open_file, reason
+from scenegpi.errors import DataError, GraphError, naming
+from scenegpi.files import MAX_BYTES, check_weight, json_problem, no_constant, open_file, reading
 
 BLOCK = 2**20
 MAX_VALUE = 2**28
@@ -133,10 +133,8 @@ class JsonStream:
                 self._append(self._read(BLOCK))
             if len(self._text) - self._at > MAX_VALUE:
                 self._fail(f"a value of more than {MAX_VALUE:,} characters")
-            try:
+            with naming(self.path, GraphError):
                 check_weight(self._text)
-            except GraphError as error:
-                raise DataError(self.path, str(error)) from None
 
     def _expect(self, mark: str, what: str) -> None:
         if self.peek() != mark:
@@ -156,10 +154,8 @@ class JsonStream:
         self._at = 0
 
     def _read(self, size: int) -> bytes:
-        try:
+        with reading(self.path):
             return self._handle.read(size)
-        except OSError as error:
-            raise DataError(self.path, f"cannot be read ({reason(error)})") from None
 
 
 class RowStore:

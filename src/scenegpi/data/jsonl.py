@@ -21,7 +21,7 @@ from scenegpi.data.graphs import NO_SPLIT, SPLIT_NAMES, SPLITS, Counts, warn_fla
 from scenegpi.data.limits import check_images, check_line
 from scenegpi.data.named import key_of
 from scenegpi.errors import DataError, GraphError, Report
-from scenegpi.files import open_file, parse_json, reason, whole_file
+from scenegpi.files import check_file, open_file, parse_json, read_lines, reading, whole_file
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import from_dict, to_dict
 from scenegpi.vocabulary import Vocabulary
@@ -103,7 +103,7 @@ class JsonLines:
 
     def _parse(self, i: int) -> Any:
         start, left = self.starts.item(i), self.lengths.item(i)
-        try:
+        with reading(self.path):
             if self._handle is None:
                 self._handle = open_file(self.path)
             # Read at an offset, not from where the last read ended: forked workers and threads share the handle.
@@ -111,8 +111,6 @@ class JsonLines:
             while left and (piece := os.pread(self._handle.fileno(), left, start)):
                 pieces.append(piece)
                 start, left = start + len(piece), left - len(piece)
-        except OSError as error:
-            raise DataError(self.path, f"cannot be read ({reason(error)})") from None
         return parse_json(b"".join(pieces))
 
     def _survey(self) -> Survey:
@@ -156,26 +154,19 @@ class JsonLines:
 
     def _scan(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         rows = array("q")  # start, length, number of each line
-        try:
-            with open_file(self.path) as handle:
-                size = os.fstat(handle.fileno()).st_size
-                position = number = 0
-                while line := handle.readline(MAX_LINE + 1):
-                    number += 1
-                    if len(line) > MAX_LINE:
-                        raise DataError(self.path, f"line {number}: longer than {MAX_LINE:,} bytes")
-                    if line.strip():
-                        rows.extend((position, len(line), number))
-                        check_images(self.path, len(rows) // 3, size)
-                        if DEFINITION.search(line):
-                            self._define(line, number)
-                    position += len(line)
-        except OSError as error:
-            raise DataError(self.path, f"cannot be read ({reason(error)})") from None
+        check_file(self.path)
+        position, size = 0, self.path.stat().st_size
+        for number, line in read_lines(self.path, MAX_LINE):
+            if line.strip():
+                rows.extend((position, len(line), number))
+                check_images(self.path, len(rows) // 3, size)
+                if DEFINITION.search(line):
+                    self._define(line)
+            position += len(line)
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
         return table[:, 0], table[:, 1], table[:, 2]
 
-    def _define(self, line: bytes, number: int) -> None:
+    def _define(self, line: bytes) -> None:
         try:
             data = parse_json(line)
             found = data.get("vocabulary") if isinstance(data, dict) else None

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from scenegpi.errors import DataError, GraphError
+from scenegpi.errors import DataError, GraphError, naming
 from scenegpi.vocabulary import Vocabulary
 
 MAX_BOXES, MAX_RELATIONS = 10_000, 100_000
@@ -51,7 +51,5 @@ def file_vocabulary(
     path: str | Path, objects: Collection[str], predicates: Sequence[str] = (), name: str = ""
 ) -> Vocabulary:
     """The vocabulary of a file; DataError if a name is invalid or duplicated."""
-    try:
+    with naming(path, ValueError):
         return Vocabulary(tuple(objects), predicates, name)
-    except ValueError as error:
-        raise DataError(path, str(error)) from None

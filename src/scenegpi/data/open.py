@@ -33,7 +33,7 @@ from scenegpi.data.visual_genome_raw import read_visual_genome_raw
 from scenegpi.data.vrd import read_vrd
 from scenegpi.data.yolo import label_folders, read_yolo
 from scenegpi.errors import DataError, Report
-from scenegpi.files import check_file, missing, reason
+from scenegpi.files import check_file, missing, reading
 from scenegpi.vocabulary import Vocabulary
 
 FORMATS = {
@@ -138,7 +138,7 @@ def open_dataset(
 
 def detect_format(path: Path) -> str:
     """The format of a file or folder by its name and first bytes; DataError if it is unknown."""
-    try:
+    with reading(path):
         if not path.exists():
             raise missing(path)
         if path.is_dir():
@@ -154,8 +154,6 @@ def detect_format(path: Path) -> str:
                 return "boxes"
         if suffix in BY_SUFFIX:
             return BY_SUFFIX[suffix]
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
     raise DataError(path, f"unknown kind of file; give its format, one of: {', '.join(FORMATS)}")
 
 

@@ -24,7 +24,7 @@ from scenegpi.data.images import ImageFolders, Sizes
 from scenegpi.data.limits import check_crowd, check_images, check_names
 from scenegpi.data.named import split_of
 from scenegpi.errors import DataError, GraphError, Report
-from scenegpi.files import MAX_BYTES, check_file, open_file, reason
+from scenegpi.files import MAX_BYTES, check_file, open_file, reading
 from scenegpi.vocabulary import Vocabulary
 
 MAX_LINE, MAX_DESCRIPTIONS = 2**16, 2**25
@@ -103,7 +103,7 @@ def _add_image(builder: Graphs, size: tuple[int, int], image_id: str, rows: NDAr
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """The values of COLUMNS on each line that is not blank, with its number; "" for missing ones."""
-    with _text(path, MAX_BYTES) as handle:
+    with reading(path), _text(path, MAX_BYTES) as handle:
         try:
             reader = csv.reader(_lines(handle))
             header = {name: i for i, name in enumerate(next(reader, []))}
@@ -114,8 +114,6 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             for row in filter(None, reader):
                 row += [""] * (1 + max(places) - len(row))
                 yield reader.line_num, [row[place] for place in places]
-        except OSError as error:
-            raise DataError(path, f"cannot be read ({reason(error)})") from None
         except (csv.Error, UnicodeDecodeError) as error:
             raise DataError(path, f"not a CSV file ({error})") from None
 

@@ -25,7 +25,7 @@ from scenegpi.data.hub_rows import COLUMNS as HUB
 from scenegpi.data.hub_rows import OBJECTS, Tables, hub_fields, hub_names
 from scenegpi.data.limits import check_crowd, check_images, check_line, check_names, file_vocabulary
 from scenegpi.data.named import corners, split_of
-from scenegpi.errors import DataError, GraphError, Report, RowError, require
+from scenegpi.errors import DataError, GraphError, Report, RowError, first_line, require
 from scenegpi.files import open_file, parse_json
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import from_dict
@@ -221,7 +221,7 @@ class ParquetRows:
             for batch in self._file(k).iter_batches(count, row_groups=groups, columns=columns, use_threads=False):
                 yield part(batch).to_pylist()
         except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's errors are of these kinds
-            raise DataError(self.files[k], f"cannot be read ({_first_line(error)})") from None
+            raise DataError(self.files[k], f"cannot be read ({first_line(error)})") from None
 
     def _file(self, k: int) -> Any:
         """File k as pyarrow reads it; one is open at a time."""
@@ -231,7 +231,7 @@ class ParquetRows:
             try:
                 self._open = k, pq.ParquetFile(open_file(file), pre_buffer=False, buffer_size=1 << 20)
             except (OSError, ValueError) as error:
-                raise DataError(file, f"cannot be read as Parquet ({_first_line(error)})") from None
+                raise DataError(file, f"cannot be read as Parquet ({first_line(error)})") from None
         return self._open[1]
 
 
@@ -246,10 +246,6 @@ def import_parquet() -> Any:
     import pyarrow.parquet
 
     return pyarrow.parquet
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _parsed(text: Any) -> dict[str, Any]:

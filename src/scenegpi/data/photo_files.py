@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from scenegpi.errors import DataError, require
+from scenegpi.errors import DataError, first_line, require
 from scenegpi.files import open_file
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def opened_photo(path: str | Path | bytes, unpack: bool = True) -> Iterator[Phot
             require(str(where), "heic", "pillow_heif")
             raise
         except Exception as error:  # decoders fail in many ways on a broken file
-            text = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise DataError(where, f"cannot be read as an image ({text[:200]})") from None
+            raise DataError(where, f"cannot be read as an image ({first_line(error)})") from None
 
 
 def photo_size(path: str | Path) -> tuple[int, int]:

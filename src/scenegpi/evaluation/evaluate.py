@@ -12,7 +12,7 @@ import numpy as np
 
 from scenegpi.data import open_dataset
 from scenegpi.data.dataset import Dataset
-from scenegpi.errors import DataError, GraphError, MetricError
+from scenegpi.errors import DataError, GraphError, MetricError, naming
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.alignment import Alignment
 from scenegpi.metrics.protocol import Protocol
@@ -132,10 +132,8 @@ def evaluate_model(
 def _scored(plan: Plan, pairs: Pairs, total: int, where: str | Path) -> Result:
     """The figures of (prediction, truth) pairs; DataError that starts with `where` if they cannot be scored."""
     state = RecallState(plan)
-    try:
+    with naming(where, MetricError, GraphError):
         state.stream(watched(pairs, "scoring", total))
-    except (MetricError, GraphError) as error:
-        raise DataError(where, str(error)) from None
     return state.result()
 
 

@@ -12,6 +12,6 @@ from scenegpi.lazy import lazy
 if TYPE_CHECKING:
     from scenegpi.features.batch import SceneBatch
     from scenegpi.features.entities import entity_features
-    from scenegpi.features.pairs import PAIR_NAMES, PAIR_WIDTH, pair_geometry
+    from scenegpi.features.geometry import PAIR_NAMES, PAIR_WIDTH, pair_geometry
 
 __getattr__, __dir__, __all__ = lazy(__name__)

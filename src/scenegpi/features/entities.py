@@ -34,9 +34,9 @@ def entity_features(boxes: Tensor, sizes: Tensor, label_dist: Tensor, batch: Ten
     return torch.cat([relative_boxes(boxes, sizes[batch]).to(label_dist.dtype), counts / others[batch, None]], 1)
 
 
-def clamped_log(dist: Tensor, floor: float = 1e-4) -> Tensor:
-    """log max(p, floor), so that a certain input stays finite: ``(M, K)`` -> ``(M, K)``."""
-    return dist.clamp_min(floor).log()
+def clamped_log(dist: Tensor) -> Tensor:
+    """log max(p, 0.0001), so that a certain input stays finite: ``(M, K)`` -> ``(M, K)``."""
+    return dist.clamp_min(1e-4).log()
 
 
 def relative_boxes(boxes: Tensor, sizes: Tensor) -> Tensor:

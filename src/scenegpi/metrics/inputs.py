@@ -106,8 +106,8 @@ def _given(found: Prediction, truth: Truth, protocol: Protocol) -> Prediction:
         overlap = paired_iou(found.boxes, truth.boxes)
         if (row := first_row(~(overlap >= 0.5))) is not None:
             raise MetricError(
-                f"boxes[{row}]: IoU {overlap[row]:.2f} with the box that {TASK_NAMES[protocol.task]} gives; is the "
-                "order, and the scale, that of the ground truth?"
+                f"boxes[{row}]: IoU {overlap[row]:.2f} with the box that {TASK_NAMES[protocol.task]} gives; "
+                "boxes must have the order and the scale of the ground truth"
             )
     if protocol.task == "sgcls":
         return found._replace(boxes=truth.boxes)

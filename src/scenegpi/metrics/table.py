@@ -42,14 +42,14 @@ class FigureTable:
     caption: str
     notes: tuple[str, ...]
 
-    def rich(self, title: str | None = None) -> Table:
+    def rich(self) -> Table:
         """For a terminal: `rich.print(table.rich())`. It has no room for the sources."""
         from rich import box
         from rich.markup import escape
         from rich.table import Table
 
         caption = "\n".join([self.caption, *self.notes])
-        table = Table(title=title, box=box.SIMPLE_HEAD, caption=escape(caption), pad_edge=False, padding=(0, 1, 0, 0))
+        table = Table(box=box.SIMPLE_HEAD, caption=escape(caption), pad_edge=False, padding=(0, 1, 0, 0))
         table.caption_justify, table.caption_style = "left", "dim"
         table.add_column("system", no_wrap=True)
         for name in self.columns:

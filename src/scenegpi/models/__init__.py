@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from scenegpi.models.build import SceneModel, build_model, prepare_model
     from scenegpi.models.checkpoint import load_model, save_model
     from scenegpi.models.config import BaselineConfig, ContextConfig, ModelConfig
-    from scenegpi.models.network import SceneLogits
     from scenegpi.models.presets import PRESETS, preset
+    from scenegpi.models.scene_network import SceneLogits
     from scenegpi.models.sgp import SGP
     from scenegpi.models.shipped import shipped_models
 

@@ -22,9 +22,9 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import BaselineConfig
-from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
-from scenegpi.models.network import SceneLogits, SceneNetwork
+from scenegpi.models.layout_inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
 from scenegpi.models.prior import STATISTICS, PriorOutput, make_prior
+from scenegpi.models.scene_network import SceneLogits, SceneNetwork
 
 CHUNK = 1 << 15
 """Number of pairs processed at once if no gradient is needed."""

@@ -21,10 +21,10 @@ from scenegpi.models.baseline import Baseline
 from scenegpi.models.calibration import Calibrations, Task
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.fingerprint import Fingerprint
-from scenegpi.models.inputs import LayoutInputs
-from scenegpi.models.network import SceneLogits, SceneNetwork
+from scenegpi.models.layout_inputs import LayoutInputs
 from scenegpi.models.prior import CountPrior, GivenPrior, relation_table
 from scenegpi.models.relation_counts import RelationCounts
+from scenegpi.models.scene_network import SceneLogits, SceneNetwork
 from scenegpi.threads import one_thread
 from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel

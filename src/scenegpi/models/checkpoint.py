@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from scenegpi import __version__
-from scenegpi.errors import DataError, OptionError
+from scenegpi.errors import DataError, OptionError, naming
 from scenegpi.files import check_file, read_object, whole_folder, write_json
 from scenegpi.models.build import SceneModel, build_model
 from scenegpi.models.calibration import Calibrations
@@ -83,11 +83,9 @@ def load_model(source: str | Path, device: str | torch.device = "cpu") -> SceneM
     data = read_object(path, SMALL)
     if data.get("format") != FORMAT:
         raise DataError(path, f"format: {data.get('format')!r:.20} is not supported, only {FORMAT}")
-    try:
+    with naming(path, OptionError):
         calibration = override(Calibrations(), data.get("calibration", {}), "calibration")
         model = build_model(override(ModelConfig(), data.get("model"), "model"), read_labels(folder))
-    except OptionError as error:
-        raise DataError(path, str(error)) from None
     model.load_state_dict(read_tensors(folder / "model.safetensors", model.state_dict()), assign=True)
     model.calibration = calibration
     if (folder / TRAINED_ON).exists():

@@ -13,7 +13,7 @@ from scenegpi.vision.config import VisionConfig
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from scenegpi.models.network import SceneNetwork
+    from scenegpi.models.scene_network import SceneNetwork
 
 MAX_WIDTH = 1024
 

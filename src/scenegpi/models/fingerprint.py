@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from scenegpi.errors import DataError
-from scenegpi.files import check_file, reason
+from scenegpi.files import read_bytes
 from scenegpi.graph import SceneGraph
 
 MAX_BYTES = 1 << 26
@@ -43,11 +43,8 @@ class Fingerprint(frozenset[int]):
     @classmethod
     def read(cls, path: Path) -> Fingerprint:
         """Inverse of `write`; DataError on anything else."""
-        check_file(path, MAX_BYTES, empty=True)
         try:
-            keys = np.frombuffer(path.read_bytes(), dtype="<u4")
-        except OSError as error:
-            raise DataError(path, f"cannot be read ({reason(error)})") from None
+            keys = np.frombuffer(read_bytes(path, MAX_BYTES, empty=True), dtype="<u4")
         except ValueError:
             raise DataError(path, "is not a list of four-byte numbers") from None
         if (keys[1:] <= keys[:-1]).any():

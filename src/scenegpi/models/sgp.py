@@ -27,8 +27,8 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi import MLP, GPILayer, Recurrent
 from scenegpi.models.baseline import Baseline, FirstStage, PairOutput, end_in_zero
 from scenegpi.models.config import ContextConfig, ModelConfig
-from scenegpi.models.inputs import COLUMNS, ENTITY_WIDTH, PAIR_INPUTS
-from scenegpi.models.network import SceneLogits, SceneNetwork
+from scenegpi.models.layout_inputs import COLUMNS, ENTITY_WIDTH, PAIR_INPUTS
+from scenegpi.models.scene_network import SceneLogits, SceneNetwork
 from scenegpi.pairs import edge_number
 
 FLOOR = 1e-3

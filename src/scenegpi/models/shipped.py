@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from scenegpi.errors import DataError
+from scenegpi.errors import DataError, naming
 from scenegpi.files import read_object
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.everyday import everyday_names
@@ -47,10 +47,8 @@ def model_vocabulary(source: str | Path) -> Vocabulary:
 def read_labels(folder: Path) -> Vocabulary:
     """The labels and predicates that the model of a folder was trained for."""
     path = folder / "vocabulary.json"
-    try:
+    with naming(path, ValueError):
         return Vocabulary.from_dict(read_object(path, SMALL))
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
 
 
 def vision_settings(source: str | Path) -> dict[str, Any]:

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from scenegpi.data.class_names import YAML_BYTES, yaml_names
+from scenegpi.data.class_names import YAML_BYTES, in_order, yaml_names
 from scenegpi.data.coco_names import COCO_PLACES
-from scenegpi.data.limits import check_names
 from scenegpi.errors import DataError
 from scenegpi.onnx.session import Session
 from scenegpi.vision.detect import Detections, finished
@@ -150,8 +149,7 @@ class OnnxDetector:
             table = COCO_PLACES
         else:
             raise DataError(self._where, f"{count} labels without names; give them with --names FILE")
-        check_names(self._where, max(table, default=0), "names")
-        names = tuple(table.get(k, f"class {k}") for k in range(max(table, default=-1) + 1))
+        names = in_order(self._where, table)
         if not names or (count is not None and len(names) != count):
             raise DataError(self._where, f"{len(names)} names, but the file has {count or 'other'} labels")
         return names

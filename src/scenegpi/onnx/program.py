@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from scenegpi.errors import DataError, require
+from scenegpi.errors import DataError, first_line, require
 from scenegpi.vision.find import apart
 
 OPSET = 18
@@ -62,7 +62,7 @@ def onnx_program(
                 dynamic_axes=free,
             )
         except torch.onnx.OnnxExporterError as error:
-            raise DataError("export", f"torch cannot export it ({str(error).splitlines()[0]:.200})") from None
+            raise DataError("export", f"torch cannot export it ({first_line(error)})") from None
         finally:
             owner.train(training)
     program = onnx.load_from_string(data.getvalue())

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 
-from scenegpi.errors import DataError, require
+from scenegpi.errors import DataError, first_line, require
 from scenegpi.files import read_bytes
 
 Form = Literal["layout", "photo", "find"]
@@ -75,7 +75,7 @@ class Session:
             try:
                 answer.set_result(self._session.run(names, feeds, options))
             except Exception as error:  # onnxruntime's own classes, one for each status
-                answer.set_exception(DataError(self.where, f"onnxruntime cannot run it ({_first_line(error)})"))
+                answer.set_exception(DataError(self.where, f"onnxruntime cannot run it ({first_line(error)})"))
 
         thread = Thread(target=work, daemon=True)
         thread.start()
@@ -98,7 +98,7 @@ def _session(data: bytes, where: str) -> Any:
     try:
         return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own classes, one for each status
-        raise DataError(where, f"onnxruntime cannot load it ({_first_line(error)})") from None
+        raise DataError(where, f"onnxruntime cannot load it ({first_line(error)})") from None
 
 
 def _part(data: bytes, part: str, where: str) -> bytes:
@@ -110,7 +110,3 @@ def _part(data: bytes, part: str, where: str) -> bytes:
         return bytes(found.SerializeToString())
     except Exception as error:  # from protobuf, onnx, or a file that only claims to be ours
         raise DataError(where, f"its parts cannot be extracted ({str(error)!r:.200})") from None
-
-
-def _first_line(error: Exception) -> str:
-    return f"{next(iter(str(error).splitlines()), '')!s:.200}"

@@ -36,7 +36,7 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from scenegpi.errors import DataError
-from scenegpi.files import check_file, reason
+from scenegpi.files import check_file, reading
 from scenegpi.words.vectors import tokens
 
 LONGEST_LINE = 1 << 16
@@ -65,12 +65,10 @@ def read_lines(path: Path) -> Iterator[str]:
     check_file(path)
     number = 0
     try:
-        with path.open(encoding="utf-8") as handle:
+        with reading(path), path.open(encoding="utf-8") as handle:
             while line := handle.readline(LONGEST_LINE):
                 number += 1
                 yield line
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None
     except UnicodeDecodeError as error:
         raise DataError(path, f"line {number + 1} or soon after: not UTF-8 text ({error.reason})") from None
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenegpi.data.class_names import read_names_file
+from scenegpi.data.class_names import in_order, read_names_file
 from scenegpi.data.coco_names import COCO_PLACES
-from scenegpi.data.limits import check_names
 from scenegpi.errors import DataError
 from scenegpi.files import check_file
 from scenegpi.graph import SceneGraph
@@ -62,10 +61,9 @@ class FinderSpec:
         if names is not None:
             known = names == "coco" and not Path(names).exists()
             table = COCO_PLACES if known else read_names_file(Path(names))
-            check_names(names, max(table, default=0), "names")
         if name is None and (names is not None or find is not None):
             raise DataError("--find" if find else "--names", "needs a detector that takes it: --detector NAME")
-        labels = tuple(table.get(k, f"class {k}") for k in range(max(table, default=-1) + 1))
+        labels = in_order(names or "", table)
         return None if name is None else cls(name, labels or None, words or None)
 
     @classmethod

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scenegpi.checks import numbers
+from scenegpi.data.class_names import in_order
 from scenegpi.data.detector_results import Names, graph_of, is_detection
 from scenegpi.data.images import photo_size
 from scenegpi.errors import GraphError
@@ -169,4 +170,4 @@ def label_list(labels: Any) -> list[Any]:
 def _table(names: Names) -> Vocabulary:
     if isinstance(names, Sequence):
         return Vocabulary(tuple(names))
-    return Vocabulary(tuple(names.get(k, f"class {k}") for k in range(max(names, default=-1) + 1)))
+    return Vocabulary(in_order("labels", names))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenegpi.errors import DataError, require
-from scenegpi.files import read_object, reason, write_json
+from scenegpi.files import read_object, reading, write_json
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -107,10 +107,8 @@ def in_use(folder: Path, alone: bool = False) -> Iterator[bool]:
     except ImportError:
         yield False
         return
-    try:
+    with reading(folder):
         handle = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise DataError(folder, f"cannot be read ({reason(error)})") from None
     try:
         held = False
         for wait in (0.0, 0.01, 0.1, 0.3) if alone else (0.0,):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenegpi.errors import DataError
-from scenegpi.files import reason
+from scenegpi.files import reading
 from scenegpi.store.folder import MANIFEST, Manifest, connect, in_use, is_store, open_views, run
 from scenegpi.store.words import StoreWords
 
@@ -109,10 +109,8 @@ class Snapshots:
 
     def _open(self) -> _Opened:
         """The tables as they are now, opened again if `store.json` has changed."""
-        try:
+        with reading(self.folder / MANIFEST):
             info = (self.folder / MANIFEST).stat()
-        except OSError as error:
-            raise DataError(self.folder / MANIFEST, f"cannot be read ({reason(error)})") from None
         seen = (info.st_ino, info.st_mtime_ns, info.st_size)
         last = self._last
         if last is None or seen != last.seen:

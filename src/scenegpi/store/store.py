@@ -13,7 +13,7 @@ import numpy as np
 from scenegpi.data.dataset import Dataset
 from scenegpi.data.graphs import Graphs
 from scenegpi.data.images import ImageFolders
-from scenegpi.errors import DataError, GraphError, Report
+from scenegpi.errors import DataError, Report, naming
 from scenegpi.files import parse_json
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.alignment import Alignment
@@ -213,10 +213,8 @@ class Store(Snapshots):
         """The vocabulary of the graphs; if they have several, one with all names."""
         with self.snapshot():
             stored = self._opened.manifest.vocabularies.values()
-        try:
+        with naming(self.folder / MANIFEST, ValueError):
             every = [Vocabulary.from_dict(each) for each in stored]
-        except GraphError as error:
-            raise DataError(self.folder / MANIFEST, str(error)) from None
         if len(every) == 1:
             return every[0]
         objects = dict.fromkeys(name for each in every for name in each.objects)

@@ -30,7 +30,7 @@ from torch.utils.data import DataLoader, Dataset
 from scenegpi.errors import DataError, GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.calibration import calibration_error, fit_temperature
-from scenegpi.progress import progress
+from scenegpi.progress import watched
 from scenegpi.threads import one_thread
 from scenegpi.training.batches import EpochBatches, Key, as_they_are
 from scenegpi.training.config import FitOptions, MachineConfig
@@ -118,13 +118,11 @@ def fit_vision(
     with torch.random.fork_rng(devices=[]):
         extractor = BoxFeatureExtractor(config.features, load_backbone(config.features))
     inputs: dict[int, Tensor] = {}
-    with progress("photos", len(photos), shown) as advance:
-        for k, (photo, graph) in enumerate(zip(photos, graphs, strict=True)):
-            try:
-                inputs[k] = cached_box_features(extractor, photo, graph, cache)
-            except DataError as error:
-                report_unreadable(error)
-            advance()
+    for k, photo in enumerate(watched(photos, "photos", len(photos), shown)):
+        try:
+            inputs[k] = cached_box_features(extractor, photo, graphs[k], cache)
+        except DataError as error:
+            report_unreadable(error)
     readable = [graphs[k] for k in inputs]
     if len(readable) < options.folds:
         raise GraphError(f"folds: {options.folds}, but only {len(readable)} photos can be read")
@@ -137,16 +135,14 @@ def fit_vision(
     counts = [len(graph) for graph in readable]
     fold = torch.from_numpy(folds_of(len(readable), options.folds, seed)).repeat_interleave(torch.tensor(counts))
     logits = torch.zeros(len(labels), len(vocabulary.objects))
-    with progress("label heads", options.folds + 1, shown) as advance:
-        for k in range(options.folds + 1):
-            with torch.random.fork_rng(devices=[]), one_thread():
-                torch.manual_seed(seed * 1000 + k)
-                model = VisionModel(config, vocabulary)
-                others = Boxes(*(each[fold != k] for each in boxes.all))
-                _train(model, others, options, seed * 1000 + k, MachineConfig(device))
-            if k < options.folds:
-                logits[fold == k] = _logits(model, *(each[fold == k] for each in boxes.all[:2]))
-            advance()
+    for k in watched(range(options.folds + 1), "label heads", options.folds + 1, shown):
+        with torch.random.fork_rng(devices=[]), one_thread():
+            torch.manual_seed(seed * 1000 + k)
+            model = VisionModel(config, vocabulary)
+            others = Boxes(*(each[fold != k] for each in boxes.all))
+            _train(model, others, options, seed * 1000 + k, MachineConfig(device))
+        if k < options.folds:
+            logits[fold == k] = _logits(model, *(each[fold == k] for each in boxes.all[:2]))
     return calibrated(model, graphs, dict(zip(inputs, logits.split(counts), strict=True)))
 
 

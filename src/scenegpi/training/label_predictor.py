@@ -30,7 +30,7 @@ from scenegpi.files import read_figures, read_object, whole_file, write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
 from scenegpi.options import override, plain
-from scenegpi.progress import progress
+from scenegpi.progress import watched
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images
 from scenegpi.training.finder_calibration import fit_finder
@@ -100,11 +100,10 @@ def with_label_dist(
         for graph, dist in zip(images.train, rows, strict=True)
     ]
     cache = _cache(config, folder)
+    both = zip(images.validation, images.validation_photos, strict=True)
     validation: list[SceneGraph] = []
-    with progress("photos", len(images.validation), shown) as advance:
-        for graph, path in zip(images.validation, images.validation_photos, strict=True):
-            validation.append(graph if path is None else _labelled(vision, path, graph, cache))
-            advance()
+    for graph, path in watched(both, "photos", len(images.validation), shown):
+        validation.append(graph if path is None else _labelled(vision, path, graph, cache))
     return images._replace(train=train, validation=validation)
 
 

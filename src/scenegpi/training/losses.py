@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
 from scenegpi.features.batch import SceneBatch
-from scenegpi.models.network import SceneLogits
+from scenegpi.models.scene_network import SceneLogits
 from scenegpi.training.config import LossConfig
 
 Total = Callable[[Tensor], Tensor]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from scenegpi.errors import DataError, OptionError, SceneGPIError
+from scenegpi.errors import DataError, OptionError, SceneGPIError, naming
 from scenegpi.files import read_object, tidy, write_json
 from scenegpi.locks import LOCK, folder_lock
 from scenegpi.models.config import ModelConfig
@@ -59,10 +59,8 @@ def read_run(folder: str | Path) -> TrainConfig:
         raise DataError(folder, "no run to resume (no config.json)")
     if (folder / FINISHED).is_file():
         raise DataError(folder, f"this run is finished; its model is {folder / MODEL}")
-    try:
+    with naming(folder / CONFIG, OptionError):
         return stored_config(read_object(folder / CONFIG))
-    except OptionError as error:
-        raise DataError(folder / CONFIG, str(error)) from None
 
 
 def stages(config: TrainConfig) -> list[Callable[[Run], Run]]:

@@ -19,7 +19,9 @@ Array = NDArray[np.float64]
 Links = Mapping[tuple[int, int], Sequence[str]]
 CROWD = 40
 """With more boxes than this, only those in a relation are nodes."""
-TRIES = 6
+TRIES, STEPS = 6, 150
+"""Number of layouts, and the maximum steps of each."""
+GAP = 0.12
 WEAK = 0.05
 """Relations with a lower score are drawn as guesses."""
 STILL = 1e-3
@@ -128,22 +130,22 @@ def border(start: Array, end: Array, size: Array) -> Array:
     return np.asarray(end + way / max(float(reach.max()), 1.0))
 
 
-def _shelf(sizes: Array, panel: tuple[float, float], gap: float = 0.12) -> tuple[Array, float]:
+def _shelf(sizes: Array, panel: tuple[float, float]) -> tuple[Array, float]:
     """Rows at the foot of the panel for entities without a relation: centres (K, 2), and the height of the rows."""
     if not len(sizes):
         return np.zeros((0, 2)), 0.0
     rows: list[list[int]] = [[]]
     used = 0.0
-    for k, wide in enumerate((sizes[:, 0] + gap).tolist()):
+    for k, wide in enumerate((sizes[:, 0] + GAP).tolist()):
         if rows[-1] and used + wide > panel[0]:
             rows.append([])
             used = 0.0
         rows[-1].append(k)
         used += wide
-    step = float(sizes[:, 1].max()) + gap
+    step = float(sizes[:, 1].max()) + GAP
     at = np.zeros((len(sizes), 2))
     for r, row in enumerate(rows):
-        widths = sizes[row, 0] + gap
+        widths = sizes[row, 0] + GAP
         left = (panel[0] - widths.sum()) / 2
         at[row, 0] = left + np.cumsum(widths) - widths / 2
         at[row, 1] = panel[1] - step * (len(rows) - r) + step / 2
@@ -182,7 +184,7 @@ def _fit(points: Array, room: Array, sizes: Array) -> Array:
     return np.asarray(room / 2 + (points - middle) * np.minimum(free / reach, 1.3))
 
 
-def separate(centres: Array, sizes: Array, bounds: tuple[float, float, float, float], steps: int = 150) -> Array:
+def separate(centres: Array, sizes: Array, bounds: tuple[float, float, float, float]) -> Array:
     """Moves (N, 2) centres of rectangles of (N, 2) `sizes` until they are clear of each other, inside `bounds`.
 
     Each step pushes overlapping rectangles apart along the direction that needs less movement, and pulls every
@@ -196,8 +198,8 @@ def separate(centres: Array, sizes: Array, bounds: tuple[float, float, float, fl
     at = home + (_jitter(len(centres)) * sizes.mean()).T
     need = (sizes.T[:, :, None] + sizes.T[:, None, :]) / 2
     need[:, np.arange(len(centres)), np.arange(len(centres))] = -np.inf  # nothing pushes itself
-    for step in range(steps):
-        at += (home - at) * (0.04 * (1 - step / steps))
+    for step in range(STEPS):
+        at += (home - at) * (0.04 * (1 - step / STEPS))
         gap = at[:, :, None] - at[:, None, :]
         overlap = need - np.abs(gap)
         reach = np.minimum(overlap[0], overlap[1])
@@ -208,7 +210,7 @@ def separate(centres: Array, sizes: Array, bounds: tuple[float, float, float, fl
     return at.T
 
 
-def stress_layout(start: Array, links: list[tuple[int, int]], sweeps: int = 150) -> Array:
+def stress_layout(start: Array, links: list[tuple[int, int]]) -> Array:
     """(N, 2) positions whose distances follow the number of links between nodes, starting from `start`.
 
     Stress majorisation: minimises sum_ij (|x_i - x_j| - d_ij)^2 / d_ij^2 by the Guttman transform; d_ij is the length
@@ -231,7 +233,7 @@ def stress_layout(start: Array, links: list[tuple[int, int]], sweeps: int = 150)
     spread = np.maximum(start.std(axis=0), 1e-6)
     at = (start - start.mean(axis=0)) / spread * np.sqrt(n) / 2 + _jitter(n) * 4
     pull = weight * ideal
-    for _ in range(sweeps):
+    for _ in range(STEPS):
         gap = at[:, None] - at[None, :]
         ratio = pull / np.maximum(np.sqrt((gap * gap).sum(axis=2)), 1e-9)
         new = inverse @ (ratio.sum(axis=1)[:, None] * at - ratio @ at)

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scenegpi.errors import GraphError
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.canvas import Canvas
+from scenegpi.viz.name_tags import place_tags
 from scenegpi.viz.palette import INK, MUTED
 from scenegpi.viz.panels import draw_canvas, draw_frame, draw_tag, tag_points, tag_sizes
 from scenegpi.viz.picture import fitted, picture_file
 from scenegpi.viz.sheet import Panel, Sheet
-from scenegpi.viz.tags import place_tags
 from scenegpi.viz.text import numbered, shortened
 
 if TYPE_CHECKING:

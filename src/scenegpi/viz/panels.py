@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from scenegpi.viz.arrange import Arrangement
 from scenegpi.viz.canvas import Canvas
+from scenegpi.viz.name_tags import leaders, place_tags
 from scenegpi.viz.palette import COLOURS, FAINT, INK, MUTED, text_on
 from scenegpi.viz.sheet import Panel
-from scenegpi.viz.tags import leaders, place_tags
 from scenegpi.viz.text import shortened, text_sizes
 
 QUIET = 0.8
@@ -88,7 +88,7 @@ def tag_points(n: int) -> float:
 
 
 @dataclass(frozen=True)
-class NodeLook:
+class NodeStyle:
     """How one node of a graph is drawn."""
 
     text: str
@@ -104,38 +104,38 @@ def draw_graph(
     panel: Panel, arranged: Arrangement, colours: Sequence[str], weak: Collection[tuple[int, int]] = ()
 ) -> None:
     """Entities in their boxes' colours, relations as pills between them, `weak` ones dashed; `panel` has inches."""
-    looks = []
+    styles = []
     for k, text in enumerate(arranged.texts):
         if k >= len(arranged.shown):
             guess = arranged.links[k - len(arranged.shown)] in weak
-            looks.append(NodeLook(text, WHITE, LINK, MUTED if guess else INK, dashed=guess))
+            styles.append(NodeStyle(text, WHITE, LINK, MUTED if guess else INK, dashed=guess))
             continue
         own = colours[arranged.shown[k]]
         if arranged.shown[k] not in arranged.linked:
-            looks.append(NodeLook(text, WHITE, own, MUTED, dashed=True))
+            styles.append(NodeStyle(text, WHITE, own, MUTED, dashed=True))
         else:
-            looks.append(NodeLook(text, own, own, text_on(own), bold=True))
-    draw_nodes(panel, arranged, looks, [FAINT if link in weak else LINK for link in arranged.links])
+            styles.append(NodeStyle(text, own, own, text_on(own), bold=True))
+    draw_nodes(panel, arranged, styles, [FAINT if link in weak else LINK for link in arranged.links])
     if arranged.left_out:
         note = f"{arranged.left_out} objects without a relation shown are left out"
         panel.text((arranged.panel[0], arranged.panel[1] - 0.06), note, 8, MUTED, anchor="right")
 
 
-def draw_nodes(panel: Panel, arranged: Arrangement, looks: Sequence[NodeLook], lines: Sequence[str]) -> None:
-    """The nodes of an arrangement by their `looks`, and the links in the colours `lines`."""
+def draw_nodes(panel: Panel, arranged: Arrangement, styles: Sequence[NodeStyle], lines: Sequence[str]) -> None:
+    """The nodes of an arrangement by their `styles`, and the links in the colours `lines`."""
     for k, colour in enumerate(lines):
         tail, in_, out, tip = arranged.arrow(k)
         panel.line(tail, in_, colour, 1.3)
         panel.arrow(out, tip, colour, 1.3)
-    for k, look in enumerate(looks):
+    for k, style in enumerate(styles):
         entity = k < len(arranged.shown)
         centre, half = arranged.at[k], arranged.sizes[k] / 2
         panel.rect(
-            (*(centre - half), *(centre + half)), look.face, look.edge, look.line,
-            radius=0.06 if entity else float(half[1]), dashed=look.dashed,
+            (*(centre - half), *(centre + half)), style.face, style.edge, style.line,
+            radius=0.06 if entity else float(half[1]), dashed=style.dashed,
         )  # fmt: skip
         points = arranged.points * (1 if entity else 0.94)
-        panel.text(centre, look.text, points, look.ink, bold=look.bold, anchor="middle")
+        panel.text(centre, style.text, points, style.ink, bold=style.bold, anchor="middle")
 
 
 def colours_of(numbers: Sequence[int]) -> list[str]:

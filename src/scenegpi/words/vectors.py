@@ -12,19 +12,18 @@ columns are the vector, with d from the first line or the caller.
 from __future__ import annotations
 
 import json
-import os
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.errors import DataError
-from scenegpi.files import check_file, open_file, parse_json, reason, whole_file
+from scenegpi.errors import DataError, naming
+from scenegpi.files import check_file, open_file, parse_json, read_lines, whole_file
 from scenegpi.vocabulary import Vocabulary
 from scenegpi.words.forms import word_forms
 
@@ -198,44 +197,30 @@ def load_glove_text(path: str | Path, names: Iterable[str] | None = None, dim: i
     wanted = None if names is None else wanted_words(names)
     found: dict[str, None] = {}
     numbers = array("f")
-    with open_file(path) as handle:
-        most = max(FREE_WORDS, os.fstat(handle.fileno()).st_size // BYTES_PER_WORD)
-        for number, line in _lines(path, handle):
-            columns = line.count(b" ") + 1
-            if number == 1 and columns == 2 and all(field.isdigit() for field in line.split()):
+    check_file(path)
+    most = max(FREE_WORDS, path.stat().st_size // BYTES_PER_WORD)
+    for number, line in read_lines(path, LONGEST_LINE):
+        line = line.rstrip()
+        columns = line.count(b" ") + 1
+        if number == 1 and columns == 2 and all(field.isdigit() for field in line.split()):
+            continue
+        dim = dim or columns - 1
+        if columns <= dim or dim < 1:
+            raise DataError(path, f"line {number}: {columns} columns, expected a word and {dim} numbers")
+        head, *fields = line.rsplit(b" ", dim)
+        try:
+            word = head.decode("utf-8")
+            if word in found or (wanted is not None and word not in wanted):
                 continue
-            dim = dim or columns - 1
-            if columns <= dim or dim < 1:
-                raise DataError(path, f"line {number}: {columns} columns, expected a word and {dim} numbers")
-            head, *fields = line.rsplit(b" ", dim)
-            try:
-                word = head.decode("utf-8")
-                if word in found or (wanted is not None and word not in wanted):
-                    continue
-                numbers.extend(map(float, fields))
-            except ValueError as error:
-                raise DataError(path, f"line {number}: {error!s:.90}") from None
-            found[word] = None
-            if len(found) > most or len(numbers) * numbers.itemsize > MOST_BYTES:
-                limit = f"{most:,} words or {MOST_BYTES:,} bytes of vectors"
-                raise DataError(path, f"line {number}: more than {limit}; name the words wanted")
+            numbers.extend(map(float, fields))
+        except ValueError as error:
+            raise DataError(path, f"line {number}: {error!s:.90}") from None
+        found[word] = None
+        if len(found) > most or len(numbers) * numbers.itemsize > MOST_BYTES:
+            limit = f"{most:,} words or {MOST_BYTES:,} bytes of vectors"
+            raise DataError(path, f"line {number}: more than {limit}; name the words wanted")
     if not found or dim is None:
         raise DataError(path, "contains no vector for a wanted word")
-    try:
+    with naming(path, ValueError):
         vectors = np.frombuffer(numbers, dtype=np.float32).reshape(-1, dim)
         return WordVectors(tuple(found), vectors, f"GloVe text file {path.name}")
-    except ValueError as error:
-        raise DataError(path, str(error)) from None
-
-
-def _lines(path: Path, handle: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers, from 1; DataError at the first that is too long."""
-    number = 0
-    try:
-        while line := handle.readline(LONGEST_LINE):
-            number += 1
-            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-                raise DataError(path, f"line {number}: longer than {LONGEST_LINE:,} bytes")
-            yield number, line.rstrip()
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({reason(error)})") from None

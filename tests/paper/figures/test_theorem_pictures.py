@@ -10,7 +10,7 @@ import pytest
 from models.model_cases import random_graphs, small_model
 from paper.systems.system_cases import small_system
 from scenegpi.errors import DataError, GraphError
-from scenegpi.models.inputs import ENTITY_WIDTH, PAIR_INPUTS
+from scenegpi.models.layout_inputs import ENTITY_WIDTH, PAIR_INPUTS
 from scenegpi.paper.figures.architecture import draw_architecture, shapes
 from scenegpi.paper.figures.proof import HASH, construct, draw_proof
 

@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,10 @@ def _timeless(result: dict[str, object]) -> dict[str, object]:
     return {key: value for key, value in result.items() if key not in TIMES}
 
 
+def results(cells: Sequence[Cell], folder: Path) -> list[dict[str, Any]]:
+    return [result for result, _ in experiment.run(cells, folder)]
+
+
 def test_a_cell_says_what_it_measured() -> None:
     result = run_cell(CELLS[0])
     assert result["order_gap"] < 1e-5
@@ -39,8 +45,7 @@ def test_a_cell_says_what_it_measured() -> None:
 def test_resuming_skips_what_is_finished_and_ends_with_the_same_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = experiment.run(CELLS, tmp_path / "whole")
-    first = experiment.run(CELLS[:2], tmp_path / "resumed")
+    whole, first = results(CELLS, tmp_path / "whole"), results(CELLS[:2], tmp_path / "resumed")
     ran: list[Cell] = []
 
     def counted(cell: Cell) -> dict[str, object]:
@@ -48,7 +53,7 @@ def test_resuming_skips_what_is_finished_and_ends_with_the_same_results(
         return run_cell(cell)
 
     monkeypatch.setattr(experiment, "run_cell", counted)
-    resumed = experiment.run(CELLS, tmp_path / "resumed")
+    resumed = results(CELLS, tmp_path / "resumed")
     assert ran == CELLS[2:]
     assert resumed[:2] == first
     assert [_timeless(result) for result in resumed] == [_timeless(result) for result in whole]
@@ -62,7 +67,7 @@ def test_an_exception_keeps_the_cells_before_it(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(experiment, "run_cell", fails_at_fc)
     with pytest.raises(KeyboardInterrupt):
-        experiment.run(CELLS, tmp_path)
+        results(CELLS, tmp_path)
     assert [finished_cell(tmp_path / f"{cell.key}.json") is not None for cell in CELLS] == [True, True, False]
 
 
@@ -74,12 +79,10 @@ from scenegpi.paper.labelling import experiment
 from test_cells import CELLS
 torch.set_num_threads(1)
 
-def done(cell, result):
+for cell, _ in zip(CELLS, experiment.run(CELLS, Path(sys.argv[1]))):
     print(cell.key, flush=True)
     if cell == CELLS[1]:
         sys.stdin.read()
-
-experiment.run(CELLS, Path(sys.argv[1]), on_done=done)
 """
 
 
@@ -95,10 +98,7 @@ def test_kill_9_loses_only_the_current_cell(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
     finished = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert sorted(finished) == sorted(f"{cell.key}.json" for cell in CELLS[:2])
-    started: list[Cell] = []
-    results = experiment.run(CELLS, tmp_path, on_start=started.append)
-    assert started == CELLS[2:]
-    assert len(results) == 3
+    assert [ran for _, ran in experiment.run(CELLS, tmp_path)] == [False, False, True]
     assert all((tmp_path / name).stat().st_mtime_ns == written for name, written in finished.items())
 
 
@@ -107,7 +107,7 @@ def test_damaged_files_are_run_again(tmp_path: Path, content: str) -> None:
     file = tmp_path / f"{CELLS[2].key}.json"
     file.write_text(content)
     assert finished_cell(file) is None
-    experiment.run(CELLS[2:], tmp_path)
+    results(CELLS[2:], tmp_path)
     assert finished_cell(file) is not None
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from paper.systems.system_cases import SYSTEMS
 from scenegpi.models import build_model
-from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS
+from scenegpi.models.layout_inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS
 from scenegpi.vocabulary import Vocabulary
 
 C, K, W = 150, 51, 300

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from scenegpi.data.graphs import SPLIT_NAMES, Graphs
 from scenegpi.data.jsonl import dump, write_rows
-from scenegpi.errors import DataError, GraphError, Report
+from scenegpi.errors import DataError, GraphError, Report, naming
 from scenegpi.files import whole_file, whole_folder
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import plain_attributes
@@ -38,10 +38,8 @@ def write_visual_genome(
     for graph, split in zip(graphs, splits, strict=False):
         if graph.image_id is None or graph.width is None or graph.height is None:
             raise DataError(target, f"image {graph.key}: the Visual Genome layout needs an image id, width and height")
-        try:
+        with naming(target, GraphError):
             found.append(graph, split)
-        except GraphError as error:
-            raise DataError(target, str(error)) from None
     images = [
         {"image_id": graph.image_id, "width": graph.width, "height": graph.height}
         | ({} if graph.file == f"{graph.image_id}.jpg" else {"file_name": graph.file})

@@ -19,7 +19,7 @@ from scenegpi.paper.figures.compare import Compared
 from scenegpi.viz.arrange import Arrangement, arrange
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import INK, MUTED, RIGHT, WRONG, deal_colours, text_on
-from scenegpi.viz.panels import LINK, WHITE, NodeLook, colours_of, draw_boxes, draw_canvas, draw_nodes
+from scenegpi.viz.panels import LINK, WHITE, NodeStyle, colours_of, draw_boxes, draw_canvas, draw_nodes
 from scenegpi.viz.picture import fitted, picture_file
 from scenegpi.viz.sheet import Sheet
 from scenegpi.viz.text import numbered, shortened, text_sizes
@@ -90,15 +90,15 @@ def _draw_row(sheet: Sheet, top: float, row: Compared, photo: Any) -> None:
     centres = (canvas.boxes[:, :2] + canvas.boxes[:, 2:]) / 2 / np.array([canvas.width, canvas.height])
     nodes = arrange(longest, centres, words, PANEL, points=8.6 if len(truth) + len(words) <= 18 else 7.4, everyone=True)
     plain = [shortened(" / ".join(said[pair])) for pair in nodes.links]
-    for k, looks in enumerate(
+    for k, styles in enumerate(
         (
-            _truth_looks(nodes, colours, plain, columns[0]),
-            *(_said_looks(nodes, colours, row, which, columns[1 + which]) for which in (0, 1)),
+            _truth_styles(nodes, colours, plain, columns[0]),
+            *(_predicted_styles(nodes, colours, row, which, columns[1 + which]) for which in (0, 1)),
         )
     ):
         panel = sheet.panel(_EDGE + (k + 1) * (PANEL[0] + _EDGE), top, *PANEL)
-        lines = [look.edge if k else LINK for look in looks[len(nodes.shown) :]]
-        draw_nodes(panel, nodes, looks, lines)
+        lines = [style.edge if k else LINK for style in styles[len(nodes.shown) :]]
+        draw_nodes(panel, nodes, styles, lines)
 
 
 def _names(graph: SceneGraph, given: bool) -> list[str]:
@@ -106,36 +106,38 @@ def _names(graph: SceneGraph, given: bool) -> list[str]:
     return numbered(graph.names) if given else [f"{shortened(name)} {i + 1}" for i, name in enumerate(graph.names)]
 
 
-def _truth_looks(nodes: Arrangement, colours: list[str], said: list[str], names: list[str]) -> list[NodeLook]:
-    looks = [_entity(names[i], colours[i], i not in nodes.linked) for i in nodes.shown]
-    return looks + [NodeLook(text, WHITE, LINK, INK) for text in said]
+def _truth_styles(nodes: Arrangement, colours: list[str], said: list[str], names: list[str]) -> list[NodeStyle]:
+    styles = [_entity(names[i], colours[i], i not in nodes.linked) for i in nodes.shown]
+    return styles + [NodeStyle(text, WHITE, LINK, INK) for text in said]
 
 
-def _said_looks(nodes: Arrangement, colours: list[str], row: Compared, which: int, names: list[str]) -> list[NodeLook]:
+def _predicted_styles(
+    nodes: Arrangement, colours: list[str], row: Compared, which: int, names: list[str]
+) -> list[NodeStyle]:
     """The nodes as the first (0) or second (1) model labels them."""
-    looks = []
+    styles = []
     for i in nodes.shown:
         before, right = row.labels_right[0, i], row.labels_right[which, i]
         if right and before:
-            looks.append(_entity(names[i], colours[i], i not in nodes.linked))
+            styles.append(_entity(names[i], colours[i], i not in nodes.linked))
         else:
-            looks.append(_judged(names[i], bool(right), bool(before != right)))
+            styles.append(_judged(names[i], bool(right), bool(before != right)))
     words = row.graphs[which].vocabulary.predicates
     for predicate, before, right in zip(row.said[which].tolist(), row.right[0], row.right[which], strict=True):
-        looks.append(_judged(words[predicate], bool(right), bool(before != right)))
-    return looks
+        styles.append(_judged(words[predicate], bool(right), bool(before != right)))
+    return styles
 
 
-def _entity(text: str, colour: str, lonely: bool) -> NodeLook:
+def _entity(text: str, colour: str, lonely: bool) -> NodeStyle:
     if lonely:
-        return NodeLook(text, WHITE, colour, INK, dashed=True, bold=True)
-    return NodeLook(text, colour, colour, text_on(colour), bold=True)
+        return NodeStyle(text, WHITE, colour, INK, dashed=True, bold=True)
+    return NodeStyle(text, colour, colour, text_on(colour), bold=True)
 
 
-def _judged(text: str, right: bool, changed: bool) -> NodeLook:
+def _judged(text: str, right: bool, changed: bool) -> NodeStyle:
     colour = RIGHT if right else WRONG
-    look = NodeLook(f"{TICK if right else CROSS} {shortened(text)}", WHITE, colour, INK, dashed=not right)
-    return replace(look, face=colour, ink=text_on(colour), dashed=False, bold=True) if changed else look
+    style = NodeStyle(f"{TICK if right else CROSS} {shortened(text)}", WHITE, colour, INK, dashed=not right)
+    return replace(style, face=colour, ink=text_on(colour), dashed=False, bold=True) if changed else style
 
 
 def _legend(sheet: Sheet, totals: Mapping[str, int] | None) -> None:

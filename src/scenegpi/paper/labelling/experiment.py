@@ -11,7 +11,7 @@ last.
 import copy
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -177,23 +177,12 @@ def _cell(model: ModelName, samples: int, seed: int, task: Task) -> Cell:
     return Cell(model, samples, seed, task, recipe, sizes=_SIZES if grows else ())
 
 
-def run(
-    cells: Sequence[Cell],
-    folder: Path,
-    on_start: Callable[[Cell], None] | None = None,
-    on_done: Callable[[Cell, dict[str, Any]], None] | None = None,
-) -> list[dict[str, Any]]:
-    """Results of all cells, in their order; those already in the folder are read, the others run and written there."""
-    results = []
+def run(cells: Sequence[Cell], folder: Path) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The result of each cell, and whether it ran now: those in the folder are read, the others run and written."""
     for cell in cells:
         file = folder / f"{cell.key}.json"
-        result = finished_cell(file)
-        if result is None:
-            if on_start:
-                on_start(cell)
-            result = run_cell(cell)
+        found = finished_cell(file)
+        result = run_cell(cell) if found is None else found
+        if found is None:
             write_json(file, result)
-        if on_done:
-            on_done(cell, result)
-        results.append(result)
-    return results
+        yield result, found is None

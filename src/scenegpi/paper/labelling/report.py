@@ -1,4 +1,4 @@
-"""From cells to figures: the results file, and the summaries that tables and curves are made of."""
+"""From cells to figures: the results file, and the summaries behind tables and curves."""
 
 import platform
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Many rendered scenes as a folder in the Visual Genome layout: the three files, and the pictures in `images`."""
+"""Many rendered scenes in a folder, in the Visual Genome layout: the three files, and pictures in `images`."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_softmax, segment_sum
 from scenegpi.models.config import ModelConfig
-from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH
-from scenegpi.models.network import SceneLogits
+from scenegpi.models.layout_inputs import BOX_WIDTH, ENTITY_WIDTH
+from scenegpi.models.scene_network import SceneLogits
 from scenegpi.models.sgp import scaled_log
 from scenegpi.paper.systems.reader import Reading
 from scenegpi.paper.systems.system import DROPOUT, Answer, System, SystemConfig
@@ -123,7 +123,7 @@ class Attention(nn.Module):
 
 
 class Messages(nn.Module):
-    """What boxes (N, a) and pairs (K, b) tell each other: three messages to boxes, two to pairs.
+    """Messages between boxes (N, a) and pairs (K, b): three to boxes, two to pairs.
 
     With `relu` a message is ReLU(W z), as in the released code.
     """
@@ -159,7 +159,7 @@ class Messages(nn.Module):
 
 
 class RelationProposals(nn.Module):
-    r"""Log-odds (E,) that a pair is worth a look, from what is known of each of its boxes.
+    r"""Log-odds (E,) that a pair is related, from the features of each of its boxes.
 
     .. math:: s_{ij} = \Phi(z_i)^\top \Psi(z_j), \qquad z_i = [\log p_i, \text{box}_i]
     """

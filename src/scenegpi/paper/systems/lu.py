@@ -28,7 +28,7 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_max, segment_sum
 from scenegpi.models.config import MAX_WIDTH, ModelConfig
-from scenegpi.models.network import SceneLogits
+from scenegpi.models.scene_network import SceneLogits
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
 from scenegpi.paper.systems.system import DROPOUT, Answer, System, SystemConfig
@@ -53,7 +53,7 @@ class LuVisual(System):
         self.pair_out = nn.Linear(config.width, 1 + predicates)
 
     def seen(self, reading: Reading, rows: slice) -> Tensor:
-        """What the boxes of the pairs in `rows` say, (E, 1 + P); (E, P) with the language prior."""
+        """Scores of the pairs in `rows` by their boxes, (E, 1 + P); (E, P) with the language prior."""
         return self.pair_out(dropout(self.visual(reading.pairs(rows)).relu(), DROPOUT, self.training))
 
     def answer(self, reading: Reading) -> Answer:
@@ -116,7 +116,7 @@ class Lu(LuVisual):
         return (ranking + FREQUENCY * frequency + SIMILARITY * similarity) / batch.num_graphs
 
     def ranking(self, batch: SceneBatch, scores: Tensor) -> Tensor:
-        """C (G,): every annotated relation is to beat by a margin the best of what was not annotated in its image."""
+        """C (G,): a hinge loss; annotated relations should beat the best unannotated one of their image by a margin."""
         row, column = batch.relation_edge, batch.relation_class - 1
         others = scores.index_put((row, column), scores.new_tensor(_LOW)).amax(1)
         if self.config.negatives == "none":
@@ -142,7 +142,7 @@ class Lu(LuVisual):
         return self.as_subject(self.label_words)[a, k] + self.as_object(self.label_words)[b, k]
 
     def frequency(self, first: Tensor, second: Tensor) -> Tensor:
-        """L: the more frequent of two relations is to score higher by a margin; the mean over pairs that differ."""
+        """L: the more frequent of two relations should score higher by a margin; the mean over pairs that differ."""
         more = (self.counts[first.unbind(1)] - self.counts[second.unbind(1)]).sign()
         gap = (self.language(first) - self.language(second)) * more
         return ((MARGIN - gap).clamp_min(0) * more.abs()).sum() / more.abs().sum().clamp_min(1)

@@ -21,7 +21,7 @@ from torch.nn.functional import dropout, normalize
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import MAX_WIDTH, ModelConfig
-from scenegpi.models.network import SceneLogits
+from scenegpi.models.scene_network import SceneLogits
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
 from scenegpi.paper.systems.system import DROPOUT, Answer, System, SystemConfig

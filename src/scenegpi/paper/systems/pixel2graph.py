@@ -32,7 +32,7 @@ from torch.nn.functional import cross_entropy, interpolate, logsigmoid, max_pool
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import ModelConfig
-from scenegpi.models.network import SceneLogits
+from scenegpi.models.scene_network import SceneLogits
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Reading
 from scenegpi.paper.systems.sequences import Padding, reading_order
@@ -138,7 +138,7 @@ class Pixel2Graph(System):
         return mine[:, :TAGS], mine[:, TAGS:]
 
     def slots(self, features: Tensor) -> Slots:
-        """What the relation slots of cells with features (Q, c) say."""
+        """The relation slots of cells with features (Q, c)."""
         said = self.relation_head(features).unflatten(1, (RELATION_SLOTS, -1))
         score, classes, subject, object_ = said.split([1, self.num_classes - 1, TAGS, TAGS], 2)
         return Slots(score.squeeze(2), classes, subject, object_)

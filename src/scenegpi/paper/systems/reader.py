@@ -1,4 +1,4 @@
-r"""The one front end: what a system may read of a batch, and nothing else.
+r"""The one front end: the inputs that a system may read from a batch.
 
 .. math:: x_i = [p_i E, \text{box}_i, \text{counts}_i], \qquad u_{ij} = [\text{geometry}_{ij}, \text{duplicates}_{ij}]
 
@@ -6,7 +6,7 @@ x_i stands for the features of a box in the original, u_ij for those of the unio
 the two labels is read by `bias`. These are the inputs of the baseline, by the same settings.
 
 A system on top of a frozen baseline reads what the GPI layer reads instead: the baseline's distributions, the box with
-its counts, and the geometry. What it says is then added to the baseline's logits.
+its counts, and the geometry. Its output is then added to the baseline's logits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
 from scenegpi.models.baseline import Baseline
 from scenegpi.models.config import BaselineConfig
-from scenegpi.models.inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
+from scenegpi.models.layout_inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs
 from scenegpi.models.prior import PriorOutput, log_prior, make_prior
 from scenegpi.models.sgp import reverse_edges, scaled_log
 
@@ -34,10 +34,10 @@ Bias = Literal["none", "counts", "trained"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read of a batch.
+    """The inputs read from a batch.
 
     `dist` (N, C) and `labels` (N,), the most probable; `certain` (N,), which labels are given; `nodes` (N, node_width);
-    `pairs(rows)` (E, pair_width) of the pairs in `rows`, and `prior(rows)`. What a system says is added to
+    `pairs(rows)` (E, pair_width) of the pairs in `rows`, and `prior(rows)`. A system's output is added to
     `node_logits` (N, C), and on top of a baseline to `pair_logits` (E, 1 + P).
     """
 
@@ -64,7 +64,7 @@ class Reading:
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def best_labels(self, nodes: Tensor) -> Tensor:
-        """Labels (N,): those given, else the best by what nodes (N, C) add."""
+        """Labels (N,): those given, else the most probable ones once nodes (N, C) are added."""
         return torch.where(self.certain, self.labels, (self.node_logits + nodes).argmax(1))
 
 
@@ -98,7 +98,7 @@ class Reader(nn.Module):
 
 
 class BaselineReader(nn.Module):
-    """What a frozen baseline says, as the GPI layer reads it."""
+    """The output of a frozen baseline, as the GPI layer reads it."""
 
     def __init__(self, config: BaselineConfig, labels: int, predicates: int) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ def _thinned(reader: Reader | BaselineReader, rows: Tensor) -> Tensor:
 
 
 class PairBias(nn.Module):
-    """Adds to the logits of a pair what its two labels say.
+    """A bias of a pair's logits, by its two labels.
 
     "counts" are the prior's odds and predicates with a learned scale each; "trained" is a table of all pairs of labels
     that starts at the logarithm of the training shares.

@@ -60,7 +60,7 @@ def make_sequence(order: Tensor, ptr: Tensor, backwards: bool = False) -> Packed
 
 
 def along(sequence: PackedSequence, step: Step, start: Callable[[int], State], read: State) -> Tensor:
-    """What `step` says of each box, (N, ...), in the order of the list, from `read`, each (N, ...) too.
+    """Applies `step` to the inputs `read` of each box, (N, ...) each: (N, ...), in the order of the list.
 
     `start` gives the first state of a number of images.
     """

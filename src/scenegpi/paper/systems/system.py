@@ -1,4 +1,4 @@
-"""What every compared system offers: `forward(batch) -> SceneLogits`, and its own loss where that is the method."""
+"""What every compared system offers: `forward(batch) -> SceneLogits`, and its own loss if the method has one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_sum
 from scenegpi.models.baseline import Baseline
 from scenegpi.models.config import MAX_WIDTH, ModelConfig, NetworkConfig
-from scenegpi.models.network import SceneLogits, SceneNetwork
+from scenegpi.models.scene_network import SceneLogits, SceneNetwork
 from scenegpi.models.sgp import reverse_edges
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import BaselineReader, Bias, PairBias, Reader, Reading
@@ -108,7 +108,7 @@ class System(SceneNetwork):
         return segment_sum(loss, batch.batch[batch.edge_index[0]], batch.num_graphs)
 
     def unless_given(self, reading: Reading, decode: Callable[[], Tensor]) -> Tensor:
-        """What `decode` says of labels, (N, C); 0 where all labels of the batch are given."""
+        """The result of `decode`, (N, C); 0 if all labels of the batch are given."""
         return torch.zeros_like(reading.node_logits) if bool(reading.certain.all()) else decode()
 
     def chosen(self, reading: Reading, nodes: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ from torch.nn.functional import dropout
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import ModelConfig
-from scenegpi.models.network import SceneLogits
+from scenegpi.models.scene_network import SceneLogits
 from scenegpi.paper.systems.reader import Reading
 from scenegpi.paper.systems.system import DROPOUT, LABEL_WIDTH, Answer, ProductSystem, SystemConfig, wide
 

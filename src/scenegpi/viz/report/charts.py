@@ -10,8 +10,8 @@ from scenegpi.viz.report.markup import Html, h
 from scenegpi.viz.text import shortened
 
 WIDE, TALL, LEFT, RIGHT, TOP, FOOT = 560.0, 270.0, 46.0, 74.0, 14.0, 34.0
-HIGHEST = 9.0
-"""The topmost centre of a line of text that is not cut off."""
+HIGHEST, LINE = 9.0, 15.0
+"""The topmost centre of a line of text that is not cut off; and its height."""
 
 
 def curves(
@@ -139,16 +139,16 @@ def known_series(log: Sequence[Mapping[str, float]], names: Sequence[str]) -> di
     return {name: [row.get(name, nan) for row in log] for name in known}
 
 
-def _apart(ys: Sequence[float], line: float = 15.0) -> list[float]:
+def _apart(ys: Sequence[float]) -> list[float]:
     """Heights of names at the ends of lines: near their lines, clear of each other, not cut off."""
     order = sorted(range(len(ys)), key=lambda k: ys[k])
     placed = [ys[k] for k in order]
     for _ in range(50):
         for a in range(len(placed) - 1):
-            push = (line - (placed[a + 1] - placed[a])) / 2
+            push = (LINE - (placed[a + 1] - placed[a])) / 2
             if push > 0:
                 placed[a], placed[a + 1] = placed[a] - push, placed[a + 1] + push
     for a in range(len(placed)):
-        placed[a] = max(placed[a], placed[a - 1] + line if a else HIGHEST)
+        placed[a] = max(placed[a], placed[a - 1] + LINE if a else HIGHEST)
     back = dict(zip(order, placed, strict=True))
     return [back[k] for k in range(len(ys))]

@@ -13,9 +13,9 @@ import numpy as np
 from scenegpi.graph import SceneGraph
 from scenegpi.viz.arrange import CROWD, Arrangement, arrange
 from scenegpi.viz.canvas import Canvas, data_uri
+from scenegpi.viz.name_tags import place_tags
 from scenegpi.viz.palette import COLOURS, text_on
 from scenegpi.viz.report.markup import Html, h
-from scenegpi.viz.tags import place_tags
 from scenegpi.viz.text import numbered, text_sizes
 
 SIDE, UNIT = 600.0, 100.0
@@ -80,21 +80,21 @@ def graph_drawing(
         if predicate not in words.setdefault((s, o), []):
             words[s, o].append(predicate)
         members.setdefault((s, o), []).append(k)
-    looks = {  # the best kind among the triplets of a pair
+    best = {  # the best kind among the triplets of a pair
         pair: (min((kinds[k] for k in some), key=list(KINDS).index) if kinds else "plain", " ".join(map(str, some)))
         for pair, some in members.items()
     }
     count = len(words) + (len(graph) if len(graph) <= CROWD else len({end for pair in words for end in pair}))
     panel = (SIDE / UNIT, float(np.clip(0.17 * count + 1.6, 3.6, 8.0)))
     nodes = arrange(numbered(graph.names), canvas.centres, words, panel, points=9.4 if count <= 30 else 8.0)
-    parts = [_link(nodes, k, *looks[pair]) for k, pair in enumerate(nodes.links)]
+    parts = [_link(nodes, k, *best[pair]) for k, pair in enumerate(nodes.links)]
     for k, i in enumerate(nodes.shown):
         colour, lone = COLOURS[colours[i]], i not in nodes.linked
         fill, ink = (None, None) if lone else (colour, text_on(colour))
         look = {"class_": "node lone" if lone else "node", "data_box": i, "aria_label": f"object {nodes.texts[k]}"}
         parts.append(_node(nodes, k, 1.36, {"fill": fill, "stroke": colour, "rx": 6}, ink, look))
     for k, pair in enumerate(nodes.links, len(nodes.shown)):
-        kind, numbers = looks[pair]
+        kind, numbers = best[pair]
         look = {"class_": f"pill {kind}", "data_link": numbers}
         look["aria_label"] = f"relation {nodes.texts[k]}{KINDS[kind]}"
         parts.append(_node(nodes, k, 1.3, {"rx": float(nodes.sizes[k, 1]) * UNIT / 2}, None, look))

@@ -18,7 +18,7 @@ from scenegpi.data.dataset import Dataset
 from scenegpi.data.evaluation_npz import EvaluationNpz
 from scenegpi.data.images import photo_size
 from scenegpi.data.open import open_dataset
-from scenegpi.errors import DataError, GraphError, OptionError
+from scenegpi.errors import DataError, GraphError, OptionError, naming
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.matching import match_image
 from scenegpi.metrics.protocol import Protocol
@@ -194,10 +194,8 @@ def _of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
     from scenegpi.training.config import stored_config
     from scenegpi.training.data_split import open_images
 
-    try:
+    with naming(source.path / "config.json", OptionError):
         config = stored_config(source.config)
-    except OptionError as error:
-        raise DataError(source.path / "config.json", str(error)) from None
     if not config.data.path or not Path(config.data.path).exists():
         return None
     images = open_images(config.data, photos=True)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import BOX_NAMES, COUNT_NAMES, entity_features
-from scenegpi.features.pairs import PAIR_WIDTH, pair_geometry
+from scenegpi.features.geometry import PAIR_WIDTH, pair_geometry
 from scenegpi.features.standardise import Standardise
 
 ALL = slice(None)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from scenegpi.features.batch import SceneBatch
     from scenegpi.models.baseline import Baseline
-    from scenegpi.models.inputs import LayoutInputs
+    from scenegpi.models.layout_inputs import LayoutInputs
     from scenegpi.models.prior import CountPrior, GivenPrior
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from scenegpi.features.batch import SceneBatch
-from scenegpi.features.pairs import (
+from scenegpi.features.geometry import (
     PAIR_NAMES,
     PAIR_WIDTH,
     pair_geometry,
