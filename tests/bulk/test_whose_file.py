@@ -214,6 +214,24 @@ def test_a_photo_that_broke_takes_its_old_answer_along(desk):
     assert not (desk / "out" / "holiday.png").exists()
 
 
+def test_files_of_all_images_are_never_out_of_date(desk):
+    """Whatever formats the next call asks for: a photo was replaced, another was added, and then both broke."""
+    words = ["--out", "out", *LAYOUT, "--formats"]
+    photo(desk / "b.png", 320)
+    lines(desk / "boxes.jsonl", scene(file="holiday.png"), scene(file="b.png"))
+    fine("holiday.png", "--boxes", "boxes.jsonl", *words, "coco,rdf")
+    lines(desk / "boxes.jsonl", scene(file="holiday.png", scores=[0.9, 0.8, 0.7]), scene(file="b.png"))
+    assert "predictions.coco.json" in fine("holiday.png", "b.png", "--boxes", "boxes.jsonl", *words, "none")
+    found = json.loads((desk / "out" / "predictions.coco.json").read_text())
+    assert [each["file_name"] for each in found["images"]] == ["holiday.png", "b.png"]
+    assert [each.get("score") for each in found["annotations"]][:3] == [0.9, 0.8, 0.7]
+    assert "b.png" in (desk / "out" / "predictions.nt").read_text()
+    for name in ("holiday.png", "b.png"):
+        (desk / name).write_bytes(b"no picture")
+    fine("holiday.png", "b.png", "--boxes", "boxes.jsonl", *words, "png", code=1)
+    assert not list((desk / "out").glob("predictions.*"))
+
+
 def test_formats_asked_for_later_are_written(desk):
     words = ["holiday.png", "--boxes", "boxes.jsonl", "--out", "out", *LAYOUT, "--formats"]
     fine(*words, "none")

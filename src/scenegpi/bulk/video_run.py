@@ -80,6 +80,7 @@ def run_video(
         with film(files.get("png"), files.get("mp4"), video_rate(path) / every) as add:
             video.draw(add)
         summary.written += files.values()
+    summary.written += log.write_whole()
     summary.relations = video.relations()
     return summary
 
