@@ -167,6 +167,13 @@ def test_a_video_leaves_other_lines_alone_and_replaces_its_own(video, setup):
     assert (setup.folder / "predictions.nt").read_text().count("Image>") == len(found)
 
 
+def test_a_sheet_that_is_there_is_never_out_of_date(video, setup):
+    summary = predict_video(video, 1, 0, replace(setup, formats=("png",)))
+    sheet, before = summary.written[0], summary.written[0].read_bytes()
+    assert predict_video(video, 5, 0, replace(setup, formats=())).written == [sheet]
+    assert sheet.read_bytes() != before
+
+
 class Undecided(SquareFinder):
     """Calls the red square a man in one frame of three."""
 
