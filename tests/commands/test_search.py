@@ -138,6 +138,17 @@ def test_photos_of_one_name_in_two_runs_are_two_images_each_with_its_photo(tmp_p
     assert len(store) == 2
 
 
+def test_frames_of_a_video_replace_themselves(tmp_path):
+    render_folder(tmp_path / "scenes", 1, seed=3)
+    whole = predicted_run(tmp_path)
+    graph = open_dataset(tmp_path / "scenes")[0].replace(image_id=None, file=None)
+    rows = [to_dict(graph) | {"source": f"/x/clip.mp4, frame {k}", "name": "clip"} for k in range(2)]
+    (whole / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for _ in range(2):
+        run("index", whole, "--out", tmp_path / "store")
+    assert [hit.key for hit in Store(tmp_path / "store").images()] == [row["source"] for row in rows]
+
+
 @pytest.mark.parametrize(
     ("words", "missing", "message"),
     [

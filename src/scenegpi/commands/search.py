@@ -16,7 +16,7 @@ from scenegpi.files import not_an_input, write_json
 from scenegpi.progress import watched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scenegpi.data import Dataset
     from scenegpi.graph import SceneGraph
@@ -63,23 +63,32 @@ def _with_photos(
     These are the store's `known` ones, so that a photo keeps its name, then `given` or the one that holds all photos
     (not the run's, whose pictures are drawings), and those above it.
     """
+    from scenegpi.data.images import ImageFolders
     from scenegpi.data.jsonl import JsonLines
 
     rows = run.source
     assert isinstance(rows, JsonLines)
     written = (rows.field(i, "photo") for i in run.rows.tolist())
-    found = [_found(text, given) if isinstance(text, str) else None for text in written]
+    paths = [Path(abspath(text)) if isinstance(text, str) else None for text in written]
+    if given is None:
+        found = [path if path is not None and isfile(path) else None for path in paths]
+    else:
+        found = [None if path is None else ImageFolders([abspath(given)]).find_moved(path) for path in paths]
     root = Path(abspath(given or commonpath([path.parent for path in found if path is not None] or [run.path.parent])))
     lost = found.count(None)
     if lost:
         say(f"{counted(lost, 'photo')} of this run not found; name their folder with --photos", error=True)
     folders = list(dict.fromkeys((*map(Path, known), root, *root.parents)))
     places = [None if path is None else _place(path, folders) for path in found]
-    named = (
-        graph if path is None or place is None else graph.replace(file=path.relative_to(place).as_posix())
-        for graph, path, place in zip(run, found, places, strict=True)
-    )
-    return named, tuple(folder for folder in folders if folder in places)
+
+    def named() -> Iterator[SceneGraph]:
+        for graph, path, place, i in zip(run, found, places, run.rows.tolist(), strict=True):
+            if path is not None and place is not None:
+                yield graph.replace(file=path.relative_to(place).as_posix())
+            else:  # a frame of a video has no name, but it is the same one next time
+                yield graph if graph.key is not None else graph.replace(image_id=rows.field(i, "source"))
+
+    return named(), tuple(each for each in folders if each in places or (given is not None and each == root))
 
 
 def _place(path: Path, folders: Sequence[Path]) -> Path | None:
@@ -93,17 +102,6 @@ def _place(path: Path, folders: Sequence[Path]) -> Path | None:
             if first is not None and samefile(first, path):
                 return folder
     return None
-
-
-def _found(text: str, given: Path | None) -> Path | None:
-    """The photo of a line: where it was, or in a given folder, by the longest end of its path."""
-    from scenegpi.data.images import ImageFolders
-
-    path = Path(abspath(text))
-    if given is None or (isfile(path) and path.is_relative_to(abspath(given))):
-        return path if isfile(path) else None
-    ends = ("/".join(path.parts[k:]) for k in range(1, len(path.parts)))
-    return next(filter(None, map(ImageFolders([abspath(given)]).find, ends)), None)
 
 
 def search(
