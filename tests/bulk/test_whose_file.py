@@ -199,6 +199,8 @@ def test_whatever_decides_an_answer_is_in_its_digest(desk):
     path, graph = desk / "holiday.png", scene(file="holiday.png")
     boxes = [None, graph, graph.replace(boxes=graph.boxes + 1), graph.replace(labels=graph.labels[::-1].copy())]
     boxes += [graph.replace(scores=[0.9, 0.8, 0.7]), graph.replace(width=640, height=481), graph.replace(image_id=9)]
+    boxes += [graph.replace(attributes=[[word], [], []]) for word in ("old", "young")]
+    boxes += [graph.replace(pairs=[pair], pair_dist=[[1.0]]) for pair in ((0, 1), (1, 0))]
     found = [image_digest(path, each, "s") for each in boxes]
     found += [image_digest(None, graph, "s"), image_digest(b"other", graph, "s"), image_digest(path, graph, "t")]
     assert len(set(found)) == len(found)
