@@ -314,6 +314,10 @@ def test_files_left_out_are_named_and_counted(desk):
     assert "11 files left out, not recognised as photos: .txt 9, no suffix 1, .raw 1" in fine(*words)
 
 
+def test_an_empty_name_is_not_the_current_folder(desk):
+    assert "the name of a photo or folder is empty" in refused("", "--out", "out")
+
+
 def test_a_folder_that_may_not_be_listed_is_named(desk, monkeypatch):
     for name in ("in/a.jpg", "in/closed/b.jpg"):
         photo(desk / name)

@@ -148,6 +148,8 @@ def find_photos(paths: Sequence[str]) -> Found:
     found = Found()
     for text in paths:
         path = Path(text)
+        if not text:  # such as a shell's variable that is not set; as a path it is the current folder
+            raise DataError("predict", "the name of a photo or folder is empty")
         if path.is_dir():
             photos = sorted(_photos_below(path, found))
             if not photos and not found.problems:
