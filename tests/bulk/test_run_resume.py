@@ -59,6 +59,16 @@ def test_images_that_share_an_id_are_all_kept(tmp_path):
     assert len(list(out.glob("*.dot"))) == 4
 
 
+def test_images_without_a_name_in_two_files_are_two_images(tmp_path):
+    first, second = (lines(tmp_path / f"{name}.jsonl", scene()) for name in "ab")
+    for boxes in (first, second, first):
+        assert "0: 3 boxes" in fine("--boxes", boxes, "--out", tmp_path / "out", "--formats", "dot")
+    assert sources(tmp_path / "out") == [f"{first}, image 0", f"{second}, image 0"]
+    lines(second, scene(), scene())  # one more, and the other as it was
+    assert "1 image done before" in fine("--boxes", second, "--out", tmp_path / "out", "--formats", "dot")
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.dot")) == ["0 (2).dot", "0.dot", "1.dot"]
+
+
 def test_a_folder_has_one_run_at_a_time(tmp_path):
     boxes, out = lines(tmp_path / "boxes.jsonl", scene(1)), tmp_path / "out"
     with folder_lock(out):

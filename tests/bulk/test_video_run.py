@@ -155,6 +155,7 @@ def test_its_own_sheet_is_no_frame(tmp_path, setup):
 def test_a_video_leaves_other_lines_alone_and_replaces_its_own(video, setup):
     with PredictionLog(setup.folder, SETTINGS) as log:
         log.append([Row("a.jpg", "squares", random_graphs((3,))[0], "1")])
+        log.write_whole(["rdf"])
     setup = replace(setup, formats=("png",))
     for every in (2, 5):
         predict_video(video, every, 0, setup)
@@ -163,6 +164,14 @@ def test_a_video_leaves_other_lines_alone_and_replaces_its_own(video, setup):
         assert [row["frame"] for row in found[1:]] == list(range(0, COUNT, every))
     assert {row["name"] for row in found} == {"squares", "squares (2)"}
     assert (setup.folder / "squares (2).frames.png").exists()
+    assert (setup.folder / "predictions.nt").read_text().count("Image>") == len(found)
+
+
+def test_a_sheet_that_is_there_is_never_out_of_date(video, setup):
+    summary = predict_video(video, 1, 0, replace(setup, formats=("png",)))
+    sheet, before = summary.written[0], summary.written[0].read_bytes()
+    assert predict_video(video, 5, 0, replace(setup, formats=())).written == [sheet]
+    assert sheet.read_bytes() != before
 
 
 class Undecided(SquareFinder):

@@ -199,6 +199,8 @@ def test_whatever_decides_an_answer_is_in_its_digest(desk):
     path, graph = desk / "holiday.png", scene(file="holiday.png")
     boxes = [None, graph, graph.replace(boxes=graph.boxes + 1), graph.replace(labels=graph.labels[::-1].copy())]
     boxes += [graph.replace(scores=[0.9, 0.8, 0.7]), graph.replace(width=640, height=481), graph.replace(image_id=9)]
+    boxes += [graph.replace(attributes=[[word], [], []]) for word in ("old", "young")]
+    boxes += [graph.replace(pairs=[pair], pair_dist=[[1.0]]) for pair in ((0, 1), (1, 0))]
     found = [image_digest(path, each, "s") for each in boxes]
     found += [image_digest(None, graph, "s"), image_digest(b"other", graph, "s"), image_digest(path, graph, "t")]
     assert len(set(found)) == len(found)
@@ -212,6 +214,24 @@ def test_a_photo_that_broke_takes_its_old_answer_along(desk):
     fine(*words, code=1)
     assert not (desk / "out" / LINES).exists()
     assert not (desk / "out" / "holiday.png").exists()
+
+
+def test_files_of_all_images_are_never_out_of_date(desk):
+    """Whatever formats the next call asks for: a photo was replaced, another was added, and then both broke."""
+    words = ["--out", "out", *LAYOUT, "--formats"]
+    photo(desk / "b.png", 320)
+    lines(desk / "boxes.jsonl", scene(file="holiday.png"), scene(file="b.png"))
+    fine("holiday.png", "--boxes", "boxes.jsonl", *words, "coco,rdf")
+    lines(desk / "boxes.jsonl", scene(file="holiday.png", scores=[0.9, 0.8, 0.7]), scene(file="b.png"))
+    assert "predictions.coco.json" in fine("holiday.png", "b.png", "--boxes", "boxes.jsonl", *words, "none")
+    found = json.loads((desk / "out" / "predictions.coco.json").read_text())
+    assert [each["file_name"] for each in found["images"]] == ["holiday.png", "b.png"]
+    assert [each.get("score") for each in found["annotations"]][:3] == [0.9, 0.8, 0.7]
+    assert "b.png" in (desk / "out" / "predictions.nt").read_text()
+    for name in ("holiday.png", "b.png"):
+        (desk / name).write_bytes(b"no picture")
+    fine("holiday.png", "b.png", "--boxes", "boxes.jsonl", *words, "png", code=1)
+    assert not list((desk / "out").glob("predictions.*"))
 
 
 def test_formats_asked_for_later_are_written(desk):
@@ -292,6 +312,10 @@ def test_files_left_out_are_named_and_counted(desk):
     for k in range(9):
         (desk / "in" / f"{k}.txt").write_text("x")
     assert "11 files left out, not recognised as photos: .txt 9, no suffix 1, .raw 1" in fine(*words)
+
+
+def test_an_empty_name_is_not_the_current_folder(desk):
+    assert "the name of a photo or folder is empty" in refused("", "--out", "out")
 
 
 def test_a_folder_that_may_not_be_listed_is_named(desk, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -9,6 +11,7 @@ from scenegpi import SceneGraph
 from scenegpi.cli import app
 from scenegpi.data import DataError, write_jsonl
 from scenegpi.evaluation.changes import changes, compared
+from scenegpi.graph_json import to_dict
 from scenegpi.models.shipped import model_vocabulary
 from strategies import VOCABULARY, small
 
@@ -39,6 +42,31 @@ def test_runs_are_matched_by_their_images(tmp_path):
     write_jsonl(tmp_path / "b.jsonl", [small(image_id=9)])
     with pytest.raises(DataError, match="has no image"):
         changes(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+
+
+def test_images_that_share_a_name_are_not_mixed_up(tmp_path):
+    """Photos of one name in two folders are told apart in runs, whatever their order; elsewhere they are refused."""
+    one, two = small(image_id=None, file="p.jpg"), other(image_id=None, file="p.jpg")
+    rows = [to_dict(one) | {"source": "/a/p.jpg"}, to_dict(two) | {"source": "/b/p.jpg"}]
+    for name, some in (("a.jsonl", rows), ("b.jsonl", rows[::-1])):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in some))
+    found = changes(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert (found.images, found.alone, found.same, found.most) == (2, (0, 0), 6, [])
+    write_jsonl(tmp_path / "c.jsonl", [one, two])
+    with pytest.raises(DataError, match=r"c.jsonl: image 'p.jpg' is duplicated"):
+        changes(tmp_path / "c.jsonl", tmp_path / "c.jsonl")
+
+
+def test_frames_are_matched_by_their_numbers(tmp_path):
+    frames = [
+        to_dict(make(image_id=None)) | {"source": f"clip.mp4, frame {k}"} for k, make in enumerate((small, other))
+    ]
+    for name, some in (("a.jsonl", frames), ("b.jsonl", frames[1:])):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in some))
+    found = changes(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert (found.images, found.alone, found.most) == (1, (1, 0), [])
+    write_jsonl(tmp_path / "c.jsonl", [small(image_id=None)])  # without sources, by position
+    assert changes(tmp_path / "a.jsonl", tmp_path / "c.jsonl").most == []
 
 
 def test_the_command_prints_paired_figures_and_writes_a_page(tmp_path):

@@ -110,6 +110,45 @@ def test_a_run_is_indexed_with_its_photos(place):
     assert "2 photos of this run not found" in done.output
 
 
+def test_photos_of_one_name_are_found_in_a_folder_that_is_named(tmp_path):
+    render_folder(tmp_path / "scenes", 1, seed=3)
+    line = predicted_run(tmp_path)
+    (tmp_path / "moved").mkdir()
+    for folder in (tmp_path, tmp_path / "moved"):
+        run("index", line, "--out", folder / "store", "--photos", folder)
+        store = Store(folder / "store")
+        assert {store.photo(hit) for hit in store.images()} == {folder / side / "img0.jpg" for side in "ab"}
+        if folder == tmp_path:
+            for side in "ab":
+                (tmp_path / side).rename(tmp_path / "moved" / side)
+
+
+def test_photos_of_one_name_in_two_runs_are_two_images_each_with_its_photo(tmp_path):
+    render_folder(tmp_path / "scenes", 1, seed=3)
+    whole = predicted_run(tmp_path)
+    lines = (whole / "predictions.jsonl").read_text().splitlines(keepends=True)
+    for _ in range(2):  # the second time, each replaces itself
+        for line in lines:
+            (whole / "predictions.jsonl").write_text(line)
+            run("index", whole, "--out", tmp_path / "store")
+    (whole / "predictions.jsonl").write_text("".join(lines))  # both in one run: they keep their names
+    run("index", whole, "--out", tmp_path / "store")
+    store = Store(tmp_path / "store")
+    assert {store.photo(hit) for hit in store.images()} == {tmp_path / side / "img0.jpg" for side in "ab"}
+    assert len(store) == 2
+
+
+def test_frames_of_a_video_replace_themselves(tmp_path):
+    render_folder(tmp_path / "scenes", 1, seed=3)
+    whole = predicted_run(tmp_path)
+    graph = open_dataset(tmp_path / "scenes")[0].replace(image_id=None, file=None)
+    rows = [to_dict(graph) | {"source": f"/x/clip.mp4, frame {k}", "name": "clip"} for k in range(2)]
+    (whole / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for _ in range(2):
+        run("index", whole, "--out", tmp_path / "store")
+    assert [hit.key for hit in Store(tmp_path / "store").images()] == [row["source"] for row in rows]
+
+
 @pytest.mark.parametrize(
     ("words", "missing", "message"),
     [

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenegpi.data import DataError, open_dataset
-from scenegpi.data.detector_results import NO_LABEL
+from scenegpi.data.detector_results import NO_LABEL, graph_of
+from scenegpi.errors import GraphError
 
 DOG, HAT = [10, 20, 110, 220], [30.5, 5, 60, 25]
 ROWS = [{"box": DOG, "label": "dog"}, {"box": HAT, "label": "hat"}]
@@ -28,6 +29,7 @@ def write(folder, name, content):
     [
         ("a.json", ROWS, None),
         ("a.json", CORNERS, None),
+        ("a.json", [dict(zip(("xmin", "ymin", "xmax", "ymax", "label"), each.values(), strict=True)) for each in CORNERS], None),
         ("a.json", [{"bbox": [10, 20, 100, 200], "category": "dog"}, {"bbox": [30.5, 5, 29.5, 20], "category": "hat"}], None),
         ("a.json", {"objects": ROWS}, None),
         ("a.json", {"photo.jpg": ROWS}, "photo.jpg"),
@@ -47,6 +49,15 @@ def test_every_natural_form_is_read_without_a_vocabulary(tmp_path, name, content
     assert data.format == "boxes"
     (graph,) = data
     assert (graph.boxes.tolist(), graph.names, graph.file, graph.scores) == ([DOG, HAT], ["dog", "hat"], file, None)
+
+
+def test_fractions_of_the_image_are_not_taken_for_pixels(tmp_path):
+    with pytest.raises(GraphError, match="boxes: expected pixels, these are fractions of the image"):
+        graph_of([[0.1, 0.1, 0.5, 0.5], [0, 0, 1, 1]])
+    assert len(graph_of([[0, 0, 1, 1]])) == len(graph_of([[0.1, 0.1, 0.5, 2]])) == 1
+    assert len(graph_of([[0.1, 0.1, 0.5, 0.5]], width=1, height=1)) == 1
+    data = open_dataset(write(tmp_path, "a.json", {"boxes": [[0.1, 0.1, 0.5, 0.5]], "labels": ["dog"]}))
+    assert "fractions of the image" in str(data.report.first_error)
 
 
 def test_several_photos_scores_sizes_and_boxes_without_labels(tmp_path):

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from scenegpi import SceneGraph, Vocabulary
+from scenegpi.cli import app
 from scenegpi.data import DataError, convert, open_dataset, statistics, write_jsonl
 from scenegpi.data.export.data_sets import write_coco, write_visual_genome
 from strategies import VOCABULARY, graphs, small
@@ -153,3 +155,33 @@ def test_what_a_target_cannot_hold_is_named(tmp_path, caplog):
         convert(dataset, tmp_path / target)
         assert said in caplog.text
         assert bool(said) == bool(caplog.records)
+
+
+def test_the_command_names_what_a_target_cannot_hold(tmp_path):
+    words = Vocabulary(["cat"], ["near"])
+    write_jsonl(tmp_path / "a.jsonl", [SceneGraph([[0, 0, 4, 4]], [0], words, attributes=[["red"]], image_id=1)])
+    done = CliRunner().invoke(app, ["data", "convert", str(tmp_path / "a.jsonl"), str(tmp_path / "a.json")])
+    assert done.stderr == ""
+    done = CliRunner().invoke(
+        app, ["data", "convert", str(tmp_path / "a.json"), str(tmp_path / "b"), "--to", "sgbench"]
+    )
+    assert "the sgbench layout cannot hold attributes (of 1 images): left out" in done.stderr
+
+
+@pytest.mark.parametrize("to", ["visual-genome", "coco", "jsonl"])
+def test_a_data_set_is_not_written_over_itself(tmp_path, to):
+    """Also where its own file is given, and the target is the folder that holds it."""
+    words = Vocabulary(["cat"], ["near"])
+    sized = {"width": 9, "height": 9}
+    boxes = [[0, 0, 4, 4], [1, 1, 8, 8]]
+    graphs_ = [SceneGraph(boxes, [0, 0], words, [(0, 1, 0)], image_id=1, **sized)]
+    graphs_ += [SceneGraph(boxes[:1], [0], words, image_id=2, **sized)]
+    write_jsonl(tmp_path / "a.jsonl", graphs_)
+    target = tmp_path / {"visual-genome": "folder", "coco": "x.json", "jsonl": "x.jsonl"}[to]
+    convert(open_dataset(tmp_path / "a.jsonl"), target, to)
+    (tmp_path / "link").symlink_to(target)
+    for source in (target, target / "VG-SGG.h5") if to == "visual-genome" else (target,):
+        for name in (target, tmp_path / "link"):
+            with pytest.raises(DataError, match="is an input"):
+                convert(open_dataset(source).drop_empty(), name, to, overwrite=True)
+    assert len(open_dataset(target)) == 2

@@ -285,3 +285,19 @@ def test_given_boxes_must_be_as_many(tmp_path):
     arrays["pred_box_ptr"][1] -= 1
     np.savez(tmp_path / "bad.npz", **arrays)
     refused([tmp_path / "bad.npz", "--task", "sgcls"], "image 0: sgcls gives")
+
+
+def test_predictions_on_photos_of_another_size_than_the_annotated_images(tmp_path):
+    words = Vocabulary(["man", "horse"], ["riding"])
+    boxes = np.array([[20, 10, 60, 50], [10, 30, 90, 90]], dtype=float)
+    truth = SceneGraph(boxes, [0, 1], words, [(0, 1, 0)], image_id=1, width=100, height=100)
+    scored = truth.replace(scores=[1, 1], relation_scores=[1])
+    write_jsonl(tmp_path / "truth.jsonl", [truth])
+    for name, found in {
+        "same": scored,
+        "stretched": scored.replace(boxes=boxes * ([2, 0.5] * 2), width=200, height=50),
+        "unknown": scored.replace(width=None, height=None),
+    }.items():
+        write_jsonl(tmp_path / f"{name}.jsonl", [found])
+        result = evaluate_file(tmp_path / f"{name}.jsonl", Protocol("sgdet"), data=tmp_path / "truth.jsonl")
+        assert result.figures["R@20"] == 1, name

@@ -152,7 +152,12 @@ def test_a_folder_is_predicted_then_searched_and_dropped_photos_too(data, tmp_pa
             "model": None,
             "id": "",
         }
-        assert call(f"{url}/api/images/0")[1]["graph"]["objects"]
+        found = call(f"{url}/api/images/0")[1]["graph"]["objects"]
+        by_label = f"{url}/api/search?q={quote(json.dumps(found[0]['label']))}"
+        assert 0 in [hit["image"] for hit in call(by_label)[1]["hits"]]
+        (photos / "0.jpg").write_bytes(b"no photo any more")
+        run(url, "", state="done", total=5, done=5, skipped=2)
+        assert 0 not in [hit["image"] for hit in call(by_label)[1]["hits"]]  # that was the photo before
         assert sorted(path.name for path in tmp_path.iterdir()) == ["photos", "work"]
 
 

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from conftest import ROOT
 from models.model_cases import predict_graphs, small_model
 from scenegpi import SceneGraph, Vocabulary
+from scenegpi.bulk.digests import image_digest
 from scenegpi.cli import app
 from scenegpi.data import DataError, open_dataset, sample_path, write_jsonl
 from scenegpi.graph_json import to_dict
@@ -23,7 +24,7 @@ from scenegpi.metrics.protocol import Protocol
 from scenegpi.metrics.result import Result
 from scenegpi.models.checkpoint import save_model
 from scenegpi.viz.report.charts import curves, dot_plot, known_series, nice_range
-from scenegpi.viz.report.exhibit import Exhibit, choose, middle
+from scenegpi.viz.report.exhibit import Exhibit, choose, middle, of_predictions
 from scenegpi.viz.report.markup import Html, data_block, h, source_hash
 from scenegpi.viz.report.page import asset, render
 from scenegpi.viz.report.sections import predicate_section
@@ -270,6 +271,32 @@ def test_predictions_are_a_gallery_of_photos(tmp_path):
     for word in ("ground truth", "worst", "missed by", 'id="figures"'):
         assert word not in page.split("<main")[-1].split("</main>")[0].lower()
     assert "1 image of 2" in run_command(run, "--out", tmp_path / "r.html", "--limit", 1).output
+
+
+def test_a_graph_is_not_shown_on_a_photo_that_it_was_not_made_from(tmp_path):
+    """Two photos of one name, which are moved, and of which one is replaced."""
+    from PIL import Image
+
+    words, run, lines = Vocabulary(["hat"], ["on"]), tmp_path / "run", []
+    for side, colour in (("a", "red"), ("b", "blue")):
+        photo = tmp_path / side / "p.png"
+        photo.parent.mkdir()
+        Image.new("RGB", (60, 40), colour).save(photo)
+        graph = SceneGraph([[0, 0, 30, 30]], [0], words, file="p.png", width=60, height=40)
+        lines.append(to_dict(graph, photo=str(photo), digest=image_digest(photo, None, "s")))
+    run.mkdir()
+    (run / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "moved").mkdir()
+    for side in "ab":
+        (tmp_path / side).rename(tmp_path / "moved" / side)
+    found, _, changed = of_predictions(read_source(str(run)), tmp_path / "moved", 9)
+    assert [each.photo for each in found] == [tmp_path / "moved" / side / "p.png" for side in "ab"]
+    assert changed == 0
+    Image.new("RGB", (60, 40), "green").save(tmp_path / "moved" / "a" / "p.png")
+    said = run_command(run, "--out", tmp_path / "r.html", "--photos", tmp_path / "moved").output
+    assert "1 photo not shown, as changed since: predict again" in said
+    assert "not found" not in said
+    assert (tmp_path / "r.html").read_text().count("data:image/") == 1
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):

@@ -36,14 +36,14 @@ def photo_digest(photo: Path | bytes | None) -> str:
 
 
 def boxes_digest(graph: SceneGraph | None) -> str:
-    """The digest of boxes, labels, scores and the image's own fields, whatever the file; relations don't count."""
+    """The digest of all that an answer uses or repeats, whatever the file; relations don't count."""
     if graph is None:
         return NONE
     digest = blake2b(digest_size=BYTES)
-    for values in (graph.boxes, graph.scores, graph.label_dist):
+    for values in (graph.boxes, graph.scores, graph.label_dist, graph.pairs, graph.pair_dist):
         digest.update(b"-" if values is None else f"{values.shape}".encode() + values.astype("<f8").tobytes())
-    columns = None if graph.label_dist is None else graph.vocabulary.reference
-    image = (graph.image_id, graph.file, graph.width, graph.height, graph.names, columns)
+    columns = None if graph.label_dist is None and graph.pair_dist is None else graph.vocabulary.reference
+    image = (graph.image_id, graph.file, graph.width, graph.height, graph.names, graph.attributes, columns)
     digest.update(repr(image).encode(errors="backslashreplace"))
     return digest.hexdigest()
 

@@ -204,12 +204,21 @@ class PredictionLog:
         self.done, self._lines = done, len(done)
         self._vocabularies = {key: self._vocabularies[key] for key in written}
 
-    def write_whole(self, formats: Iterable[str]) -> list[Path]:
-        """The files that hold all images (see `image_files.write_whole`), claimed first."""
-        self.manifest.claim(WHOLE[kind] for kind in formats if kind in WHOLE)
+    def write_whole(self, formats: Collection[str] = ()) -> list[Path]:
+        """Writes the files that hold all images (see `image_files.write_whole`), claimed first.
+
+        Those that an earlier run wrote are written again, as they would be out of date.
+        """
+        there = [name for name in WHOLE.values() if name in self.manifest.names and (self.folder / name).is_file()]
+        wanted = [kind for kind, name in WHOLE.items() if kind in formats or name in there]
+        self.manifest.claim(WHOLE[kind] for kind in wanted)
         if self._lines > len(self.done):
             self.rewrite()
-        return write_whole(self.path, formats) if self.done else []
+        if self.done:
+            return write_whole(self.path, wanted)
+        for name in there:
+            (self.folder / name).unlink()
+        return []
 
     def write_skipped(self, problems: Iterable[str]) -> None:
         """Lists what was skipped, or removes the list of an earlier run."""

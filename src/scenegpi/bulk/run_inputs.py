@@ -98,10 +98,14 @@ class Inputs:
         boxed = self.boxes is not None and self.boxes.boxed
         for photo, graph, problem in self._images(slice(start, stop)):
             file = photo if isinstance(photo, Path) and self.photos else None
-            shown = file.as_posix() if file is not None else called(graph, start + len(sources))
-            given = os.path.abspath(file) if file is not None else shown
+            place = start + len(sources)
+            shown = file.as_posix() if file is not None else called(graph, place)
+            nameless = file is None and (graph is None or graph.key is None)
+            given = shown if file is None else os.path.abspath(file)
+            if nameless and self.boxes is not None:  # other files have an image at this place, too
+                given = f"{os.path.abspath(self.boxes.path)}, image {place}"
             source = _free(given.encode(errors="backslashreplace").decode(), sources)
-            key = shown if self.photos else source
+            key = shown if self.photos or nameless else source
             name = names(source, _file_name(photo, graph, shown))
             if graph is None and boxed:
                 problem = problem or f"{key}: no boxes were given for it"
@@ -144,6 +148,8 @@ def find_photos(paths: Sequence[str]) -> Found:
     found = Found()
     for text in paths:
         path = Path(text)
+        if not text:  # such as a shell's variable that is not set; as a path it is the current folder
+            raise DataError("predict", "the name of a photo or folder is empty")
         if path.is_dir():
             photos = sorted(_photos_below(path, found))
             if not photos and not found.problems:

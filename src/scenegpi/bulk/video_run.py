@@ -71,7 +71,8 @@ def run_video(
     video = _Video(path, every, limit, log)
     summary = VideoSummary()
     names = {"png": f"{video.name}{SHEET}.png", "mp4": f"{video.name}{CLIP}.mp4"}
-    wanted = {kind: name for kind, name in names.items() if kind in setup.formats}
+    there = [name for name in names.values() if name in log.manifest.names and (log.folder / name).is_file()]
+    wanted = {kind: name for kind, name in names.items() if kind in setup.formats or name in there}
     log.manifest.claim(wanted.values())
     votes = video.predict(setup, summary, step)
     log.rewrite(lambda row: video.voted(row, votes))
@@ -80,6 +81,7 @@ def run_video(
         with film(files.get("png"), files.get("mp4"), video_rate(path) / every) as add:
             video.draw(add)
         summary.written += files.values()
+    summary.written += log.write_whole()
     summary.relations = video.relations()
     return summary
 

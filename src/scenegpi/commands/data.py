@@ -113,13 +113,13 @@ def convert(
     sizes: Sizes = None,
     strict: Strict = False,
 ) -> None:
-    """Convert a data set from any known format to JSON lines, COCO, Visual Genome or another tool's format."""
+    """Convert a data set from any known format to another, and say what that cannot hold."""
     from scenegpi.data import convert as write
 
     kept = {"drop_empty": drop_empty, "overlap": overlap, "duplicates": duplicates, "strict": strict}
     dataset = _open(path, split, format, photos, names, sizes, validation=validation, **kept)
     watch = partial(watched, what="converting", total=len(dataset))
-    count = write(dataset, target, to, force, watch, prefix)
+    count = write(dataset, target, to, force, watch, prefix, partial(say, error=True))
     say(f"{target}: {counted(count, 'image')} written")
     _say_left_out(dataset.report)
 

@@ -66,10 +66,12 @@ def _gallery(out: Path, source: Source, photos: Path | None, limit: int) -> None
     from scenegpi.viz.report.exhibit import of_predictions
     from scenegpi.viz.report.page import write_report
 
-    shown, images = of_predictions(source, photos, limit)
+    shown, images, changed = of_predictions(source, photos, limit)
     write_report(out, source, None, shown)
     more = f" of {images:,} (--limit N for more)" if len(shown) < images else ""
     say(f"{out}: {counted(len(shown), 'image')}{more}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
-    missing = sum(each.photo is None for each in shown)
+    if changed:
+        say(f"{counted(changed, 'photo')} not shown, as changed since: predict again")
+    missing = sum(each.photo is None for each in shown) - changed
     if missing:
         say(f"{counted(missing, 'photo')} not found; give their folder with --photos")

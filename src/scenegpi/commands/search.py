@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from itertools import zip_longest
-from os.path import commonpath, isfile
+from os.path import abspath, commonpath, isfile, samefile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,7 @@ from scenegpi.files import not_an_input, write_json
 from scenegpi.progress import watched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scenegpi.data import Dataset
     from scenegpi.graph import SceneGraph
@@ -39,13 +38,15 @@ def index(
     from scenegpi.bulk.run_folder import LINES, RUN
     from scenegpi.data import open_dataset
     from scenegpi.store import Store
+    from scenegpi.store.folder import Manifest, is_store
 
     path = data / LINES if format is None and (data / LINES).is_file() else data
     dataset = open_dataset(path, split, format=format, images=photos)
     graphs: Iterable[SceneGraph] = dataset
     folders = dataset.images.folders
-    if photos is None and (path.parent / RUN).is_file():
-        graphs, folders = _with_photos(dataset)
+    if (path.parent / RUN).is_file() and dataset.format == "jsonl":
+        known = Manifest.read(out).photos if is_store(out) else ()
+        graphs, folders = _with_photos(dataset, photos, known)
     store = Store(out)
     added, replaced = store.add(watched(graphs, "images", len(dataset)), folders)
     again = f", {replaced:,} of them replaced" if replaced else ""
@@ -54,24 +55,53 @@ def index(
         say(f"{counted(dataset.report.skipped, 'image')} left out; the first: {dataset.report.first_error}", error=True)
 
 
-def _with_photos(run: Dataset) -> tuple[Iterable[SceneGraph], tuple[Path, ...]]:
-    """The graphs of a run, their files named from one folder that holds all photos, and that folder (not the run's,
-    whose pictures are drawings)."""
+def _with_photos(
+    run: Dataset, given: Path | None, known: Iterable[str]
+) -> tuple[Iterable[SceneGraph], tuple[Path, ...]]:
+    """The graphs of a run, their files named from folders in which each is found, and not another; those folders.
+
+    These are the store's `known` ones, so that a photo keeps its name, then `given` or the one that holds all photos
+    (not the run's, whose pictures are drawings), and those above it.
+    """
+    from scenegpi.data.images import ImageFolders
     from scenegpi.data.jsonl import JsonLines
 
     rows = run.source
     assert isinstance(rows, JsonLines)
-    given = (rows.field(i, "photo") for i in run.rows.tolist())
-    found = [Path(text) if isinstance(text, str) and isfile(text) else None for text in given]
-    root = Path(commonpath([path.parent for path in found if path is not None] or [run.path.parent]))
+    written = (rows.field(i, "photo") for i in run.rows.tolist())
+    paths = [Path(abspath(text)) if isinstance(text, str) else None for text in written]
+    if given is None:
+        found = [path if path is not None and isfile(path) else None for path in paths]
+    else:
+        found = [None if path is None else ImageFolders([abspath(given)]).find_moved(path) for path in paths]
+    root = Path(abspath(given or commonpath([path.parent for path in found if path is not None] or [run.path.parent])))
     lost = found.count(None)
     if lost:
         say(f"{counted(lost, 'photo')} of this run not found; name their folder with --photos", error=True)
-    named = (
-        graph if path is None else graph.replace(file=path.relative_to(root).as_posix())
-        for graph, path in zip_longest(run, found)
-    )
-    return named, (root,) if lost < len(found) else ()
+    folders = list(dict.fromkeys((*map(Path, known), root, *root.parents)))
+    places = [None if path is None else _place(path, folders) for path in found]
+
+    def named() -> Iterator[SceneGraph]:
+        for graph, path, place, i in zip(run, found, places, run.rows.tolist(), strict=True):
+            if path is not None and place is not None:
+                yield graph.replace(file=path.relative_to(place).as_posix())
+            else:  # a frame of a video has no name, but it is the same one next time
+                yield graph if graph.key is not None else graph.replace(image_id=rows.field(i, "source"))
+
+    return named(), tuple(each for each in folders if each in places or (given is not None and each == root))
+
+
+def _place(path: Path, folders: Sequence[Path]) -> Path | None:
+    """The first folder from which the name of a photo leads to it, and not to another photo in an earlier folder."""
+    from scenegpi.data.images import ImageFolders
+
+    every = ImageFolders(folders)
+    for folder in folders:
+        if path.is_relative_to(folder):
+            first = every.find(path.relative_to(folder).as_posix())
+            if first is not None and samefile(first, path):
+                return folder
+    return None
 
 
 def search(

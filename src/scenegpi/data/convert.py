@@ -12,6 +12,7 @@ from scenegpi.data.export.data_sets import write_coco, write_label_studio, write
 from scenegpi.data.export.rag import write_graphrag, write_lightrag
 from scenegpi.data.jsonl import write_jsonl
 from scenegpi.errors import DataError
+from scenegpi.files import not_an_input
 from scenegpi.graph import SceneGraph
 
 WRITERS = {
@@ -43,11 +44,13 @@ def convert(
     overwrite: bool = False,
     watch: Watch = iter,
     prefix: str = "",
+    warn: Callable[[str], object] = log.warning,
 ) -> int:
     """Writes a data set to `target` and returns the number of images; whole or not at all.
 
     `to` is one of WRITERS; by default the target's name decides: .jsonl, .json (COCO), or a folder (Visual Genome).
-    `watch` wraps the iterator of graphs, for a progress bar; `prefix` goes before Label Studio's picture names.
+    `watch` wraps the iterator of graphs, for a progress bar; `prefix` goes before Label Studio's picture names; `warn`
+    is told in one line what the target cannot hold.
     """
     target = Path(target)
     to = to or {".jsonl": "jsonl", ".json": "coco", "": "visual-genome"}.get(target.suffix.lower())
@@ -55,11 +58,13 @@ def convert(
         raise DataError(target, f"the name does not tell the format; expected one of {', '.join(WRITERS)}")
     if not len(dataset):
         raise DataError(dataset.path, "no images to write")
+    folder = dataset.path if dataset.path.is_dir() else dataset.path.parent
+    not_an_input(target, dataset.path, folder if target.is_dir() else None)
     lost: Counter[str] = Counter()
     count = _write(dataset, _noted(watch(dataset), CANNOT_HOLD.get(to, ()), lost), target, to, overwrite, prefix)
     if lost:
         fields = ", ".join(f"{field} (of {images:,} images)" for field, images in lost.items())
-        log.warning("%s: the %s layout cannot hold %s: left out", target, to, fields)
+        warn(f"{target}: the {to} layout cannot hold {fields}: left out")
     return count
 
 

@@ -98,6 +98,9 @@ def graph_of(
         elif found.shape is not None:
             tall, wide = found.shape
         boxes = np.atleast_1d(numbers(found.boxes, "boxes"))
+        inside = boxes.size and ((boxes >= 0) & (boxes <= 1)).all() and (boxes % 1).any()
+        if inside and max(width or wide or 2, height or tall or 2) > 1:
+            raise GraphError("boxes: expected pixels, these are fractions of the image")
         words, vocabulary = _labels(found, names, len(boxes))
         return SceneGraph(
             boxes,

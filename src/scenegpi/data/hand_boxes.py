@@ -28,6 +28,7 @@ from scenegpi.vocabulary import Vocabulary
 MAX_BYTES = 2**26
 FILE_KEYS = ("file", "filename", "file_name", "image", "photo", "path", "image_id")
 HOLDERS = ("objects", "boxes")
+KEYS = ("box", "bbox", "x1", "xmin", *HOLDERS)
 OTHERS = ("scenegpi", "vocabulary", "categories", "category_id", "images", "annotations", "relations", "relationships")
 """Keys of other formats, in their first bytes."""
 
@@ -39,9 +40,7 @@ def is_by_hand(head: bytes, suffix: str) -> bool:
         return "imageid" not in columns and bool(columns & {"x1", "xmin"})
     if any(f'"{key}"'.encode() in head for key in OTHERS):
         return False
-    return head[:1] in b"[{" and (
-        head[1:].lstrip()[:1] == b"[" or any(f'"{key}"'.encode() in head for key in ("box", "bbox", "x1", *HOLDERS))
-    )
+    return head[:1] in b"[{" and (head[1:].lstrip()[:1] == b"[" or any(f'"{key}"'.encode() in head for key in KEYS))
 
 
 def read_hand_boxes(path: Path, report: Report, names: Names | None = None) -> Graphs:

@@ -44,6 +44,12 @@ class ImageFolders:
                     return path
         return None
 
+    def find_moved(self, path: Path) -> Path | None:
+        """The photo that was at an absolute path, by the longest end of it that is here; or None."""
+        if os.path.isfile(path) and any(path.is_relative_to(os.path.abspath(folder)) for folder in self.folders):
+            return path
+        return next(filter(None, (self.find("/".join(path.parts[k:])) for k in range(1, len(path.parts)))), None)
+
 
 class Sizes:
     """Looks in a sizes file ({name: {"width", "height"}}) first, then at the photo, else assumes a square."""

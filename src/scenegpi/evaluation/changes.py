@@ -7,14 +7,14 @@ are the same if both objects and the predicate are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from scenegpi.boxes import box_iou
-from scenegpi.data import open_dataset, write_jsonl
+from scenegpi.data import Dataset, open_dataset, write_jsonl
+from scenegpi.data.jsonl import JsonLines
 from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.models.shipped import shipped_models
@@ -59,10 +59,11 @@ class Changes:
 def changes(a: Path, b: Path, keep: int = 12) -> Changes:
     """Compares two runs of `predict`, or two data sets, image by image; keeps the images that changed most."""
     first, second = (open_dataset(predictions_path(path)) for path in (a, b))
-    places = {key: i for i, key in enumerate(_keys(second))}
+    names, others = _keys(first, second)
+    places = {key: i for i, key in enumerate(others)}
     found = Changes()
     shared = 0
-    for key, graph in zip(_keys(first), first, strict=True):
+    for key, graph in zip(names, first, strict=True):
         if key not in places:
             continue
         shared += 1
@@ -124,6 +125,24 @@ def write_answers(model: Path, data: Path, split: str | None, photos: Path | Non
     write_jsonl(target, (found for found, _ in pairs))
 
 
-def _keys(graphs: Iterable[SceneGraph]) -> Iterator[str]:
-    for i, graph in enumerate(graphs):
-        yield str(i if graph.key is None else graph.key)
+def _keys(*both: Dataset) -> list[list[str]]:
+    """The keys of the images of two data sets. Where some share a name or have none, the images of runs are known by
+    their sources; otherwise one without a name is known by its position, and a shared name is a DataError."""
+    named = [[None if graph.key is None else str(graph.key) for graph in data] for data in both]
+    if any(None in keys or len(set(keys)) < len(keys) for keys in named):
+        sources = [_sources(data) for data in both]
+        if all(sources):
+            return sources
+    found = [[str(i) if key is None else key for i, key in enumerate(keys)] for keys in named]
+    for data, keys in zip(both, found, strict=True):
+        for key, count in Counter(keys).most_common(1):
+            if count > 1:
+                raise DataError(data.path, f"image {key!r:.60} is duplicated")
+    return found
+
+
+def _sources(data: Dataset) -> list[str]:
+    """What identifies each image of a run; nothing for other data sets."""
+    rows = data.rows.tolist() if isinstance(data.source, JsonLines) else []
+    found = [str(data.source.field(i, "source") or "") for i in rows]  # type: ignore[attr-defined]
+    return found if "" not in found and len(set(found)) == len(found) else []

@@ -163,7 +163,7 @@ def found_pairs(predictor: Predictor, dataset: Dataset) -> Pairs:
             yield Item(photo, data=truth)
 
     for graph, truth in answers(predictor, items()):
-        yield resized(graph, truth.width, truth.height) if truth.width and truth.height else graph, truth
+        yield resized(graph, truth.width, truth.height), truth
 
 
 def trained_on_note(known: int, images: int) -> str:
@@ -192,7 +192,7 @@ def _training(train: str | Path, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def matched(found: Dataset, truth: Dataset, allow_missing: bool) -> Pairs:
-    """Each prediction with its ground truth, by image id or file name; every image of the data exactly once."""
+    """Each prediction, in pixels of its ground truth, and that, by image id or file name; every image exactly once."""
     place: dict[str, int] = {}
     for i, graph in enumerate(truth):
         for name in _names(graph):
@@ -210,8 +210,9 @@ def matched(found: Dataset, truth: Dataset, allow_missing: bool) -> Pairs:
         if i in seen:
             raise MetricError(f"image {names[0]!r:.60} is predicted twice")
         seen.add(i)
+        target = truth[i]
         try:
-            yield align(graph), truth[i]
+            yield resized(align(graph), target.width, target.height), target
         except MetricError as error:
             raise MetricError(f"image {names[0]!r:.60}: {error}") from None
     missing = [i for i in range(len(truth)) if i not in seen]
@@ -221,8 +222,7 @@ def matched(found: Dataset, truth: Dataset, allow_missing: bool) -> Pairs:
             f"{_names(truth[missing[0]])[0]!r:.60} (--allow-missing counts them as images without predictions)"
         )
     for i in missing:
-        target = truth[i]
-        yield target.subset([]), target
+        yield truth[i].subset([]), truth[i]
 
 
 def _names(graph: SceneGraph) -> list[str]:

@@ -94,8 +94,10 @@ def sized(graph: SceneGraph, photo: ItemPhoto | None) -> SceneGraph:
     return graph if photo.path is None else graph.with_fields(photo=str(photo.path.absolute()))
 
 
-def resized(graph: SceneGraph, width: int, height: int) -> SceneGraph:
-    """The boxes, scaled to another size of the same image."""
+def resized(graph: SceneGraph, width: int | None, height: int | None) -> SceneGraph:
+    """The boxes, scaled to another size of the same image; unchanged if it is the same or unknown."""
+    if not width or not height or (graph.width, graph.height) == (width, height):
+        return graph
     scale = [width / (graph.width or width), height / (graph.height or height)] * 2
     return graph.replace(boxes=graph.boxes * scale, width=width, height=height)
 

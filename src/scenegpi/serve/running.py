@@ -34,6 +34,7 @@ from scenegpi.serve.problems import BODY, one_line, problems
 from scenegpi.serve.schemas import Strict
 from scenegpi.serve.settings import Bounds
 from scenegpi.store import Store
+from scenegpi.vocabulary import Vocabulary
 
 BATCH, MOST_FOLDERS = 4, 500
 UNSAFE = re.compile(r"[^\w.() -]+")
@@ -180,10 +181,15 @@ class Running:
         self.library.reopen()
 
     def _graphs(self, opened: PredictionLog, files: list[Path]) -> Iterator[SceneGraph]:
-        """The predictions for these photos, each with the key of its photo as its file."""
+        """The predictions for these photos, each with the key of its photo as its file; an empty graph where the store
+        holds the answer to a photo that can't be read any more."""
         sources = {os.path.abspath(path).encode(errors="backslashreplace").decode(): path for path in files}
+        keys = {source: self.library.file_key(path) for source, path in sources.items()}
         for row, graph in opened.predicted(sources):
-            yield graph.replace(image_id=None, file=self.library.file_key(sources[row["source"]]))
+            yield graph.replace(image_id=None, file=keys.pop(row["source"]))
+        for key in keys.values():
+            if self.library.store is not None and self.library.store.number(key) is not None:
+                yield SceneGraph([], [], Vocabulary(()), file=key)
 
 
 def work_folder(path: Path | None) -> Path:

@@ -6,6 +6,7 @@ lowest and the highest recall at the middle K, and some near the median; of equa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scenegpi.bulk.digests import photo_digest
 from scenegpi.data.dataset import Dataset
 from scenegpi.data.evaluation_npz import EvaluationNpz
 from scenegpi.data.images import photo_size
@@ -208,19 +210,27 @@ def _of_run(source: Source, model: SceneModel) -> tuple[Exhibit, str] | None:
     return found, f"validation images of {config.data.path}"
 
 
-def of_predictions(source: Source, photos: Path | None, limit: int) -> tuple[list[Shown], int]:
-    """The first images of a `predict` run, on the photos that its lines name, or in `photos`; and the total number."""
+def of_predictions(source: Source, photos: Path | None, limit: int) -> tuple[list[Shown], int, int]:
+    """The first images of a `predict` run, on the photos that its lines name, or in `photos`; the total number; and
+    how many of those photos have changed, so that they are not shown."""
     dataset = open_dataset(source.predictions or "", images=photos, format="jsonl", trust=True)
-    shown = []
+    rows: Any = dataset.source
+    shown, changed = [], 0
     for i, graph in enumerate(dataset[:limit]):
-        place = dataset.photo_path(graph) if photos is not None else _recorded(dataset.source, i)
+        recorded, place = rows.field(i, "photo"), None
+        if photos is None or not isinstance(recorded, str):
+            place = dataset.photo_path(graph) if photos is not None else _readable(recorded)
+        else:
+            place = dataset.images.find_moved(Path(os.path.abspath(recorded)))
+        digest = rows.field(i, "digest")
+        if place is not None and isinstance(digest, str) and digest.partition(".")[0] != photo_digest(place):
+            place, changed = None, changed + 1
         shown.append(Shown(graph, photo=place))
-    return shown, len(dataset)
+    return shown, len(dataset), changed
 
 
-def _recorded(lines: Any, i: int) -> Path | None:
-    """The photo that line i names, None if it can't be read."""
-    place = lines.field(i, "photo")
+def _readable(place: Any) -> Path | None:
+    """The photo that a line names, None if it can't be read."""
     try:
         photo_size(place)
     except (DataError, TypeError, ValueError):
