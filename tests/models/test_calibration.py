@@ -18,16 +18,13 @@ from scenegpi.models.calibration import (
     MAX_OFFSET,
     MAX_TEMPERATURE,
     MIN_TEMPERATURE,
-    POWERS,
     Calibration,
     Calibrations,
     Outcomes,
     fit_calibration,
-    fit_evidence,
     fit_outcomes,
     log_odds,
     outcomes,
-    raised,
 )
 
 WARM = Calibration(related=1.3, offset=-0.4, predicates=1.7, labels=0.8)
@@ -202,34 +199,3 @@ def test_a_model_learns_to_mean_what_it_says():
     assert fitted.related == pytest.approx(WARM.related, rel=0.15)
     assert fitted.offset == pytest.approx(WARM.offset, abs=0.15)
     assert (fitted.predicates, fitted.labels) == (1, 1)
-
-
-@given(st.floats(0.1, 20.0), st.integers(0, 10**6))
-def test_a_power_of_distributions(power, seed):
-    dist = logits(seed, 12, 7).double().softmax(1)
-    values = dist**power
-    assert torch.allclose(raised(dist, power), values / values.sum(1, keepdim=True), atol=1e-9)
-    certain = torch.eye(5)
-    assert torch.equal(raised(certain, power), certain)
-
-
-def test_a_model_that_reads_labels_to_a_power_answers_as_if_they_came_so():
-    model, graphs = small_model("gpi-feature-attention"), random_graphs((2, 5, 9))
-    powered = [g.replace(label_dist=raised(torch.tensor(np.array(g.label_dist)), 1.4).numpy()) for g in graphs]
-    wanted = list(predict_graphs(model, powered, "sgcls"))
-    model.calibration = Calibrations(sgcls=Calibration(evidence=1.4))
-    for one, other in zip(predict_graphs(model, graphs, "sgcls"), wanted, strict=True):
-        np.testing.assert_allclose(one.label_dist, other.label_dist, atol=1e-5)
-        np.testing.assert_allclose(one.pair_dist, other.pair_dist, atol=1e-5)
-
-
-def test_the_power_of_what_is_read_is_the_one_that_makes_labels_likely():
-    model, graphs = small_model("gpi-feature-attention"), random_graphs((4,) * 12)
-    found = fit_evidence(model, graphs)
-    losses = {}
-    for power in POWERS:
-        some = outcomes(model, graphs, "sgcls", power)
-        t = fit_outcomes(some).labels
-        losses[power] = float(torch.nn.functional.cross_entropy(some.nodes.double() / t, some.labels))
-    assert losses[found.evidence] == min(losses.values())
-    assert len({round(loss, 6) for loss in losses.values()}) > 1

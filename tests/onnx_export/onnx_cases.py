@@ -20,7 +20,7 @@ from scenegpi.onnx.runtime import OnnxModel
 for package in ("onnx", "onnxruntime"):
     pytest.importorskip(package, reason=f"the extra [onnx] is not installed ({package})")
 
-CALIBRATED = Calibrations(Calibration(0.8, 0.5, 1.3, 1.0), Calibration(1.2, -0.4, 0.7, 1.6, 1.3))
+CALIBRATED = Calibrations(Calibration(0.8, 0.5, 1.3, 1.0), Calibration(1.2, -0.4, 0.7, 1.6))
 
 
 @cache

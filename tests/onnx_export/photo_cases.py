@@ -30,7 +30,7 @@ def small_photo_model() -> SceneModel:
     torch.manual_seed(0)
     vision = VisionConfig(features=SMALL, head=HeadConfig(hidden=16))
     made = build_model(replace(small(PRESETS["baseline"]), vision=vision), VOCABULARY)
-    made.calibration = Calibrations(Calibration(0.8, 0.5, 1.3, 1.0), Calibration(1.2, -0.4, 0.7, 1.6, 1.3))
+    made.calibration = Calibrations(Calibration(0.8, 0.5, 1.3, 1.0), Calibration(1.2, -0.4, 0.7, 1.6))
     return _loud(made)
 
 

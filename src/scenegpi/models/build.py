@@ -122,7 +122,7 @@ class SceneModel(nn.Module):
         if said.shape[1] > len(self.labels.objects) and self.vision is not None:
             stands = self.vision.stands.cpu().numpy()
             scenes = folded(scenes, stands, self.labels)
-        batch = calibration.read(SceneBatch.from_arrays(scenes))
+        batch = SceneBatch.from_arrays(scenes)
         try:
             if training:  # a run that validates continues training
                 self.eval()

@@ -9,10 +9,6 @@ model was not trained on, by likelihood; a number that gains nothing beyond nois
 changes which predicate of a pair, or which label of a box, comes first. There are separate numbers for given labels
 (PredCls) and predicted ones (SGCls): with labels that may be wrong, a predicate is less certain.
 
-A fifth is for a model whose photo network was trained further than the one whose labels it learned to correct, and
-which would correct too much: the label distributions that it reads are raised to a power, :math:`p^v / \sum p^v`.
-Certain labels stay certain.
-
 "Related" means annotated, and annotations are never complete: a calibrated 30% says that three in ten such relations
 were annotated. A pair with k annotated predicates counts k times, as in training. So the probability of each predicate,
 which users see, is the calibrated one; their sum, P(related), is the expected number of predicates, and a little above
@@ -23,12 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, softplus
+from torch.nn.functional import softplus
 
 from scenegpi.features.batch import SceneBatch, grouped
 from scenegpi.graph import SceneGraph
@@ -40,8 +35,6 @@ if TYPE_CHECKING:
 
 Task = Literal["predcls", "sgcls"]
 MAX_OFFSET = 20.0
-POWERS = (1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
-"""Of the label distributions, to choose from."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +46,12 @@ class Calibration:
         offset: the term b added to them.
         predicates: temperature T_r of the predicates of a related pair.
         labels: temperature T_l of the corrected labels.
-        evidence: power v of the label distributions that are read.
     """
 
     related: float = bounded(1.0, MIN_TEMPERATURE, MAX_TEMPERATURE)
     offset: float = bounded(0.0, -MAX_OFFSET, MAX_OFFSET)
     predicates: float = bounded(1.0, MIN_TEMPERATURE, MAX_TEMPERATURE)
     labels: float = bounded(1.0, MIN_TEMPERATURE, MAX_TEMPERATURE)
-    evidence: float = bounded(1.0, MIN_TEMPERATURE, MAX_TEMPERATURE)
-
-    def read(self, batch: SceneBatch) -> SceneBatch:
-        """The batch as the model reads it."""
-        return batch if self.evidence == 1 else replace(batch, label_dist=raised(batch.label_dist, self.evidence))
 
     def nodes(self, logits: Tensor) -> Tensor:
         """(N, C) logits -> distributions."""
@@ -83,8 +70,6 @@ class Calibration:
             words.append(f"related or not at temperature {self.related:.3g}, log-odds {self.offset:+.2f}")
         rest = (("predicates", self.predicates), ("labels", self.labels))
         words += [f"{name} at temperature {t:.3g}" for name, t in rest if t != 1]
-        if self.evidence != 1:
-            words.append(f"label distributions read to the power of {self.evidence:.3g}")
         return ", ".join(words) or "as they come"
 
 
@@ -112,11 +97,6 @@ class Outcomes(NamedTuple):
     nodes: Tensor
     labels: Tensor
     node_image: Tensor
-
-
-def raised(dist: Tensor, power: float | Tensor) -> Tensor:
-    """Distributions (N, C) to a power, normalised again."""
-    return (power * dist.log()).softmax(1)
 
 
 def tempered_edges(
@@ -148,18 +128,6 @@ def fit_calibration(model: SceneModel, images: Iterable[SceneGraph], task: Task)
     return fit_outcomes(outcomes(model, images, task), labels=task == "sgcls")
 
 
-def fit_evidence(model: SceneModel, images: Sequence[SceneGraph]) -> Calibration:
-    """As `fit_calibration` for predicted labels, and the power that makes the corrected labels most likely."""
-
-    def tried(power: float) -> tuple[float, Calibration]:
-        found = outcomes(model, images, "sgcls", power)
-        fitted = fit_outcomes(found)
-        loss = cross_entropy(found.nodes.double() / fitted.labels, found.labels)
-        return float(loss), replace(fitted, evidence=power)
-
-    return min(map(tried, POWERS), key=itemgetter(0))[1]
-
-
 def fit_outcomes(found: Outcomes, labels: bool = True) -> Calibration:
     """The maximum-likelihood numbers, each part separately.
 
@@ -171,15 +139,14 @@ def fit_outcomes(found: Outcomes, labels: bool = True) -> Calibration:
     return replace(fitted, labels=fit_temperature(found.nodes, found.labels, found.node_image)) if labels else fitted
 
 
-def outcomes(model: SceneModel, images: Iterable[SceneGraph], task: Task, evidence: float = 1.0) -> Outcomes:
-    """A model's logits for images, before calibration but for the power of what it reads, and their annotation."""
+def outcomes(model: SceneModel, images: Iterable[SceneGraph], task: Task) -> Outcomes:
+    """A model's logits for images, before calibration, and their annotation."""
     training, first = model.training, 0
     model.eval()
     parts: list[Outcomes] = []
     try:
         for some in grouped(images):
-            batch = SceneBatch.of(some, given_labels=task == "predcls")
-            parts.append(_outcomes(model, Calibration(evidence=evidence).read(batch), first))
+            parts.append(_outcomes(model, SceneBatch.of(some, given_labels=task == "predcls"), first))
             first += len(some)
     finally:
         model.train(training)

@@ -15,7 +15,7 @@ from scenegpi.errors import DataError
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi import GPILayer, Recurrent
 from scenegpi.models.build import SceneModel
-from scenegpi.models.calibration import raised, tempered_edges
+from scenegpi.models.calibration import tempered_edges
 from scenegpi.onnx.program import suppress, wire
 from scenegpi.vision.backbone import FeatureMap
 from scenegpi.vision.find import Finder
@@ -25,7 +25,7 @@ from scenegpi.vision.roi import clipped
 
 _ROWS = 5
 """Number of boxes that the steps after a finder are traced with."""
-_FIELDS = ("related", "offset", "predicates", "labels", "evidence")
+_FIELDS = ("related", "offset", "predicates", "labels")
 
 
 def layout(
@@ -47,15 +47,12 @@ def layout(
     subject = owners(degree)
     first = ptr[image[subject]]
     place = torch.arange(subject.shape[0]) - starts(degree)[subject]
-    tasks = (model.calibration.sgcls, model.calibration.predcls)
-    numbers = torch.tensor([[getattr(task, name) for name in _FIELDS] for task in tasks])
-    related, offset, predicates, labels, evidence = numbers[labels_given.long()].unbind()
     batch = SceneBatch(
         vocabulary=model.labels,
         boxes=boxes,
         sizes=sizes,
         labels=label_dist.argmax(1),
-        label_dist=label_dist if {task.evidence for task in tasks} == {1} else raised(label_dist, evidence),
+        label_dist=label_dist,
         batch=image,
         ptr=ptr,
         edge_index=torch.stack([subject, first + place + (place >= subject - first)]),
@@ -63,6 +60,9 @@ def layout(
         pair_dist=pair_dist,
     )
     out = model.network(batch)
+    tasks = (model.calibration.sgcls, model.calibration.predcls)
+    numbers = torch.tensor([[getattr(task, name) for name in _FIELDS] for task in tasks])
+    related, offset, predicates, labels = numbers[labels_given.long()].unbind()
     edges = tempered_edges(out.edges[-1], related, offset, predicates)
     return (out.nodes[-1] / labels).softmax(1), edges, batch.edge_index
 

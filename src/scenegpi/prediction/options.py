@@ -9,7 +9,7 @@ from scenegpi.options import bounded, check_fields
 from scenegpi.words.label_map import THRESHOLD
 
 GIVEN_RELATION = 0.1
-FOUND_RELATION, FOUND_PLAIN = 0.05, 0.025
+FOUND_RELATION, FOUND_PLAIN = 0.05, 0.035
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from scenegpi.errors import DataError, OptionError
 from scenegpi.files import whole_file, write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
-from scenegpi.models.calibration import fit_evidence
+from scenegpi.models.calibration import fit_calibration
 from scenegpi.models.checkpoint import load_model, read_tensors, round_to_half, save_model
 from scenegpi.models.shipped import vision_settings
 from scenegpi.progress import progress
@@ -212,7 +212,8 @@ def calibrate_model(
     vision.config = replace(vision.config, finder=fit_finder(vision, pairs))
     model.config = replace(model.config, vision=vision.config)
     labelled = [graphs[i].replace(label_dist=fitted.held_out[i]) for i in logits]
-    model.calibration = replace(model.calibration, sgcls=fit_evidence(model, labelled))
+    found = fit_calibration(model, labelled, "sgcls")
+    model.calibration = replace(model.calibration, sgcls=found)
     return fitted.figures
 
 
