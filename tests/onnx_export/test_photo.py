@@ -13,6 +13,7 @@ from PIL import Image
 import onnx_export.photo_cases as cases
 from models.model_cases import VOCABULARY, small_model
 from scenegpi import Predictor, SceneGraph
+from scenegpi.boxes import box_iou
 from scenegpi.errors import DataError
 from scenegpi.models import save_model
 from scenegpi.onnx.export import model_bytes
@@ -84,8 +85,11 @@ def test_a_photo_alone():
         np.testing.assert_allclose(found.boxes, wanted.boxes, atol=1e-2)
     boxes, sure, _, relations, pairs = session.run(None, {"image": image})
     wanted = Finder(model.vision).detect(image)
-    np.testing.assert_allclose(boxes, wanted.boxes, atol=6)
-    np.testing.assert_allclose(sure, wanted.sure, atol=0.05)
+    overlap = box_iou(boxes, wanted.boxes)  # the file resizes by another operator: a box at a floor may come or go
+    here, there = np.nonzero(overlap > 0.9)
+    assert len(here) == len({*here}) == len({*there}) >= max(len(boxes), len(wanted.boxes)) - 1
+    np.testing.assert_allclose(boxes[here], wanted.boxes[there], atol=6)
+    np.testing.assert_allclose(sure[here], wanted.sure[there], atol=0.05)
     assert pairs.shape == (2, len(boxes) * (len(boxes) - 1)) == (2, len(relations))
     here, there = Predictor(model, "finder")(image), Predictor(parts, "finder")(image)
     np.testing.assert_array_equal(there.relations, here.relations)
