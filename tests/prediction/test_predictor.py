@@ -15,6 +15,7 @@ from scenegpi.data.detector_results import NO_LABEL, graph_of
 from scenegpi.errors import DataError, GraphError
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models import PRESETS, build_model
+from scenegpi.models.shipped import model_vocabulary
 from scenegpi.prediction import Item, default_model
 from scenegpi.prediction.inputs import boxes_graph
 from scenegpi.prediction.options import FOUND_PLAIN
@@ -339,6 +340,10 @@ def test_the_model_that_suits():
     assert default_model(True, Vocabulary([NO_LABEL]))[0] == "vg150-photo"
     assert default_model(True, coco, scored=True)[0] == "vg150-photo"
     assert default_model(True, coco, scored=False)[0] == "vg150-layout"
+    for name in ("vg150-layout", "vrd-layout"):  # labels that a model has are no reason not to look at the photo
+        own = model_vocabulary(name)
+        assert default_model(True, own, scored=False)[0] == name
+        assert default_model(True, own, scored=True)[0] == name.replace("layout", "photo")
     with pytest.raises(Exception, match="boxes without labels need a photo"):
         default_model(False, Vocabulary([NO_LABEL]))
 

@@ -37,8 +37,9 @@ def default_model(photos: bool, labels: Vocabulary | None = None, scored: bool =
     known = {name: _matched(labels, name) for name in layout}
     total = len(labels.objects)
     same = next((name for name in layout if set(labels.objects) <= set(model_vocabulary(name).objects)), None)
-    if photos and scored and same is None and PHOTO in shipped:
-        return PHOTO, f"uses the photo; matches {_matched(labels, PHOTO)} of {total} labels"
+    reads = PHOTO if same is None else same.replace("layout", "photo")
+    if photos and scored and reads in shipped:
+        return reads, f"uses the photo; matches {_matched(labels, reads)} of {total} labels"
     if not known:
         raise DataError("predict", "no model ships in this package; name one with --model")
     best = same or max(known, key=lambda name: known[name])
