@@ -78,12 +78,13 @@ class Session:
                 answer.set_exception(DataError(self.where, f"onnxruntime cannot run it ({first_line(error)})"))
 
         thread = Thread(target=work, daemon=True)
-        thread.start()
         try:
+            thread.start()  # a signal may come as soon as it runs
             return answer.result()
         except (KeyboardInterrupt, SystemExit):
             options.terminate = True
-            thread.join(SECONDS)
+            if thread.ident is not None:
+                thread.join(SECONDS)
             raise
 
 
