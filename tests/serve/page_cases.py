@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from studio_server import until
 from viz.browser_cases import ActionChains, By, Keys, press
 
+TRIES = 60
+"""How often a tap's click is looked for before the next tap."""
 __all__ = ["ActionChains", "By", "Keys", "centre", "drag", "names", "press", "some", "tap", "touch", "until"]
 
 
@@ -18,29 +22,26 @@ def names(view, selector):
     )
 
 
-def centre(view, selector, on_top=False):
+def centre(view, selector):
     """Where a pointer meets the first such element, in pixels of the window, once it is shown and at rest.
 
-    A part of the page that was just asked for may still be hidden, or move as pictures arrive. `on_top`: and nothing
-    lies over it, so that a tap gets there.
+    A part of the page that was just asked for may still be hidden, or move as pictures arrive.
     """
-    seen = []
+    return until(lambda: _at_rest(view, selector))
 
-    def at_rest():
-        seen.append(
-            view.execute_script(
-                "const e = document.querySelector(arguments[0]); if (!e) return null;"
-                "e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect();"
-                "if (!r.width || !r.height) return null;"
-                "const [x, y] = [r.x + r.width / 2, r.y + r.height / 2];"
-                "return !arguments[1] || e.contains(document.elementFromPoint(x, y)) ? [x, y] : null",
-                selector,
-                on_top,
-            )
-        )
-        return seen[-1] if seen[-2:-1] == seen[-1:] else None
 
-    return until(at_rest)
+def _at_rest(view, selector, on_top=False):
+    """Where it is if it is shown and does not move; `on_top`: and nothing lies over it, so that a tap gets there."""
+    script = (
+        "const e = document.querySelector(arguments[0]); if (!e) return null;"
+        "e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect();"
+        "if (!r.width || !r.height) return null;"
+        "const [x, y] = [r.x + r.width / 2, r.y + r.height / 2];"
+        "return !arguments[1] || e.contains(document.elementFromPoint(x, y)) ? [x, y] : null"
+    )
+    before = view.execute_script(script, selector, on_top)
+    time.sleep(0.05)
+    return before if view.execute_script(script, selector, on_top) == before else None
 
 
 def _mouse(view, kind, x, y, buttons=1):
@@ -68,12 +69,27 @@ def touch(view, *paths):
 
 
 def tap(view, selector):
-    """A finger's tap, done once the page has had the click: what follows may depend on it."""
-    place = centre(view, selector, on_top=True)
+    """A finger's tap, done once the page has had the click: what follows may depend on it.
+
+    A page that moves between touch and click, as an answer arrives, loses it: like a person, it is tapped again.
+    """
     view.execute_script(
-        "window.clicked = false; document.querySelector(arguments[0])"
-        ".addEventListener('click', () => { window.clicked = true; }, { once: true })",
+        "window.clicked = false; document.addEventListener('click', (event) => {"
+        "if (event.target.closest(arguments[0])) window.clicked = true; }, { capture: true })",
         selector,
     )
-    touch(view, [place])
-    until(lambda: view.execute_script("return window.clicked"))
+
+    def tapped():
+        place = None if clicked() else _at_rest(view, selector, on_top=True)
+        if place:
+            touch(view, [place])
+        for _ in range(TRIES):
+            if clicked():
+                return True
+            time.sleep(0.05)
+        return False
+
+    def clicked():
+        return view.execute_script("return window.clicked")
+
+    until(tapped)
