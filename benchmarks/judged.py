@@ -42,7 +42,7 @@ on-the-top-of to-the-left-of to-the-right-of
 """
 SPATIAL = frozenset(_SPATIAL.split())
 SHEET = (1180, 700)
-SCORES = (0.0, 0.02, 0.025, 0.03, 0.04, 0.05, 0.08)
+SCORES = (0.0, 0.02, 0.025, 0.03, 0.035, 0.04, 0.05, 0.08)
 ENDS = (0.15, 0.2, 0.25)
 
 
