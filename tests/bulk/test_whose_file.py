@@ -216,6 +216,27 @@ def test_a_photo_that_broke_takes_its_old_answer_along(desk):
     assert not (desk / "out" / "holiday.png").exists()
 
 
+def test_boxes_that_are_gone_take_their_old_answer_along(desk):
+    photo(desk / "b.png", 320)
+    lines(desk / "boxes.jsonl", scene(file="holiday.png"), scene(file="b.png"))
+    words = ["holiday.png", "b.png", "--out", "out", *LAYOUT, "--formats", "dot"]
+    fine(*words, "--boxes", "boxes.jsonl")
+    lines(desk / "boxes.jsonl", scene(file="holiday.png"), scene(file="c.png"))
+    assert "skipped: b.png: no boxes were given for it" in fine(*words, "--boxes", "boxes.jsonl", code=1)
+    assert [row["name"] for row in rows(desk / "out")] == ["holiday"]
+    assert not (desk / "out" / "b.dot").exists()
+
+
+def test_an_answer_without_boxes_is_not_about_boxes(desk):
+    """A photo that was predicted without boxes keeps that answer when a file of boxes leaves it out."""
+    photo(desk / "b.png", 320)
+    words = ["--model", "vg150-photo", "--out", "out", "--formats", "none"]
+    fine("b.png", *words)
+    before = rows(desk / "out")
+    fine("holiday.png", "b.png", "--boxes", "boxes.jsonl", *words, "--resume", code=1)
+    assert rows(desk / "out")[:1] == before
+
+
 def test_files_of_all_images_are_never_out_of_date(desk):
     """Whatever formats the next call asks for: a photo was replaced, another was added, and then both broke."""
     words = ["--out", "out", *LAYOUT, "--formats"]

@@ -77,10 +77,10 @@ def run(inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, step: 
         answers = map(Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
     for some in answers:
         new = [entry for entry in some if entry.known is None]
-        rows = rows_of(new)
-        log.append(rows)
-        for source in {entry.source for entry in new if not entry.problem} - {row.source for row in rows}:
-            log.forget(source)  # the answer to an earlier version of its photo
+        log.append(rows_of(new))
+        for entry in new:
+            if entry.source in log.done and log.done[entry.source].digest != entry.digest:
+                log.forget(entry.source)  # the answer to an earlier version of its photo or boxes
         for entry in some:
             summary.add(entry)
         step(len(some))
