@@ -41,8 +41,8 @@ from vg150_photos import photographed
 RECIPE, PHOTO, SCORES, COST = "vg150-table", "photo", "scores.npz", "cost.json"
 SHIPPED, FREQ, LABELS_ALONE = "vg150-photo", "FREQ", "label predictor alone"
 FIRST, PLAIN = "first-stage", "motifs-no-context"
-SHOWN = ["R@20", "R@50", "R@100", "ngR@50", "ngR@100", "mR@50", "zR@100"]
-WITH_INTERVAL, LABELS = ("R@50", "R@100", "ngR@50", "ngR@100"), ("top-1", "top-5")
+SHOWN = ["R@20", "R@50", "R@100", "ngR@20", "ngR@50", "ngR@100", "mR@50", "mR@100", "ngmR@100", "zR@50", "zR@100"]
+GAINS, LABELS = ("top-1", "R@50", "R@100", "ngR@50", "ngR@100"), ("top-1", "top-5")
 SETS = {
     "test photos": ("sgcls", "predcls"),
     "photos with all boxes": ("sgcls", "predcls"),
@@ -199,35 +199,47 @@ def report(runs: Path, over: str = BASELINE) -> dict[str, Any]:
     out["rows"] = {name: {"seeds": s.seeds, "CPU seconds": s.cost and round(s.cost)} for name, s in found.items()}
     for title, tasks in SETS.items():
         for task in tasks:
-            names, columns = {}, [*(LABELS[:1] if task == "sgcls" else ()), *SHOWN]
-            print(f"\n**{title}, {task}**\n\n| | seeds | {' | '.join(columns)} | gain in R@50 | over its own form |")
-            print("|---|" + "---:|" * (len(columns) + 3))
+            columns = [*(LABELS if task == "sgcls" else ()), *SHOWN]
+            names: dict[str, Any] = {}
+            print(f"\n**{title}, {task}**\n\n| | seeds | {' | '.join(columns)} |")
+            print("|---|" + "---:|" * (len(columns) + 1))
             for name, scores in found.items():
                 keys = {figure: f"{title}, {task}, {figure}" for figure in columns}
                 entry = {k: triple(scores.drawn(key)) for k, key in keys.items() if key in scores.rows}
                 if not entry:
                     continue
-                short = {k: v if k in (*WITH_INTERVAL, LABELS[0]) else v[0] for k, v in entry.items()}
-                alone = found.get(ROWS[name].alone or "") if name in ROWS else None
-                gains = {
-                    over: {k: gain(scores, found.get(over), keys[k]) for k in columns if k in WITH_INTERVAL},
-                    "own form": {k: gain(scores, alone, keys[k]) for k in columns if k in WITH_INTERVAL},
-                }
-                names[name] = short | {
-                    f"gain over {k}": {n: x for n, x in v.items() if x} for k, v in gains.items() if name != over
-                }
-                cells = [_cell(entry.get(k), k in WITH_INTERVAL[:2]) for k in columns]
-                more = [_cell(g.get("R@50"), True, "+") if name != over else "" for g in gains.values()]
                 number = str(len(scores.seeds)) if name in ROWS else ""
-                print(f"| {name} | {' | '.join([number, *cells, *more])} |")
-            out["sets"][f"{title}, {task}"] = names
+                print(f"| {name} | {' | '.join([number, *(_cell(entry.get(k)) for k in columns)])} |")
+                alone = found.get(ROWS[name].alone or "") if name in ROWS else None
+                each = {over: found.get(over), "own form": alone}
+                gains = {
+                    k: {n: x for n in GAINS if n in keys and (x := gain(scores, row, keys[n]))}
+                    for k, row in each.items()
+                    if name != over
+                }
+                names[name] = {"figures": [entry.get(k) for k in columns], "gain over": gains}
+            _print_gains(names, over, [k for k in GAINS if k in columns])
+            out["sets"][f"{title}, {task}"] = {"columns": columns, "rows": names}
     return out
 
 
-def _cell(values: Sequence[float | None] | None, interval: bool, sign: str = "") -> str:
+def _print_gains(names: Mapping[str, Any], over: str, columns: Sequence[str]) -> None:
+    each = (over, "own form")
+    print(f"\n| gain over | {' | '.join(f'{k}: {column}' for k in each for column in columns)} |")
+    print("|---|" + "---:|" * (len(columns) * len(each)))
+    for name, entry in names.items():
+        cells = [_cell(entry["gain over"].get(k, {}).get(column), "+", True) for k in each for column in columns]
+        if any(cells):
+            print(f"| {name} | {' | '.join(cells)} |")
+
+
+def _cell(values: Sequence[float | None] | None, sign: str = "", whole: bool = False) -> str:
+    """A figure with its interval, or with half the width of it."""
     if values is None or None in values:
         return ""
-    return f"{values[0]:{sign}.1f}" + (f" [{values[1]:{sign}.1f}, {values[2]:{sign}.1f}]" if interval else "")
+    figure, low, high = values
+    interval = f"[{low:{sign}.1f}, {high:{sign}.1f}]" if whole else f"±{(high - low) / 2:.1f}"
+    return f"{figure:{sign}.1f} {interval}"
 
 
 def main() -> None:

@@ -55,12 +55,15 @@ def test_the_tables_come_from_what_is_stored(tmp_path, capsys):
             (folder / COST).write_text(json.dumps({"CPU seconds": 30 + seed}))
     assert dict(stored(tmp_path))["baseline"].seeds == [0, 1]
     made = report(tmp_path)
-    row = made["sets"]["test photos, sgcls"]["gpi-linguistic"]
-    assert row["R@50"] == [25.0, 25.0, 25.0]
-    assert row["gain over baseline"] == {"R@50": [3.0, 3.0, 3.0]}
-    assert row["gain over own form"] == {"R@50": [5.0, 5.0, 5.0]}
+    table = made["sets"]["test photos, sgcls"]
+    row = table["rows"]["gpi-linguistic"]
+    assert row["figures"][table["columns"].index("R@50")] == [25.0, 25.0, 25.0]
+    assert row["gain over"] == {"baseline": {"R@50": [3.0, 3.0, 3.0]}, "own form": {"R@50": [5.0, 5.0, 5.0]}}
     assert made["rows"]["baseline"] == {"seeds": [0, 1], "CPU seconds": 30}
-    assert "| gpi-linguistic | 2 |" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "| gpi-linguistic | 2 |" in printed
+    assert "25.0 ±0.0" in printed
+    assert "+5.0 [+5.0, +5.0]" in printed
 
 
 def test_every_row_can_be_trained_by_the_recipe():
