@@ -217,21 +217,21 @@ def below(pid: int) -> list[int]:
     return found
 
 
-def broken_off(*_: object) -> None:
-    raise DataError("--address", "broken off")
-
-
 def test_a_killed_actor_loses_nothing_and_finished_shards_are_not_done_again(
     data, plain, cluster, tmp_path, monkeypatch
 ):
     """By address, Parquet to Parquet: one shard is done before, and at another one the process of the actor is killed."""
     out = tmp_path / "out"
     more = ["--engine", "ray", "--shard", "1", "--form", "parquet", "--address", cluster]
+
+    def broken_off(*_: object) -> None:
+        (out / "shards").mkdir()
+        raise DataError("--address", "broken off")
+
     with monkeypatch.context() as patch:
         patch.setattr("scenegpi.bulk.ray_shards._connect", broken_off)
         with pytest.raises(AssertionError, match="broken off"):
             predict(data, "boxes.parquet", out, *more)
-    (out / "shards").mkdir()
     done = out / "shards" / "000005.parquet"
     whole = pq.read_table(data / "boxes.parquet").slice(5, 1)
     pq.write_table(whole.append_column("graph", [["{}"]]), done)

@@ -45,8 +45,10 @@ def test_a_photo_is_never_the_output(desk, out, force):
     (desk / "hard").mkdir()
     os.link(desk / "holiday.png", desk / "hard" / "holiday.png")
     before = (desk / "holiday.png").read_bytes()
+    there = sorted(desk.rglob("*"))
     message = refused("holiday.png", "--boxes", "boxes.jsonl", "--out", out, *LAYOUT, *force)
     assert "holiday.png: is an input" in message
+    assert sorted(desk.rglob("*")) == there
     assert (desk / "holiday.png").read_bytes() == before
     assert (desk / "hard" / "holiday.png").read_bytes() == before
 
@@ -55,6 +57,16 @@ def test_a_photo_that_only_boxes_name_is_never_the_output(desk):
     before = (desk / "holiday.png").read_bytes()
     assert "holiday.png: is an input" in refused("--boxes", "boxes.jsonl", "--out", ".", *LAYOUT, "--force")
     assert (desk / "holiday.png").read_bytes() == before
+
+
+def test_an_error_after_the_first_answers_keeps_them(desk):
+    boxes = lines(desk / "many.jsonl", scene(1), scene(2))
+    words = ["--boxes", boxes, "--out", "out", *LAYOUT, "--formats", "dot", "--batch", 1]
+    (desk / "out").mkdir()
+    (desk / "out" / "2.dot").write_text("mine")
+    assert "2.dot: exists and was not written" in refused(*words)
+    assert written_by_us(desk / "out") == {MANIFEST, "run.json", LINES, "1.dot"}
+    assert len(rows(desk / "out")) == 1
 
 
 def test_boxes_are_never_the_output(desk):
@@ -84,7 +96,7 @@ def test_fixed_names_of_another_are_refused(desk, name):
     (desk / "out").mkdir()
     (desk / "out" / name).write_text("mine")
     assert f"{name}: exists and was not written" in refused("--boxes", "boxes.jsonl", "--out", "out", *LAYOUT)
-    assert (desk / "out" / name).read_text() == "mine"
+    assert {path.name: path.read_text() for path in (desk / "out").iterdir()} == {name: "mine"}
     fine("--boxes", "boxes.jsonl", "--out", "out", *LAYOUT, "--force", "--formats", "none")
     assert len(rows(desk / "out")) == 1
     if name == "skipped.txt":
@@ -149,6 +161,7 @@ def test_the_demo_overwrites_nothing_of_others(desk):
     assert (
         str(done.exception) == "scenes.jsonl: exists and was not written by this run: choose another folder with --out"
     )
+    assert not (desk / MANIFEST).exists()
     assert (desk / "scenes.jsonl").read_text() == "mine"
 
 

@@ -23,6 +23,9 @@ SHARD_FILE = re.compile(r"\d{6,}\.(jsonl|parquet|skipped\.txt)")
 class Manifest:
     """The names that we wrote into a folder; a context manager. The opener must hold the folder's lock (`folder_lock`).
 
+    If what is done inside ends in an error, and of all names only `about` are files yet, a new manifest is removed with
+    them: the folder is as it was.
+
     Args:
         folder: where we write.
         inputs: files that are read and so must not be written.
@@ -34,12 +37,13 @@ class Manifest:
         self._inputs = inputs
         self._identities: set[tuple[int, int]] | None = None
         self.names: set[str] = set()
-        new = not os.path.lexists(folder / MANIFEST)
-        if not new:
+        self.about = {MANIFEST}
+        self._new = not os.path.lexists(folder / MANIFEST)
+        if not self._new:
             self.names.update(_listed(folder / MANIFEST))  # before a torn line is cut: the file may not be ours
         self._journal = Journal(folder / MANIFEST)
         try:
-            if new:
+            if self._new:
                 self.claim([MANIFEST])
         except BaseException:
             self._journal.close()
@@ -48,8 +52,12 @@ class Manifest:
     def __enter__(self) -> Manifest:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._journal.close()
+        there = {name for name in self.names if os.path.lexists(self.folder / name)}
+        if kind is not None and self._new and there <= self.about:
+            for name in there:
+                (self.folder / name).unlink()
 
     def claim(self, names: Iterable[str]) -> None:
         """Checks these names and notes that we write them."""

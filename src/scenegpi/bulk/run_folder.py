@@ -121,6 +121,7 @@ class PredictionLog:
             if changed is not None:
                 raise DataError(self.folder / RUN, f"{changed}: continue with the same settings, or use --force")
             self.manifest = stack.enter_context(Manifest(self.folder, self._inputs, self.force))
+            self.manifest.about.add(RUN)
             tidy(self.folder, below=False)  # subfolders belong to other runs, or to shards (see `ray_shards`)
             if not continued:
                 self.manifest.remove()
@@ -135,13 +136,15 @@ class PredictionLog:
             self._open = stack.pop_all()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with self._open:
+    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
+        try:
             tidy(self.folder, below=False)  # stopped workers leave half-written files
             if kind is None and self._lines > len(self.done):
                 self.rewrite()
             if self.path.exists() and not self.path.stat().st_size:
                 self.path.unlink()  # the lines are in shards, or nothing was predicted
+        finally:
+            self._open.__exit__(kind, *error)
 
     def append(self, rows: Iterable[Row]) -> None:
         """Adds images: all of them are in the file, or the next run predicts them again."""
