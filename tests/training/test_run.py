@@ -12,12 +12,14 @@ import torch
 from models.model_cases import VOCABULARY, WORDS, random_graphs
 from scenegpi.data import open_dataset, sample_path, write_jsonl
 from scenegpi.errors import DataError, OptionError
+from scenegpi.files import read_object
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models import PRESETS, load_model
 from scenegpi.models.fingerprint import Fingerprint
-from scenegpi.training import train
+from scenegpi.training import resume, train
 from scenegpi.training.module import SceneModule, scored
+from scenegpi.training.run import read_run
 from scenegpi.words.label_map import shipped_words
 from training.training_cases import data_file, small_config
 
@@ -172,6 +174,25 @@ def test_a_baseline_is_taken_over_and_left_as_it_is(tmp_path):
     other = small_config(data, start=str(tmp_path / "first" / "model"), model={"baseline": {"hidden": 17}})
     with pytest.raises(DataError, match="settings differ"):
         train(other, tmp_path / "fourth")
+
+
+@pytest.mark.parametrize("part", ["model", "vision"])
+def test_a_run_whose_start_has_changed_is_not_resumed(tmp_path, part):
+    data = data_file(tmp_path)
+    model = train(small_config(data, "baseline"), tmp_path / "first")
+    start = tmp_path / "first" if part == "vision" else model
+    (tmp_path / "first" / "vision").mkdir()
+    (tmp_path / "first" / "vision" / "figures.json").write_text("{}")
+    train(small_config(data, "gpi-no-attention", start=str(start)), tmp_path / "run")
+    (tmp_path / "run" / "finished.json").unlink()
+    assert read_run(tmp_path / "run").start == str(start)
+    changed = start / "vision" / "figures.json" if part == "vision" else model / "model.safetensors"
+    changed.write_bytes(changed.read_bytes() + b" ")
+    with pytest.raises(DataError, match=rf"config\.json: start: {start} is not what it was when this run began"):
+        resume(tmp_path / "run")
+    config = tmp_path / "run" / "config.json"
+    config.write_text(json.dumps({key: value for key, value in read_object(config).items() if key != "start_digest"}))
+    assert read_run(tmp_path / "run").start == str(start)  # a run of an earlier version
 
 
 def test_a_model_knows_its_training_images_and_not_those_that_validated(tmp_path):

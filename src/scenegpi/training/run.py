@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from scenegpi.bulk.digests import weights_digest
 from scenegpi.errors import DataError, OptionError, SceneGPIError, naming
 from scenegpi.files import read_object, tidy, write_json
 from scenegpi.locks import LOCK, folder_lock
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.shipped import find_model
 from scenegpi.options import plain
-from scenegpi.training.config import TrainConfig, stored_config
+from scenegpi.training.config import START, TrainConfig, stored_config
 from scenegpi.training.data_split import open_images, open_words
 from scenegpi.training.folder import BASELINE, CONFIG, FINISHED, MODEL, check_empty
 from scenegpi.training.label_predictor import STAGE as VISION
@@ -33,7 +34,7 @@ def train(config: TrainConfig, folder: str | Path, *, progress: bool = False) ->
         return _train(config, folder, False)
     with folder_lock(folder):
         check_empty(folder)
-        write_json(folder / CONFIG, plain(config))
+        write_json(folder / CONFIG, plain(config) | {START: start_digest(config.start)})
         try:
             return _train(config, folder, progress)
         except SceneGPIError:
@@ -53,14 +54,27 @@ def resume(folder: str | Path, *, progress: bool = False) -> Path:
 
 
 def read_run(folder: str | Path) -> TrainConfig:
-    """The configuration of a run to resume; DataError if the folder contains no run, or a finished one."""
+    """The configuration of a run to resume; DataError if the folder contains no run, or a finished one, or if the model
+    that it starts from has changed."""
     folder = Path(folder)
     if not (folder / CONFIG).is_file():
         raise DataError(folder, "no run to resume (no config.json)")
     if (folder / FINISHED).is_file():
         raise DataError(folder, f"this run is finished; its model is {folder / MODEL}")
+    stored = read_object(folder / CONFIG)
     with naming(folder / CONFIG, OptionError):
-        return stored_config(read_object(folder / CONFIG))
+        config = stored_config(stored)
+    if stored.get(START) not in (None, start_digest(config.start)):  # None: no start, or a run of an earlier version
+        raise DataError(folder / CONFIG, f"start: {config.start} is not what it was when this run began: train anew")
+    return config
+
+
+def start_digest(start: str | None) -> str | None:
+    """The digest of all that a run takes from its start: the model's files, and the label predictor's."""
+    if start is None:
+        return None
+    vision = _vision_run(start)
+    return weights_digest(str(_start_model(start)), None if vision is None else str(vision / VISION))
 
 
 def stages(config: TrainConfig) -> list[Callable[[Run], Run]]:
