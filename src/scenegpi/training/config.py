@@ -29,6 +29,8 @@ from scenegpi.models.presets import preset
 from scenegpi.options import bounded, override
 
 _DEFAULT_PRESET = "gpi-feature-attention"
+START = "start_digest"
+"""In a run's config.json, the digest of the model that it starts from, which is no setting."""
 _CONSTANT: dict[str, dict[str, Any]] = {
     "fit": {"weight_decay": 0.01},
     "photo": {"rate": 1e-3, "backbone_rate": 3e-4, "weight_decay": 0.02, "keep": False, "only": False}
@@ -165,6 +167,8 @@ class OtherConfig:
         same: JSON file: image id here -> image id there, of photos that both annotations have.
         limit: number of its photos, spread evenly over all; 0 for all.
         repeat: how often the run's own photos come in each pass over the others.
+        taught: number of its photos, spread evenly over those that are not the run's own, in which things that it does
+            not list are learned from what the start model finds (`scenegpi.training.taught`).
     """
 
     path: str = ""
@@ -172,6 +176,7 @@ class OtherConfig:
     same: str | None = None
     limit: int = bounded(0, 0, 10**9)
     repeat: int = bounded(1, 1, 1000)
+    taught: int = bounded(0, 0, 10**9)
 
 
 @dataclass(frozen=True)
@@ -272,7 +277,7 @@ class TrainConfig(MachineConfig):
 
 def stored_config(values: Mapping[str, Any]) -> TrainConfig:
     """From a run's config.json, which may hold settings that are now constants; OptionError that names the field."""
-    kept = {key: value for key, value in values.items() if key != "simulate" or value is not None}
+    kept = {key: value for key, value in values.items() if key != START and (key != "simulate" or value is not None)}
     for table, constants in _CONSTANT.items():
         if isinstance(kept.get(table), dict):
             kept[table] = {key: value for key, value in kept[table].items() if value != constants.get(key, ...)}

@@ -23,12 +23,15 @@ ZOOM = 0.6
 VISIBLE = 0.5
 """A box is kept in a zoomed photo if at least this fraction of its area is."""
 LIGHT = 0.25
+LISTED = 1.5
+"""A box that a model found is in a view with this many times its chance of being annotated: people leave out much."""
 log = logging.getLogger("scenegpi")
 
 
 class PhotoBatch(NamedTuple):
     """photos ``(B, 3, S, S)`` bytes; boxes ``(N, 4)`` x1, y1, x2, y2 in fractions; row of label sets, kind and photo of
-    each ``(N,)``; listed ``(B, KINDS)``, which kinds of things are annotated in a photo.
+    each ``(N,)``; listed ``(B, KINDS)``, which kinds of things are annotated in a photo; taught ``(M,)``, which boxes a
+    model found, and said ``(M, C)``, its P(label) of these.
     """
 
     photos: Tensor
@@ -37,6 +40,8 @@ class PhotoBatch(NamedTuple):
     kinds: Tensor
     image: Tensor
     listed: Tensor
+    taught: Tensor = torch.zeros(0, dtype=torch.int64)
+    said: Tensor = torch.zeros(0, 0)
 
 
 class TrainingPhotos(Dataset[PhotoBatch]):
@@ -60,6 +65,8 @@ class TrainingPhotos(Dataset[PhotoBatch]):
             np.concatenate([getattr(photo, name)[some] for photo, some in zip(photos, kept, strict=True)])
             for name in ("rows", "kinds")
         )
+        taught = [some - len(photo.rows) + len(photo.said) for photo, some in zip(photos, kept, strict=True)]
+        said = [photo.said[row[row >= 0]] for photo, row in zip(photos, taught, strict=True) if (row >= 0).any()]
         return PhotoBatch(
             torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2),
             torch.from_numpy(np.concatenate(boxes)).float(),
@@ -67,6 +74,8 @@ class TrainingPhotos(Dataset[PhotoBatch]):
             torch.from_numpy(kinds),
             torch.from_numpy(np.repeat(np.arange(len(keys)), [len(some) for some in kept])),
             torch.tensor([photo.listed for photo in photos]),
+            torch.from_numpy(np.flatnonzero(np.concatenate(taught) >= 0)),
+            torch.from_numpy(np.concatenate(said) if said else np.zeros((0, 0), np.float16)).float(),
         )
 
     def seen(self, side: int, epoch: int, i: int) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int64]]:
@@ -75,6 +84,9 @@ class TrainingPhotos(Dataset[PhotoBatch]):
         """
         photo, rng = self.photos[i], np.random.default_rng((self.seed, epoch, i))
         window, light, mirrored = _window(rng), _light(rng), rng.random() < 0.5
+        there = np.append(np.ones(len(photo.rows) - len(photo.chance)), LISTED * photo.chance) > rng.random(
+            len(photo.rows)
+        )
         try:
             image = Image.fromarray(open_photo(photo.path))
         except DataError as error:
@@ -83,6 +95,7 @@ class TrainingPhotos(Dataset[PhotoBatch]):
         frame = tuple((np.array(image.size * 2) * window).tolist())
         pixels = light[np.asarray(image.resize((side, side), Image.Resampling.BILINEAR, frame, reducing_gap=3.0))]
         boxes, kept = _seen_through(photo.boxes.astype(np.float64), window)
+        boxes, kept = boxes[there[kept]], kept[there[kept]]
         if mirrored:
             pixels = pixels[:, ::-1]
             boxes = np.stack([1 - boxes[:, 2], boxes[:, 1], 1 - boxes[:, 0], boxes[:, 3]], 1)

@@ -3,7 +3,7 @@ r"""One training step of the photo network: its losses for names and boxes.
 **Names.** The label head should give a box one of its allowed names: the loss is -log of the sum of their P. A label
 that is common in one annotation may be rare in another, so for boxes of the other annotation a learned offset per label
 is added to the logits, and left out afterwards: they teach what things look like, not how often they are annotated
-(logit adjustment, Menon et al. 2021).
+(logit adjustment, Menon et al. 2021). For a box that a model found the loss is the cross entropy with what that said.
 
 **Finder.** A box is assigned to every anchor whose sides are within a factor `RATIO` of its own, in the cell that
 contains its centre and the two cells nearest to it. There the candidate's box is trained towards the box (1 - GIoU),
@@ -96,7 +96,10 @@ class PhotoModule(L.LightningModule):
         if len(batch.rows):
             logits = self.vision.head(*self.label_inputs(maps[: len(LEVELS)], batch)).float()
             logits = torch.where(self.sets.of_other(batch.rows)[:, None], logits + self.frequency, logits)
-            parts["names"] = self.labels.nll(logits, batch.rows).sum() / (BOXES * photos)
+            loss = self.labels.nll(logits, batch.rows).sum()
+            if len(batch.taught):
+                loss = loss - (batch.said * logits[batch.taught].log_softmax(1)).sum()
+            parts["names"] = loss / (BOXES * photos)
         parts |= finder_loss(found, boxes, *where, side)
         if network.look is not None:
             rois = looked_at(found, boxes, batch.image)

@@ -47,6 +47,7 @@ from scenegpi.training.photo_batches import TrainingPhotos
 from scenegpi.training.photo_module import PhotoModule
 from scenegpi.training.photo_sets import LabelSets, TrainingPhoto, open_annotations
 from scenegpi.training.processes import is_first_process, wait_for
+from scenegpi.training.taught import read_finds
 from scenegpi.training.trainer import Bar, RunningMean, fit, make_trainer
 from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.model import VisionModel, graph_geometry
@@ -173,6 +174,10 @@ def continue_network(config: TrainConfig, images: Images, folder: Path, shown: b
     take_over(vision, model.vision)
     photos, graphs = with_photos(images.train_photos, images.train)
     data = open_annotations(vision.labels.objects, vision.names, graphs, config.photo.other)
+    count = min(config.photo.other.taught, len(data.rest))
+    some = {name: data.other[name][0] for name in (data.rest[k * len(data.rest) // count] for k in range(count))}
+    place = folder / "vision" / "taught"
+    data = data._replace(finds=read_finds(config.start, some, place, processes=config.devices, shown=shown))
     every, place = data.training(photos, graphs), folder / "vision" / "whole"
     fit_network(
         vision, every, data.sets, config.photo, place, machine=config, seed=config.seed, whole=True, shown=shown

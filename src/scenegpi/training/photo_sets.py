@@ -1,7 +1,7 @@
 """What the photo network learns from: photos with boxes, from one annotation or from two.
 
     annotations = open_annotations(labels, names, graphs, config)     # the other one is complete for its own labels
-    photos = annotations.training(paths, graphs)
+    photos = annotations.training(paths, graphs)                      # and finds of a model, if it taught any
 
 A box has a row of `LabelSets`, the names that it may have: what one annotation calls a "person" the other calls a man
 or a woman. It also has a kind: 0 if its label is on the other annotation's list, which is complete, else 1.
@@ -26,6 +26,7 @@ from scenegpi.features.arrays import image_size
 from scenegpi.files import read_object
 from scenegpi.graph import SceneGraph
 from scenegpi.training.config import OtherConfig
+from scenegpi.training.taught import Finds
 from scenegpi.words.everyday import BROADER, includes, may_be
 
 SAME = 0.6
@@ -37,7 +38,8 @@ FINE = 4096
 class TrainingPhoto(NamedTuple):
     """A photo and its boxes: ``(N, 4)`` x1, y1, x2, y2 in fractions; row of the label sets and kind, ``(N,)`` each.
 
-    `listed` says for each kind whether its things are annotated at all.
+    `listed` says for each kind whether its things are annotated at all. The last M boxes were found by a model:
+    `chance` ``(M,)`` of being annotated, and `said`, P(label) ``(M, C)``.
     """
 
     path: Path
@@ -45,12 +47,14 @@ class TrainingPhoto(NamedTuple):
     rows: NDArray[np.int64]
     kinds: NDArray[np.int64]
     listed: tuple[bool, bool]
+    chance: NDArray[np.float32] = np.zeros(0, np.float32)
+    said: NDArray[np.float16] = np.zeros((0, 0), np.float16)
 
 
 class LabelSets:
     """Rows of names: first what each label of the vocabulary may be, then each everyday name, then the other's labels,
     then labels that stand only for themselves: a sign that is not a stop sign, in a photo whose stop signs are all
-    listed.
+    listed; last a row of all names.
 
     `labels` are those of the vocabulary, the first of the `names` that the label head knows; `other` are the labels of
     the other annotation.
@@ -68,7 +72,8 @@ class LabelSets:
                 self.other.append(len(sets))
                 sets.append(may)
         self.alone = [len(sets) + k for k in range(len(labels))]
-        sets += [(label,) for label in labels]
+        self.anything = len(sets) + len(labels)
+        sets += [*((label,) for label in labels), tuple(names)]
         self.members = torch.zeros(len(sets), len(names), dtype=torch.bool)
         for row, some in enumerate(sets):
             self.members[row, [place[name] for name in some]] = True
@@ -77,6 +82,10 @@ class LabelSets:
     def of_other(self, rows: Tensor) -> Tensor:
         """Which rows ``(N,)`` are labels of the other annotation alone: ``(N,)``."""
         return (rows >= len(self._labels)) & (rows < self.alone[0])
+
+    def on_other_list(self, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which labels ``(N,)`` a box of the other annotation may have: that lists all such things, or means to."""
+        return np.asarray(self.members[self.other].any(0).numpy()[labels])
 
     def agreed(self, label: int, other: int) -> int | None:
         """The row of one thing with a label here and one there; None if they don't agree."""
@@ -102,13 +111,20 @@ class Annotations(NamedTuple):
     """Which names a box may have, and another annotation if any.
 
     `other` are the photos and boxes of that by its ids, `same` maps an id here to the id there of the same photo. The
-    own photos come `repeat` times in each pass over the other's.
+    own photos come `repeat` times in each pass over the other's. `finds` are what a model found in some of the latter.
     """
 
     sets: LabelSets
     other: Mapping[str, tuple[Path, SceneGraph]] = {}
     same: Mapping[str, str] = {}
     repeat: int = 1
+    finds: Mapping[str, Finds] = {}
+
+    @property
+    def rest(self) -> list[str]:
+        """Ids of photos that only the other annotation has."""
+        taken = set(self.same.values())
+        return [name for name in self.other if name not in taken]
 
     def training(self, paths: Sequence[Path], graphs: Sequence[SceneGraph]) -> list[TrainingPhoto]:
         """Photos of a pass: own ones, with the boxes of both annotations where they have both; then those that only the
@@ -119,8 +135,7 @@ class Annotations(NamedTuple):
             return own
         ids = [self.same.get(str(graph.image_id), "") for graph in graphs]
         both = [_union(photo, self.other.get(name), self.sets) for photo, name in zip(own, ids, strict=True)]
-        taken = set(self.same.values())
-        rest = [_other(*entry, self.sets) for name, entry in self.other.items() if name not in taken]
+        rest = [_taught(_other(*self.other[name], self.sets), self.finds.get(name), self.sets) for name in self.rest]
         return both * self.repeat + rest
 
 
@@ -159,6 +174,23 @@ def _other(path: Path, graph: SceneGraph, sets: LabelSets) -> TrainingPhoto:
     known = [k for k, label in enumerate(graph.labels) if bool(sets.members[sets.other[label]].any())]
     rows = np.array([sets.other[graph.labels[k]] for k in known], dtype=np.int64)
     return TrainingPhoto(path, _fractions(graph)[known], rows, np.zeros(len(rows), np.int64), (True, False))
+
+
+def _taught(photo: TrainingPhoto, finds: Finds | None, sets: LabelSets) -> TrainingPhoto:
+    """The boxes that are annotated, then finds of kinds that this annotation does not list: of its own it lists all."""
+    if finds is None:
+        return photo
+    new = np.flatnonzero(~sets.on_other_list(finds.dist.argmax(1).astype(np.int64)))
+    new = new[(box_iou(finds.boxes[new] * FINE, photo.boxes * FINE) < SAME).all(axis=1)]
+    return TrainingPhoto(
+        photo.path,
+        np.concatenate([photo.boxes, finds.boxes[new]]),
+        np.append(photo.rows, np.full(len(new), sets.anything)),
+        np.append(photo.kinds, np.ones(len(new), np.int64)),
+        (True, True),
+        finds.chance[new],
+        finds.dist[new],
+    )
 
 
 def _union(photo: TrainingPhoto, entry: tuple[Path, SceneGraph] | None, sets: LabelSets) -> TrainingPhoto:
