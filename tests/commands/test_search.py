@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from pages import run_page
 from scenegpi import SceneGraph, Vocabulary
+from scenegpi.bulk.digests import photo_digest
 from scenegpi.cli import app
 from scenegpi.data import open_dataset, write_jsonl
 from scenegpi.errors import DataError
@@ -93,6 +94,7 @@ def predicted_run(folder):
             "source": str(photo),
             "photo": str(photo),
             "name": f"img0{k or ''}",
+            "digest": f"{photo_digest(photo)}.-.s",
         }
         lines.append(json.dumps(data))
     (run_folder / "predictions.jsonl").write_text("\n".join(lines) + "\n")
@@ -136,6 +138,25 @@ def test_photos_of_one_name_in_two_runs_are_two_images_each_with_its_photo(tmp_p
     store = Store(tmp_path / "store")
     assert {store.photo(hit) for hit in store.images()} == {tmp_path / side / "img0.jpg" for side in "ab"}
     assert len(store) == 2
+
+
+def test_a_photo_that_was_replaced_is_drawn_without_boxes_until_it_is_predicted_again(tmp_path):
+    render_folder(tmp_path / "scenes", 1, seed=3)
+    whole = predicted_run(tmp_path)
+    photo, lines = tmp_path / "b" / "img0.jpg", whole / "predictions.jsonl"
+    old = photo_digest(photo)
+
+    def said():
+        run("index", whole, "--out", tmp_path / "store")
+        found = CliRunner().invoke(app, ["search", str(tmp_path / "store"), "*", "--out", str(tmp_path / "found.png")])
+        assert found.exit_code == 0, found.output
+        return [line for line in found.stderr.splitlines() if "without boxes" in line]
+
+    assert said() == []
+    Image.new("RGB", (40, 30)).save(photo)  # before `index`, but after `predict`
+    assert said() == ["drawn without boxes, as changed since `index`: b/img0.jpg; predict and index again"]
+    lines.write_text(lines.read_text().replace(old, photo_digest(photo)))
+    assert said() == []
 
 
 def test_frames_of_a_video_replace_themselves(tmp_path):

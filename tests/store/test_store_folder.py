@@ -45,7 +45,7 @@ def test_images_are_appended_and_replaced_by_their_key(tmp_path):
     assert keys(store, "man riding horse") == set()
     parts = json.loads((tmp_path / "s" / "store.json").read_text())["parts"]
     assert len(parts) == 1  # parts of which nothing is left are gone
-    assert len(list((tmp_path / "s").glob("*.parquet"))) == 7 * len(parts)
+    assert len(list((tmp_path / "s").glob("*.parquet"))) == 8 * len(parts)
 
 
 def test_a_store_without_attributes_is_of_an_earlier_version(tmp_path):
@@ -283,7 +283,7 @@ def test_parts_that_are_read_stay_until_nobody_reads(tmp_path):
         assert len(list((tmp_path / "s").glob("images-*"))) > 2
     assert keys(reader, "man wearing hat") == {"1", "2"}
     store.add([scene(3)])
-    assert len(list((tmp_path / "s").glob("*.parquet"))) == 7 * 3
+    assert len(list((tmp_path / "s").glob("*.parquet"))) == 8 * 3
     assert json.loads((tmp_path / "s" / "store.json").read_text())["unused"] == []
 
 

@@ -35,6 +35,12 @@ def photo_digest(photo: Path | bytes | None) -> str:
         return NONE
 
 
+def photo_part(digest: Any) -> str | None:
+    """The digest of the photo in a line's `digest`; None if the line has none."""
+    found = digest.partition(".")[0] if isinstance(digest, str) else NONE
+    return None if found == NONE else found
+
+
 def boxes_digest(graph: SceneGraph | None) -> str:
     """The digest of all that an answer uses or repeats, whatever the file; relations don't count."""
     if graph is None:

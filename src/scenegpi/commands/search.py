@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scenegpi.data import Dataset
     from scenegpi.graph import SceneGraph
     from scenegpi.store import Answer, Store
+    from scenegpi.store.change import Indexed
 
 
 DATA = "A folder of `scenegpi predict`, or a data set of any known format."
@@ -42,7 +43,7 @@ def index(
 
     path = data / LINES if format is None and (data / LINES).is_file() else data
     dataset = open_dataset(path, split, format=format, images=photos)
-    graphs: Iterable[SceneGraph] = dataset
+    graphs: Iterable[Indexed] = dataset
     folders = dataset.images.folders
     if (path.parent / RUN).is_file() and dataset.format == "jsonl":
         known = Manifest.read(out).photos if is_store(out) else ()
@@ -55,21 +56,19 @@ def index(
         say(f"{counted(dataset.report.skipped, 'image')} left out; the first: {dataset.report.first_error}", error=True)
 
 
-def _with_photos(
-    run: Dataset, given: Path | None, known: Iterable[str]
-) -> tuple[Iterable[SceneGraph], tuple[Path, ...]]:
-    """The graphs of a run, their files named from folders in which each is found, and not another; those folders.
+def _with_photos(run: Dataset, given: Path | None, known: Iterable[str]) -> tuple[Iterable[Indexed], tuple[Path, ...]]:
+    """The graphs of a run with the digests of their photos, their files named from folders in which each is found, and
+    not another; those folders.
 
     These are the store's `known` ones, so that a photo keeps its name, then `given` or the one that holds all photos
     (not the run's, whose pictures are drawings), and those above it.
     """
+    from scenegpi.bulk.digests import photo_part
     from scenegpi.data.images import ImageFolders
-    from scenegpi.data.jsonl import JsonLines
 
-    rows = run.source
-    assert isinstance(rows, JsonLines)
-    written = (rows.field(i, "photo") for i in run.rows.tolist())
-    paths = [Path(abspath(text)) if isinstance(text, str) else None for text in written]
+    rows: Any = run.source
+    lines = [rows.fields(i, "photo", "digest", "source") for i in run.rows.tolist()]
+    paths = [Path(abspath(photo)) if isinstance(photo, str) else None for photo, *_ in lines]
     if given is None:
         found = [path if path is not None and isfile(path) else None for path in paths]
     else:
@@ -81,12 +80,13 @@ def _with_photos(
     folders = list(dict.fromkeys((*map(Path, known), root, *root.parents)))
     places = [None if path is None else _place(path, folders) for path in found]
 
-    def named() -> Iterator[SceneGraph]:
-        for graph, path, place, i in zip(run, found, places, run.rows.tolist(), strict=True):
+    def named() -> Iterator[Indexed]:
+        for graph, path, place, (_, digest, source) in zip(run, found, places, lines, strict=True):
             if path is not None and place is not None:
-                yield graph.replace(file=path.relative_to(place).as_posix())
-            else:  # a frame of a video has no name, but it is the same one next time
-                yield graph if graph.key is not None else graph.replace(image_id=rows.field(i, "source"))
+                graph = graph.replace(file=path.relative_to(place).as_posix())
+            elif graph.key is None:  # a frame of a video has no name, but it is the same one next time
+                graph = graph.replace(image_id=source)
+            yield graph, photo_part(digest)
 
     return named(), tuple(each for each in folders if each in places or (given is not None and each == root))
 
@@ -137,7 +137,9 @@ def search(
         if out is not None and out.suffix.lower() != ".json":
             from scenegpi.store.contact_sheet import draw_hits
 
-            draw_hits(place, answer, out)
+            if changed := draw_hits(place, answer, out):
+                names = ", ".join(map(printable, changed))
+                say(f"drawn without boxes, as changed since `index`: {names}; predict and index again", error=True)
     if out is not None and out.suffix.lower() == ".json":
         write_json(out, _as_json(graphs, answer))
     if json:

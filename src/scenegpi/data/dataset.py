@@ -171,7 +171,7 @@ class Dataset(Sequence[SceneGraph]):
 
     def photo_path(self, graph: SceneGraph) -> Path | None:
         """The photo of a graph of this data set, or None if it is not found."""
-        return self.images.find(graph.file) or self.images.find(None if graph.image_id is None else str(graph.image_id))
+        return self.images.photo(graph)
 
     def photo_bytes(self, i: int) -> bytes | None:
         """The content of image i's photo, where the data set holds photos."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from scenegpi.data.photo_files import photo_size
 from scenegpi.errors import DataError, Report
 from scenegpi.files import read_object
+from scenegpi.graph import SceneGraph
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".avif", ".heic", ".heif")
 NOMINAL = 1024
@@ -32,7 +33,7 @@ class ImageFolders:
 
     def find(self, name: str | None) -> Path | None:
         """The photo called `name`, or None. A name that points outside the folders finds nothing."""
-        if not name or "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+        if not name or not self.folders or "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
             return None
         for folder in self.folders:
             exact = folder / name
@@ -43,6 +44,10 @@ class ImageFolders:
                 if os.path.isfile(path):  # unlike Path.is_file it never raises
                     return path
         return None
+
+    def photo(self, graph: SceneGraph) -> Path | None:
+        """The photo of a graph, by its file or else by its id; or None."""
+        return self.find(graph.file) or self.find(None if graph.image_id is None else str(graph.image_id))
 
     def find_moved(self, path: Path) -> Path | None:
         """The photo that was at an absolute path, by the longest end of it that is here; or None."""

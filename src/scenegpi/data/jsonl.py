@@ -74,9 +74,9 @@ class JsonLines:
         except GraphError as error:
             raise DataError(self.path, f"line {self.numbers[i]}: {error}") from None
 
-    def field(self, i: int, key: str) -> Any:
-        """The value of a key in line i that is not part of the graph, or None."""
-        return self._parse(i).get(key)
+    def fields(self, i: int, *keys: str) -> list[Any]:
+        """The values of keys in line i that are not part of the graph, or None."""
+        return list(map(self._parse(i).get, keys))
 
     def counts(self) -> Counts:
         """(N,) boxes and (N,) relations of each image."""

@@ -144,5 +144,5 @@ def _keys(*both: Dataset) -> list[list[str]]:
 def _sources(data: Dataset) -> list[str]:
     """What identifies each image of a run; nothing for other data sets."""
     rows = data.rows.tolist() if isinstance(data.source, JsonLines) else []
-    found = [str(data.source.field(i, "source") or "") for i in rows]  # type: ignore[attr-defined]
+    found = [str(data.source.fields(i, "source")[0] or "") for i in rows]  # type: ignore[attr-defined]
     return found if "" not in found and len(set(found)) == len(found) else []

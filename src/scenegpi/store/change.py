@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from scenegpi.bulk.digests import photo_digest, photo_part
+from scenegpi.data.images import ImageFolders
 from scenegpi.errors import DataError
 from scenegpi.files import PART, reason, tidy, writing
 from scenegpi.graph import SceneGraph
@@ -30,11 +32,15 @@ from scenegpi.store.folder import (
 ROWS = 61_440
 """Rows per group, which a query reads or skips as a whole."""
 ORDER = {"images": "image", "objects": "image, object", "relations": "predicate, subject_label, image, subject, object"}
-ORDER |= {"attributes": "image, object"}
+ORDER |= {"attributes": "image, object", "photos": "image"}
 """The order of a table's rows. Relations are sorted so that a query skips most groups by their first and last row."""
 
 
-def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] = ()) -> tuple[int, int]:
+Indexed = SceneGraph | tuple[SceneGraph, str | None]
+"""A graph; or a graph and the digest of the photo that it was predicted from, None if it is unknown."""
+
+
+def add_part(folder: Path, graphs: Iterable[Indexed], photos: Iterable[Path] = ()) -> tuple[int, int]:
     """Adds graphs as a part, replacing images with the same key; returns the numbers of images added and replaced."""
     change = _Change(folder)
     parquet(folder / MANIFEST)  # refuses a name that DuckDB cannot open, before anything is written
@@ -47,9 +53,9 @@ def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] 
         begun = replace(before, unused=(*before.unused, *numbers), next_part=numbers[-1] + 1)
         begun.write(folder)
         try:
-            after, added, replaced = change.write(begun, numbers, graphs)
-            folders = dict.fromkeys((*before.photos, *(str(path.resolve()) for path in photos)))
-            after = replace(after, photos=tuple(folders))
+            folders = tuple(dict.fromkeys((*before.photos, *(str(path.resolve()) for path in photos))))
+            after, added, replaced = change.write(begun, numbers, _with_digests(graphs, ImageFolders(folders)))
+            after = replace(after, photos=folders)
             after.write(folder)
         except BaseException:
             _remove_parts(folder, numbers)
@@ -60,6 +66,12 @@ def add_part(folder: Path, graphs: Iterable[SceneGraph], photos: Iterable[Path] 
                 _remove_parts(folder, after.unused)
                 replace(after, unused=()).write(folder)
     return added, replaced
+
+
+def _with_digests(graphs: Iterable[Indexed], folders: ImageFolders) -> Iterator[tuple[SceneGraph, str | None]]:
+    """Each graph with the digest of its photo; of one that comes alone, the digest of the photo as it is now."""
+    for each in graphs:
+        yield each if isinstance(each, tuple) else (each, photo_part(photo_digest(folders.photo(each))))
 
 
 def _part_files(folder: Path, part: int) -> list[Path]:
@@ -103,14 +115,16 @@ class _Change:
         if not last < manifest.next_image < MOST - 2**32:
             raise DataError(self.folder / MANIFEST, f"next_image: {manifest.next_image}, but the last image is {last}")
 
-    def write(self, begun: Manifest, numbers: list[int], graphs: Iterable[SceneGraph]) -> tuple[Manifest, int, int]:
+    def write(
+        self, begun: Manifest, numbers: list[int], rows: Iterable[tuple[SceneGraph, str | None]]
+    ) -> tuple[Manifest, int, int]:
         """Writes the new part, rewrites those that lose images; new manifest, numbers of images added and replaced."""
         from scenegpi.store.tables import write_part
 
         part, *again = numbers
         paths = {table: part_path(self.folder, table, part) for table in TABLES}
         paths["relations"] = _sorting_path(self.folder, part)
-        next_image, vocabularies = write_part(paths, graphs, begun.next_image)
+        next_image, vocabularies = write_part(paths, rows, begun.next_image)
         if next_image == begun.next_image:
             raise DataError(self.folder, "no images to add")
         new = parquet(paths["images"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from scenegpi.errors import DataError, counted
 from scenegpi.files import not_an_input
+from scenegpi.graph import SceneGraph
 from scenegpi.store.store import Answer, Hit, Store
 from scenegpi.viz.canvas import Canvas
 from scenegpi.viz.palette import INK, MUTED
@@ -18,12 +19,17 @@ from scenegpi.viz.text import numbered, shortened
 COLUMNS, CELL, EDGE, HEAD, FOOT = 4, (3.1, 2.5), 0.22, 0.62, 0.36
 
 
-def draw_hits(store: Store, answer: Answer, target: str | Path) -> Path:
-    """Writes the sheet, PNG or SVG; DataError if nothing was found."""
+def draw_hits(store: Store, answer: Answer, target: str | Path) -> list[str]:
+    """Writes the sheet, PNG or SVG; DataError if nothing was found.
+
+    Returns the names of images whose photos have changed since they were indexed: these are drawn without boxes.
+    """
     target = picture_file(target)
     if not answer.hits:
         raise DataError(target, "no matches, so there is nothing to draw")
-    not_an_input(target, *map(store.photo, answer.hits))
+    photos = {hit.image: store.photo(hit) for hit in answer.hits}
+    not_an_input(target, *photos.values())
+    changed = store.changed(photos)
     columns = min(COLUMNS, len(answer.hits))
     rows = -(-len(answer.hits) // columns)
     width = max(columns * (CELL[0] + EDGE) + EDGE, 2 * CELL[0])
@@ -33,16 +39,19 @@ def draw_hits(store: Store, answer: Answer, target: str | Path) -> Path:
     sheet.text((EDGE, 0.44), f"{counted(answer.images, 'image')}{first}", 9.5, MUTED)
     for k, hit in enumerate(answer.hits):
         left, top = EDGE + k % columns * (CELL[0] + EDGE), HEAD + k // columns * (CELL[1] + FOOT + EDGE)
-        _draw_hit(sheet, left, top, store, hit)
+        _draw_hit(sheet, (left, top), store.graph(hit.image), hit, photos[hit.image], hit.image in changed)
     sheet.save(target)
-    return target
+    return [hit.file or hit.key for hit in answer.hits if hit.image in changed]
 
 
-def _draw_hit(sheet: Sheet, left: float, top: float, store: Store, hit: Hit) -> None:
-    graph = store.graph(hit.image)
-    shown = list(dict.fromkeys(i for i in hit.matches[0].objects if i is not None)) if hit.matches else []
+def _draw_hit(
+    sheet: Sheet, corner: tuple[float, float], graph: SceneGraph, hit: Hit, photo: Path | None, changed: bool
+) -> None:
+    left, top = corner
+    matched = hit.matches[0].objects if hit.matches and not changed else ()
+    shown = list(dict.fromkeys(i for i in matched if i is not None))
     try:
-        canvas = Canvas.of(graph, store.photo(hit))
+        canvas = Canvas.of(graph, photo)
     except DataError:  # a photo that can't be read
         canvas = Canvas.of(graph)
     wide, tall = fitted(*canvas.size, CELL)
@@ -51,5 +60,6 @@ def _draw_hit(sheet: Sheet, left: float, top: float, store: Store, hit: Hit) -> 
     names = numbered(graph.names)
     part = replace(canvas, boxes=canvas.boxes[shown])
     draw_boxes(panel, part, [names[i] for i in shown], colours_of(range(len(shown))), points=8.5)
-    sheet.text((left, top + CELL[1] + 0.16), shortened(hit.file or hit.key, 30), 8.5, INK)
+    name = f"{'changed: ' if changed else ''}{hit.file or hit.key}"
+    sheet.text((left, top + CELL[1] + 0.16), shortened(name, 30), 8.5, INK)
     sheet.text((left + CELL[0], top + CELL[1] + 0.16), f"{hit.score:.2f}", 8.5, MUTED, anchor="right")

@@ -30,8 +30,8 @@ MOST = 2**53
 """Numbers in store.json are below this."""
 MEMORY = "1GB"
 """DuckDB's memory limit; beyond it, DuckDB uses the disk."""
-TABLES = ("images", "objects", "relations", "attributes", "triplets", "labels", "attribute_names")
-LATER = ("attributes", "attribute_names")
+TABLES = ("images", "objects", "relations", "attributes", "photos", "triplets", "labels", "attribute_names")
+LATER = ("attributes", "attribute_names", "photos")
 """Tables that stores of earlier versions don't have."""
 NULLABLE = ("id", "file", "width", "height", "before", "after")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from scenegpi.bulk.digests import NONE, photo_digest
 from scenegpi.data.dataset import Dataset
 from scenegpi.data.graphs import Graphs
 from scenegpi.data.images import ImageFolders
@@ -17,7 +18,7 @@ from scenegpi.errors import DataError, Report, naming
 from scenegpi.files import parse_json
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.alignment import Alignment
-from scenegpi.store.change import add_part
+from scenegpi.store.change import Indexed, add_part
 from scenegpi.store.folder import MANIFEST
 from scenegpi.store.parse import parse_query
 from scenegpi.store.query import Query, QueryError
@@ -88,11 +89,12 @@ class Store(Snapshots):
         """Number of images."""
         return int(self._rows("SELECT count(*) FROM images")[0][0])
 
-    def add(self, graphs: Iterable[SceneGraph], photos: Iterable[Path] = ()) -> tuple[int, int]:
+    def add(self, graphs: Iterable[Indexed], photos: Iterable[Path] = ()) -> tuple[int, int]:
         """Appends graphs, replacing images with the same id (or file); returns the numbers of images added and
         replaced.
 
-        Whole or not at all. `photos` are the folders where their photos are.
+        Whole or not at all. `photos` are the folders where their photos are. What each photo is now is noted, unless
+        its graph comes with the digest of the photo that it was predicted from (`changed`).
         """
         return add_part(self.folder, graphs, photos)
 
@@ -255,6 +257,12 @@ class Store(Snapshots):
             folders = ImageFolders(self._given or self._opened.manifest.photos)
         name = hit.key if isinstance(hit, Hit) else None if hit.image_id is None else str(hit.image_id)
         return folders.find(hit.file) or folders.find(name)
+
+    def changed(self, photos: Mapping[int, Path | None]) -> set[int]:
+        """Which of some images, given their photos, are no longer those that were indexed, by the photos' content."""
+        among = ", ".join(str(int(image)) for image, photo in photos.items() if photo is not None) or "NULL"
+        rows = self._rows(f"SELECT image, digest FROM photos WHERE image IN ({among})")
+        return {int(image) for image, digest in rows if photo_digest(photos[int(image)]) not in (digest, NONE)}
 
     def _matches(
         self, query: Query, words: StoreWords, images: list[int], stop: Stop | None

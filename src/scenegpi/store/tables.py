@@ -4,6 +4,7 @@ images     image (number), key, id (as JSON), file, width, height, vocabulary
 objects    image, object (0..), label, x1, y1, x2, y2, score
 relations  image, subject, predicate, object, subject_label, object_label, subject_score, object_score, predicate_score
 attributes image, object, attribute, score
+photos     image, digest                              what an image's photo was when indexed, if it is known
 triplets   subject_label, predicate, object_label, count      a summary of relations
 labels     label, count                                       a summary of objects
 attribute_names  attribute, count                             a summary of attributes
@@ -12,10 +13,11 @@ attribute_names  attribute, count                             a summary of attri
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +40,7 @@ _COLUMNS = {
     | {"subject_label": NAME, "object_label": NAME}
     | dict.fromkeys(("subject_score", "object_score", "predicate_score"), REAL),
     "attributes": {"image": pa.int64(), "object": INT, "attribute": NAME, "score": REAL},
+    "photos": {"image": pa.int64(), "digest": TEXT},
 }
 SCHEMAS = {table: pa.schema(list(columns.items())) for table, columns in _COLUMNS.items()}
 SUMMARIES = {
@@ -59,10 +62,13 @@ def key_of(graph: SceneGraph, number: int) -> str:
 
 
 def write_part(
-    paths: Mapping[str, Path], graphs: Iterable[SceneGraph], first: int
+    paths: Mapping[str, Path], rows: Iterable[tuple[SceneGraph, str | None]], first: int
 ) -> tuple[int, dict[str, Vocabulary]]:
-    """Writes the tables of one part, images numbered from `first`; gives the next free number and the vocabularies."""
-    remaining, number = iter(graphs), first
+    """Writes the tables of one part, images numbered from `first`; gives the next free number and the vocabularies.
+
+    `rows`: each graph, and the digest of its photo, if it is known.
+    """
+    remaining, number = iter(rows), first
     vocabularies: dict[str, Vocabulary] = {}
     with ExitStack() as files:
         opened = [pq.ParquetWriter(paths[name], schema, compression="zstd") for name, schema in SCHEMAS.items()]
@@ -70,8 +76,11 @@ def write_part(
         while some := list(islice(remaining, BATCH)):
             numbers = np.arange(number, number + len(some), dtype=np.int64)
             number += len(some)
-            vocabularies |= {graph.vocabulary.reference: graph.vocabulary for graph in some}
-            for writer, table in zip(writers, _tables(some, numbers), strict=True):
+            graphs = [graph for graph, _ in some]
+            known = [(n, digest) for n, (_, digest) in zip(numbers.tolist(), some, strict=True) if digest is not None]
+            vocabularies |= {graph.vocabulary.reference: graph.vocabulary for graph in graphs}
+            tables = (*_tables(graphs, numbers), _table("photos", known))
+            for writer, table in zip(writers, tables, strict=True):
                 writer.write_table(table)
     return number, vocabularies
 
@@ -132,7 +141,11 @@ def _attributes(graphs: list[SceneGraph], numbers: list[int]) -> pa.Table:
         for i, row in enumerate(graph.attributes or ())
         for name, score in row
     ]
-    schema = SCHEMAS["attributes"]
+    return _table("attributes", rows)
+
+
+def _table(name: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    schema = SCHEMAS[name]
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     return pa.table([pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)], schema=schema)
 

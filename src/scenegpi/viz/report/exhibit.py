@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenegpi.bulk.digests import photo_digest
+from scenegpi.bulk.digests import photo_digest, photo_part
 from scenegpi.data.dataset import Dataset
 from scenegpi.data.evaluation_npz import EvaluationNpz
 from scenegpi.data.images import photo_size
@@ -217,13 +217,13 @@ def of_predictions(source: Source, photos: Path | None, limit: int) -> tuple[lis
     rows: Any = dataset.source
     shown, changed = [], 0
     for i, graph in enumerate(dataset[:limit]):
-        recorded, place = rows.field(i, "photo"), None
+        recorded, digest = rows.fields(i, "photo", "digest")
         if photos is None or not isinstance(recorded, str):
             place = dataset.photo_path(graph) if photos is not None else _readable(recorded)
         else:
             place = dataset.images.find_moved(Path(os.path.abspath(recorded)))
-        digest = rows.field(i, "digest")
-        if place is not None and isinstance(digest, str) and digest.partition(".")[0] != photo_digest(place):
+        digest = photo_part(digest)
+        if place is not None and digest is not None and digest != photo_digest(place):
             place, changed = None, changed + 1
         shown.append(Shown(graph, photo=place))
     return shown, len(dataset), changed
