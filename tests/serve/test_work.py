@@ -11,11 +11,13 @@ from urllib.parse import quote
 import pytest
 from PIL import Image
 
+from scenegpi.bulk.digests import photo_digest
 from scenegpi.data import open_dataset
 from scenegpi.serve.exchanging import kappa
 from scenegpi.serve.library import Library
 from scenegpi.store import Store
 from serve.serve_cases import call, running
+from store.scenes import scene
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +161,39 @@ def test_a_folder_is_predicted_then_searched_and_dropped_photos_too(data, tmp_pa
         run(url, "", state="done", total=5, done=5, skipped=2)
         assert 0 not in [hit["image"] for hit in call(by_label)[1]["hits"]]  # that was the photo before
         assert sorted(path.name for path in tmp_path.iterdir()) == ["photos", "work"]
+
+
+@pytest.mark.parametrize("kind", ["store", "photos"])
+def test_a_photo_that_was_replaced_is_shown_without_its_old_graph(tmp_path, kind):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for number in range(2):
+        Image.new("RGB", (100, 100), "red").save(photos / f"{number}.png")
+    store = Store(tmp_path / "work" / "store")
+    store.add([(scene(n, image_id=None), photo_digest(photos / f"{n}.png")) for n in range(2)], [photos])
+    store.add([scene(2, (2, 2), image_id=None)])  # without a photo
+    Image.new("RGB", (64, 48), "blue").save(photos / "1.png")
+    fields = {"path": store.folder} if kind == "store" else {"path": photos, "work": tmp_path / "work"}
+    with running(fields) as (url, _):
+        old, new = (call(f"{url}/api/images/{n}?drawing=true")[1] for n in range(2))
+        assert (old["changed"], len(old["graph"]["objects"])) == (False, 2)
+        assert (new["changed"], new["photo"], new["graph"], new["drawing"]) == (True, True, None, None)
+        assert (new["width"], new["height"]) == (64, 48)
+        hits = {hit["image"]: hit for hit in call(f"{url}/api/search?q=man")[1]["hits"]}
+        assert [(hits[n]["changed"], len(hits[n]["matches"]), hits[n]["photo"]) for n in range(2)] == [
+            (False, 1, True),
+            (True, 0, True),
+        ]
+        assert call(f"{url}/api/images/1/photo")[0] == 200
+        assert call(f"{url}/api/images/1/similar")[1]["hits"] == []
+        (similar,) = call(f"{url}/api/images/0/similar")[1]["hits"]
+        assert (similar["image"], similar["changed"]) == (1, True)
+        store.add([(scene(1, image_id=None), photo_digest(photos / "1.png"))])
+        (number,) = [each["image"] for each in call(f"{url}/api/images")[1]["images"] if each["key"] == "1.png"]
+        assert not call(f"{url}/api/images/{number}")[1]["changed"]
+        (photos / "0.png").unlink()
+        gone = call(f"{url}/api/images/0")[1]  # there is no other photo in its place
+        assert (gone["changed"], gone["graph"] is None) == (False, False)
 
 
 def test_files_of_others_begin_pictures_and_agree(data, tmp_path):

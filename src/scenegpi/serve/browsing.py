@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar
@@ -121,9 +121,8 @@ class Browsing:
             with store.snapshot():
                 graph = self.library.graph(image)
                 hits = [] if graph is None else store.similar(graph, limit + 1)
-                graphs = store.graphs(hit.image for hit in hits)
-                found = [self._hit(hit, graphs[hit.image]) for hit in hits if hit.score > 0]
-            return schemas.Similar(hits=[hit for hit in found if hit and hit.image != image][:limit])
+                found = self._hits(store, [hit for hit in hits if hit.score > 0])
+            return schemas.Similar(hits=[hit for hit in found if hit.image != image][:limit])
 
         return await self._searches.run(find, request)
 
@@ -139,8 +138,8 @@ class Browsing:
 
     def image(self, image: Image, drawing: bool = False) -> schemas.ImageGraph:
         """An image, and its graph once it is predicted."""
-        graph, key = self.library.graph(image), self.library.key(image)
-        photo = self.library.photo(image, graph)
+        (known, changed), key = self.library.stored(image), self.library.key(image)
+        photo, graph = self.library.photo(image, known), None if changed else known
         width, height = (None, None) if graph is None else (graph.width, graph.height)
         if photo is not None and (width is None or height is None):
             try:
@@ -154,8 +153,9 @@ class Browsing:
             after=after,
             image=image,
             key=key,
-            file=key if graph is None else graph.file,
+            file=key if known is None else known.file,
             photo=photo is not None,
+            changed=changed,
             width=width,
             height=height,
             graph=None if graph is None else to_dict(graph),
@@ -194,12 +194,9 @@ class Browsing:
         def find(stop: Stop) -> schemas.SearchAnswer:
             with store.snapshot():
                 answer = store.search(q, limit, offset, stop, least, among)
-                graphs = store.graphs(hit.image for hit in answer.hits)
+                hits = self._hits(store, answer.hits)
             return schemas.SearchAnswer(
-                query=str(answer.query),
-                hits=[each for hit in answer.hits if (each := self._hit(hit, graphs[hit.image]))],
-                total=answer.images,
-                notes=list(answer.notes),
+                query=str(answer.query), hits=hits, total=answer.images, notes=list(answer.notes)
             )
 
         return await self._searches.run(find, request)
@@ -214,13 +211,20 @@ class Browsing:
             raise HTTPException(404, "nothing to search: start the server with a store or a data set")
         return self.library.store
 
-    def _hit(self, hit: Hit, graph: SceneGraph) -> schemas.HitInfo | None:
-        """For the page; None if the photo is gone."""
-        number = self.library.number(hit)
-        if number is None:
-            return None
+    def _hits(self, store: Store, hits: Iterable[Hit]) -> list[schemas.HitInfo]:
+        """For the page; without those whose photo is gone from the folder."""
+        numbers = {hit: number for hit in hits if (number := self.library.number(hit)) is not None}
+        graphs = store.graphs(hit.image for hit in numbers)
+        photos = {hit.image: store.photo(hit) for hit in numbers}
+        changed = store.changed(photos)
+        return [
+            self._hit(hit, number, graphs[hit.image], photos[hit.image] is not None, hit.image in changed)
+            for hit, number in numbers.items()
+        ]
+
+    def _hit(self, hit: Hit, number: int, graph: SceneGraph, photo: bool, changed: bool) -> schemas.HitInfo:
         matches = []
-        for match in hit.matches:
+        for match in () if changed else hit.matches:
             ends = match.objects
             boxes: list[Any] = [None if i is None else tuple(graph.boxes[i].tolist()) for i in ends]
             labels = [None if i is None else graph.names[i] for i in ends]
@@ -229,7 +233,8 @@ class Browsing:
             image=number,
             key=hit.key,
             file=hit.file,
-            photo=self.library.by_place or self._store().photo(hit) is not None,
+            photo=photo,
+            changed=changed,
             score=hit.score,
             count=hit.count,
             width=graph.width,

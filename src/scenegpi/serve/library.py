@@ -64,8 +64,8 @@ class Library:
         else:
             dataset = open_dataset(path, images=photos)
             self._own = tempfile.TemporaryDirectory(prefix="scenegpi-")
-            self.kind, self.store = "data", Store(Path(self._own.name) / "store", folders, seconds)
-            self.store.add(dataset, dataset.images.folders)
+            self.kind, self.store = "data", Store(Path(self._own.name) / "store", dataset.images.folders, seconds)
+            self.store.add(dataset)  # without reading the photos
         self.name = "" if path is None else path.name or path.resolve().name
         if self.dropped is not None and self.dropped.is_dir():
             self._add(_photo_files(self.dropped))
@@ -97,7 +97,7 @@ class Library:
     def reopen(self) -> None:
         """Opens the store of photos, once they are predicted."""
         if self.by_place and self.work is not None and is_store(self.work / "store"):
-            self.store = Store(self.work / "store", (), self._seconds)
+            self.store = Store(self.work / "store", filter(None, (self.root, self.work)), self._seconds)
 
     def add(self, path: Path) -> int:
         """Adds a photo, unless it is already there; returns its number."""
@@ -173,12 +173,21 @@ class Library:
             return chosen, store.count(some)
 
     def graph(self, image: int) -> SceneGraph | None:
-        """The graph of an image, None before it is predicted; NoImageError for an unknown number."""
-        if self._stored is not None:
-            return self._stored.graph(image)
-        key = self.key(image)
-        number = None if self.store is None else self.store.number(key)
-        return None if self.store is None or number is None else self.store.graph(number)
+        """The graph of an image, None before it is predicted and once its photo has changed; NoImageError for an
+        unknown number."""
+        graph, changed = self.stored(image)
+        return None if changed else graph
+
+    def stored(self, image: int) -> tuple[SceneGraph | None, bool]:
+        """The graph of an image, None before it is predicted; whether its photo has changed since."""
+        number: int | None = image
+        if self._stored is None:
+            key = self.key(image)
+            number = None if self.store is None else self.store.number(key)
+        if self.store is None or number is None:
+            return None, False
+        graph = self.store.graph(number)
+        return graph, bool(self.store.changed({number: self.photo(image, graph)}))
 
     def key(self, image: int) -> str:
         """The key of an image; NoImageError for an unknown number."""

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import Field
 
+from scenegpi.bulk.digests import photo_part
 from scenegpi.bulk.job import Engine, open_log, run_images
 from scenegpi.bulk.run_folder import PredictionLog
 from scenegpi.bulk.run_inputs import Inputs
@@ -34,6 +35,7 @@ from scenegpi.serve.problems import BODY, one_line, problems
 from scenegpi.serve.schemas import Strict
 from scenegpi.serve.settings import Bounds
 from scenegpi.store import Store
+from scenegpi.store.change import Indexed
 from scenegpi.vocabulary import Vocabulary
 
 BATCH, MOST_FOLDERS = 4, 500
@@ -180,13 +182,13 @@ class Running:
             Store(self.work / "store").add(self._graphs(opened, files))
         self.library.reopen()
 
-    def _graphs(self, opened: PredictionLog, files: list[Path]) -> Iterator[SceneGraph]:
-        """The predictions for these photos, each with the key of its photo as its file; an empty graph where the store
-        holds the answer to a photo that can't be read any more."""
+    def _graphs(self, opened: PredictionLog, files: list[Path]) -> Iterator[Indexed]:
+        """The predictions for these photos with the photos' digests, each with the key of its photo as its file; an
+        empty graph where the store holds the answer to a photo that can't be read any more."""
         sources = {os.path.abspath(path).encode(errors="backslashreplace").decode(): path for path in files}
         keys = {source: self.library.file_key(path) for source, path in sources.items()}
         for row, graph in opened.predicted(sources):
-            yield graph.replace(image_id=None, file=keys.pop(row["source"]))
+            yield graph.replace(image_id=None, file=keys.pop(row["source"])), photo_part(row["digest"])
         for key in keys.values():
             if self.library.store is not None and self.library.store.number(key) is not None:
                 yield SceneGraph([], [], Vocabulary(()), file=key)

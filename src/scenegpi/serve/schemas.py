@@ -150,8 +150,9 @@ class MatchInfo(Strict):
 
 
 class HitInfo(ImageInfo):
-    """An image that a search found."""
+    """An image that a search found; if its photo has `changed` since it was indexed, without the matches."""
 
+    changed: bool = False
     score: float
     count: int
     width: int | None
@@ -199,8 +200,10 @@ class Suggestions(Strict):
 
 
 class ImageGraph(ImageInfo):
-    """An image, its graph (null: not predicted yet), its place in the order, and the previous and next images."""
+    """An image, its graph (null: not predicted yet, or its photo has `changed` since), its place in the order, and the
+    previous and next images."""
 
+    changed: bool = False
     place: int
     before: int | None
     after: int | None

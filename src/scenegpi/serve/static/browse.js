@@ -151,7 +151,8 @@ export class Browse {
     });
     const card = el("button", { type: "button", class: "hit", "data-image": each.image }, picture,
       el("p", {}, el("span", { class: "name" }, each.file || each.key), each.score === undefined ? null : el("span", { class: "number" }, each.score.toFixed(2))),
-      best ? el("span", { class: "unseen" }, best.labels.filter(Boolean).join(", ")) : null);
+      best ? el("span", { class: "unseen" }, best.labels.filter(Boolean).join(", ")) : null,
+      each.changed ? el("p", {}, "Changed since it was indexed.") : null);
     card.addEventListener("click", () => this.go({ picture: each.image }));
     return card;
   }

@@ -52,7 +52,7 @@ export class Viewer {
 
   show(about) {
     const { browse } = this;
-    const { graph, drawing, colours, width, height, photo, tags, key, file } = about;
+    const { graph, drawing, colours, width, height, photo, changed, tags, key, file } = about;
     this.about = about;
     const editor = new BoxEditor({ editable: false });
     const facts = graph ? `${graph.objects.length} objects, ${graph.relations.length} relations` : "";
@@ -69,7 +69,7 @@ export class Viewer {
     this.graph = graph;
     const boxes = (graph?.objects || []).map(({ box, label }, k) => ({ box, label, colour: colours[k] }));
     editor.show({ width: width || 4, height: height || 3, url: photo ? `/api/images/${about.image}/photo` : null }, boxes, graph?.relations || []);
-    if (graph) scene.show(graph, drawing); else scene.none("This picture has no graph yet: open it in Try, or predict its folder.");
+    if (graph) scene.show(graph, drawing); else scene.none(changed ? "This photo has changed since it was indexed: open it in Try, or predict and index it again." : "This picture has no graph yet: open it in Try, or predict its folder.");
     this.least.value = browse.state.least;
     this.least.parentElement.hidden = !graph;
     this.apply();
