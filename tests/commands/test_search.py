@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
@@ -138,6 +141,33 @@ def test_photos_of_one_name_in_two_runs_are_two_images_each_with_its_photo(tmp_p
     store = Store(tmp_path / "store")
     assert {store.photo(hit) for hit in store.images()} == {tmp_path / side / "img0.jpg" for side in "ab"}
     assert len(store) == 2
+
+
+def shards(whole: Path, kind: str) -> list[Path]:
+    """The lines of a run as `--engine ray` leaves them, one per shard; what is to be indexed."""
+    lines = (whole / "predictions.jsonl").read_text().splitlines()
+    (whole / "predictions.jsonl").unlink()
+    (whole / "shards").mkdir()
+    files = [whole / "shards" / f"{k:06d}.{kind}" for k in range(len(lines))]
+    for file, line in zip(files, lines, strict=True):
+        if kind == "jsonl":
+            file.write_text(f"{line}\n")
+        else:
+            pq.write_table(pa.table({"source": ["x"], "graph": [line]}), file)
+    return files if kind == "jsonl" else [whole / "shards"]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_photos_of_one_name_in_shards_are_two_images_each_with_its_photo(tmp_path, kind):
+    render_folder(tmp_path / "scenes", 1, seed=3)
+    for path in shards(predicted_run(tmp_path), kind) * 2:  # the second time, each replaces itself
+        run("index", path, "--out", tmp_path / "store")
+    store = Store(tmp_path / "store")
+    assert {store.photo(hit) for hit in store.images()} == {tmp_path / side / "img0.jpg" for side in "ab"}
+    assert len(store) == 2
+    Image.new("RGB", (40, 30)).save(tmp_path / "b" / "img0.jpg")
+    hits = {hit.image: store.photo(hit) for hit in store.images()}
+    assert {hits[image] for image in store.changed(hits)} == {tmp_path / "b" / "img0.jpg"}
 
 
 def test_a_photo_that_was_replaced_is_drawn_without_boxes_until_it_is_predicted_again(tmp_path):

@@ -36,7 +36,7 @@ def index(
     split: Split = None,
 ) -> None:
     """Put graphs into a store to search. Images of the same id (or file) are replaced. Adds all images or none."""
-    from scenegpi.bulk.run_folder import LINES, RUN
+    from scenegpi.bulk.run_folder import LINES
     from scenegpi.data import open_dataset
     from scenegpi.store import Store
     from scenegpi.store.folder import Manifest, is_store
@@ -45,7 +45,7 @@ def index(
     dataset = open_dataset(path, split, format=format, images=photos)
     graphs: Iterable[Indexed] = dataset
     folders = dataset.images.folders
-    if (path.parent / RUN).is_file() and dataset.format == "jsonl":
+    if _is_run(dataset):
         known = Manifest.read(out).photos if is_store(out) else ()
         graphs, folders = _with_photos(dataset, photos, known)
     store = Store(out)
@@ -54,6 +54,17 @@ def index(
     say(f"{out}: {counted(added, 'image')} indexed{again}; {counted(len(store), 'image')} in all")
     if dataset.report.skipped:
         say(f"{counted(dataset.report.skipped, 'image')} left out; the first: {dataset.report.first_error}", error=True)
+
+
+def _is_run(dataset: Dataset) -> bool:
+    """Whether these are lines of `predict`: of its folder, of shards, or put together."""
+    from scenegpi.data.jsonl import JsonLines
+    from scenegpi.data.parquet import ParquetRows
+
+    rows = dataset.source
+    if not isinstance(rows, JsonLines | ParquetRows) or not len(dataset):
+        return False
+    return None not in rows.fields(int(dataset.rows[0]), "source", "name")
 
 
 def _with_photos(run: Dataset, given: Path | None, known: Iterable[str]) -> tuple[Iterable[Indexed], tuple[Path, ...]]:

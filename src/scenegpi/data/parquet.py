@@ -99,6 +99,13 @@ class ParquetRows:
             first = next(j for j, (other, _, _) in enumerate(self.groups) if other == k)
             raise RowError(self.files[k], f"row {i - int(self.starts[first])}: {error}") from None
 
+    def fields(self, i: int, *keys: str) -> list[Any]:
+        """The values of keys in row i's JSON line that are not part of the graph, or None."""
+        try:
+            return list(map(_parsed(self._row(i).get(GRAPH)).get, keys))
+        except GraphError:  # reported when the graph is read
+            return [None] * len(keys)
+
     def photo(self, i: int) -> bytes | None:
         """The content of row i's picture; None where the file holds none."""
         value = None if self._photos is None else self._photos._row(i)[IMAGE]
