@@ -13,13 +13,13 @@ import torch
 
 from scenegpi.cli import _behave
 from scenegpi.data import open_dataset
-from scenegpi.errors import DataError, OptionError
+from scenegpi.errors import DataError
 from scenegpi.files import read_object
 from scenegpi.models import load_model
 from scenegpi.models.calibration import Calibration, Calibrations
 from scenegpi.models.checkpoint import save_model
 from scenegpi.prediction import Predictor
-from scenegpi.training import photo_network, resume, train, unseen
+from scenegpi.training import photo_network, resume, train
 from scenegpi.training.config import stored_config
 from scenegpi.training.data_split import open_images
 from scenegpi.training.finder_calibration import fit_finder
@@ -134,7 +134,7 @@ def test_every_step_trains_where_it_is_told_to(data, tmp_path, monkeypatch):
         devices[folder.name] = machine.device
 
     monkeypatch.setattr(photo_network, "fit_network", no_training)
-    monkeypatch.setattr(photo_network, "kept_logits", lambda *_, **__: {})
+    monkeypatch.setattr(photo_network, "held_out_logits", lambda *_, **__: {})
     monkeypatch.setattr(photo_network, "calibrated", lambda *_: None)
     config = replace(settings(data), device="cuda")
     images = open_images(config.data, photos=True)
@@ -159,29 +159,20 @@ def test_a_network_that_is_trained_on_leaves_the_graph_model_alone(run, data, tm
     assert Predictor(made)(data / "images" / "3.png").width == 128
 
 
-def test_a_run_that_starts_from_a_photo_model_takes_its_network_and_reads_blurred_photos(run, data, tmp_path):
+def test_a_run_that_starts_from_a_photo_model_takes_its_network_and_trains_the_halves(run, data, tmp_path):
     start, folder, model = str(tmp_path / "start"), tmp_path / "row", load_model(run / "model")
     model.vision.head.temperature.fill_(3.0)
     save_model(model, start, {}, {})
     made = load_model(train(replace(settings(data), start=start), folder))
     before, after = (model.vision.state_dict() for model in (load_model(start), made))
     assert all(torch.equal(before[name], after[name]) for name in before)
-    assert {path.name for path in (folder / "vision").iterdir() if path.is_dir()} == {"features", "blurred"}
-    assert stage_figures(folder)["temperature"] != 3.0  # that of the blurred photos
-    assert 0 <= stage_figures(folder)["blur"] < unseen.MOST
+    assert {path.name for path in (folder / "vision").iterdir() if path.is_dir()} == {"features", "half0", "half1"}
+    assert stage_figures(folder)["temperature"] != 3.0  # that of the halves
     wider = settings(data)
     wider = replace(wider, start=start, model=replace(wider.model, vision=replace(wider.model.vision, everyday=True)))
     with pytest.raises(DataError, match=r"model\.vision: its settings differ"):
         train(wider, tmp_path / "other")
     assert not (tmp_path / "other" / "vision").exists()
-    alone = settings(data)
-    alone = replace(alone, start=start, data=replace(alone.data, validation=0), context=keep_last(alone.context))
-    with pytest.raises(OptionError, match=r"data\.validation: a run that starts from a photo model needs"):
-        train(replace(alone, baseline=keep_last(alone.baseline)), tmp_path / "alone")
-
-
-def keep_last(stage):
-    return replace(stage, optim=replace(stage.optim, keep="last"))
 
 
 def test_of_a_network_that_is_trained_on_the_mean_is_kept(run, data, tmp_path):
@@ -247,12 +238,12 @@ def test_what_a_half_said_of_the_others_is_kept(run, monkeypatch):
     vision = load_model(run / "model").vision
     graphs = open_images(settings_of(run).data, photos=True).train
     file = run / "vision" / "half1" / photo_network.HELD_OUT
-    monkeypatch.setattr(unseen, "box_logits", None)  # nothing is computed anew
+    monkeypatch.setattr(photo_network, "box_logits", None)  # nothing is computed anew
     others = np.flatnonzero(folds_of(18, 2, 0) == 1).tolist()
-    kept = unseen.kept_logits(vision, others, [], graphs, file)
+    kept = photo_network.held_out_logits(vision, others, [], graphs, file)
     assert [len(kept[i]) for i in others] == [len(graphs[i]) for i in others]
     with pytest.raises(DataError, match=r"held_out\.safetensors: logits: .*shape"):
-        unseen.kept_logits(vision, others[1:], [], graphs, file)
+        photo_network.held_out_logits(vision, others[1:], [], graphs, file)
 
 
 def test_weights_that_are_read_back_are_laid_out_as_they_were_trained(data, tmp_path):

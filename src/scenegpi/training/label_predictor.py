@@ -29,14 +29,13 @@ from scenegpi.errors import DataError
 from scenegpi.files import read_figures, read_object, whole_file, write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.models.checkpoint import read_tensors
-from scenegpi.models.shipped import vision_settings
 from scenegpi.options import override, plain
 from scenegpi.progress import watched
 from scenegpi.training.config import TrainConfig
 from scenegpi.training.data_split import Images
 from scenegpi.training.finder_calibration import fit_finder
 from scenegpi.training.label_head import fit_vision, report_unreadable
-from scenegpi.training.photo_network import WEIGHTS, fit_photo_network, save_weights, take_weights, taken_network
+from scenegpi.training.photo_network import WEIGHTS, fit_photo_network, save_weights, take_weights
 from scenegpi.training.processes import is_first_process, wait_for
 from scenegpi.vision.cache import cached_box_features
 from scenegpi.vision.config import FinderConfig, VisionConfig
@@ -61,11 +60,7 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
         raise DataError(config.data.path, f"photos of {len(places)} training images were found (--photos)")
     vision = config.model.vision or VisionConfig()
     data = images.vocabulary, list(places.values()), [images.train[i] for i in places]
-    validation = [(p, g) for p, g in zip(images.validation_photos, images.validation, strict=True) if p is not None]
-    if vision.features.finds and config.start is not None and vision_settings(config.start).get("finder"):
-        pairs = list(zip(*data[1:], strict=True))
-        fitted = taken_network(config.start, vision, images.vocabulary, pairs, validation, stage, shown)
-    elif vision.features.finds:
+    if vision.features.finds:
         fitted = fit_photo_network(config, vision, *data, stage, shown)
     elif first:
         cache, options = _cache(config, folder), config.fit
@@ -82,6 +77,7 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
     save_weights(fitted.model, stage / WEIGHTS)
     with whole_file(stage / HELD_OUT) as part:
         save_file({"label_dist": torch.from_numpy(np.concatenate(rows))}, part)
+    validation = [(p, g) for p, g in zip(images.validation_photos, images.validation, strict=True) if p is not None]
     if isinstance(fitted.model.backbone, PhotoNetwork) and validation:
         write_json(stage / FINDER, plain(fit_finder(fitted.model, validation)))
     figures = {"photos": len(readable), **fitted.figures}

@@ -1,14 +1,12 @@
 """The photo network of a run: trained on each half of the photos, then on all of them, other photos in every batch.
 A half's predictions on the other half are held out: the graph model learns from them. A run that starts from a photo
-model uses its network and reads the photos blurred; or it trains that network further, on all photos
-(`photo.continued`).
+model uses its network and trains only the halves; or it trains that network further, on all photos (`photo.continued`).
 
     RUN/vision/half0/       all photos but those of the first half; it predicts them (held_out.safetensors)
     RUN/vision/half1/       and the other way round
     RUN/vision/whole/       starts from the mean of the two, and continues with all photos
-    RUN/vision/blurred/     what a network that is taken over says of blurred photos (held_out.safetensors, blur.json)
 
-In each folder of a training:
+In each folder:
 
     last.ckpt               weights, optimiser and counters after the last part of a pass
     vision.safetensors      the running mean of the weights; written when it is done
@@ -23,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import lightning as L
 import numpy as np
@@ -31,11 +30,13 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from scenegpi.errors import DataError, OptionError
-from scenegpi.files import read_figures, whole_file, write_json
+from scenegpi.files import whole_file, write_json
 from scenegpi.graph import SceneGraph
 from scenegpi.models.build import SceneModel
 from scenegpi.models.calibration import fit_calibration
 from scenegpi.models.checkpoint import load_model, read_tensors, round_to_half, save_model
+from scenegpi.models.shipped import vision_settings
+from scenegpi.progress import progress
 from scenegpi.training.batches import EpochBatches, as_they_are
 from scenegpi.training.config import MachineConfig, PhotoFitConfig, TrainConfig
 from scenegpi.training.data_split import Images
@@ -48,15 +49,15 @@ from scenegpi.training.photo_sets import LabelSets, TrainingPhoto, open_annotati
 from scenegpi.training.processes import is_first_process, wait_for
 from scenegpi.training.taught import read_finds
 from scenegpi.training.trainer import Bar, RunningMean, fit, make_trainer
-from scenegpi.training.unseen import Pairs, blur_as_unseen, box_logits, kept_logits
 from scenegpi.vision.config import VisionConfig
-from scenegpi.vision.model import VisionModel
+from scenegpi.vision.model import VisionModel, graph_geometry
 from scenegpi.vision.network import PhotoNetwork
+from scenegpi.vision.photos import pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
 HALVES = 2
 NAMING, FINDING = "backbone.naming.", "backbone.finding."
-HELD_OUT, WEIGHTS, BLUR = "held_out.safetensors", "vision.safetensors", "blur.json"
+HELD_OUT, WEIGHTS = "held_out.safetensors", "vision.safetensors"
 PART = 4096
 """Number of photos after which the state is written; a longer pass is divided evenly."""
 FIRST = 4
@@ -121,7 +122,7 @@ def fit_photo_network(
 
     `folder` is the stage's. All processes call this.
     """
-    model = new_vision(vision, vocabulary, config.seed)
+    model, taken = new_vision(vision, vocabulary, config.seed), started_vision(config.start, vision, vocabulary)
     data = open_annotations(model.labels.objects, model.names, graphs, config.photo.other)
     fold = folds_of(len(photos), HALVES, config.seed)
     states: list[dict[str, Tensor]] = []
@@ -134,47 +135,25 @@ def fit_photo_network(
             half, some, data.sets, config.photo, place, machine=config, seed=config.seed + k, name=name, shown=shown
         )
         states.append(half.state_dict())
-        logits |= kept_logits(half, others, photos, graphs, place / HELD_OUT, shown=shown)
+        logits |= held_out_logits(half, others, photos, graphs, place / HELD_OUT, shown)
+    if taken is not None:  # it is calibrated already: the temperature fitted here is that of the halves
+        return replace(calibrated(half, graphs, logits), model=taken)
     model.load_state_dict({key: torch.stack([state[key].float() for state in states]).mean(0) for key in states[0]})
     every, place, seed = data.training(photos, graphs), folder / "whole", config.seed + HALVES
     fit_network(model, every, data.sets, config.photo, place, machine=config, seed=seed, whole=True, shown=shown)
     return calibrated(model, graphs, logits)
 
 
-def taken_network(
-    start: str,
-    wanted: VisionConfig,
-    vocabulary: Vocabulary,
-    seen: Pairs,
-    unseen: Pairs,
-    folder: Path,
-    shown: bool = False,
-) -> FittedVision:
-    """The network of the photo model `start`, unchanged, and what it says of the photos that it was trained on when
-    they are blurred (`scenegpi.training.unseen`).
-
-    Its settings must be those of this run, `wanted`; `folder` is the stage's. All processes call this.
-    """
+def started_vision(start: str | None, wanted: VisionConfig, vocabulary: Vocabulary) -> VisionModel | None:
+    """The vision of the start model, if that is a photo model; its settings must be those of this run."""
+    if start is None or not vision_settings(start).get("finder"):
+        return None
     model = load_model(start)
-    vision = model.vision
-    if vision is None or model.labels != vocabulary:
+    if model.labels != vocabulary or model.vision is None:
         raise DataError(start, "is not a photo model of this data set's labels")
-    if replace(vision.config, finder=wanted.finder) != wanted:
+    if replace(model.vision.config, finder=wanted.finder) != wanted:
         raise DataError(start, "model.vision: its settings differ from this run's")
-    if not unseen:
-        raise OptionError("data.validation: a run that starts from a photo model needs validation photos")
-    place = folder / "blurred"
-    if is_first_process() and not (place / BLUR).is_file():
-        place.mkdir(parents=True, exist_ok=True)
-        write_json(place / BLUR, {"blur": blur_as_unseen(vision, seen, unseen)})
-    wait_for(place / BLUR)
-    blur = float(read_figures(place / BLUR)["blur"])
-    photos, graphs = zip(*seen, strict=True)
-    logits = kept_logits(vision, range(len(seen)), photos, graphs, place / HELD_OUT, blur, shown)
-    own = vision.head.temperature.clone()  # calibrated already: the one fitted here is that of blurred photos
-    fitted = calibrated(vision, graphs, logits)
-    vision.head.temperature.copy_(own)
-    return replace(fitted, figures=fitted.figures | {"blur": blur})
+    return model.vision
 
 
 def continue_network(config: TrainConfig, images: Images, folder: Path, shown: bool = False) -> None:
@@ -261,6 +240,42 @@ def take_over(vision: VisionModel, other: VisionModel) -> None:
             raise OptionError(f"model.vision: {name} has another shape in the start model")
         wanted[name] = found[name]
     vision.load_state_dict(wanted)
+
+
+def held_out_logits(
+    vision: VisionModel,
+    others: Sequence[int],
+    photos: Sequence[Path],
+    graphs: Sequence[SceneGraph],
+    file: Path,
+    shown: bool = False,
+) -> dict[int, Tensor]:
+    """Photo number -> logits ``(N, C)`` of its boxes, by a network that has not seen it; kept in `file`."""
+    from safetensors.torch import save_file
+
+    counts, names = [len(graphs[i]) for i in others], len(vision.labels.objects)
+    if not is_first_process():
+        wait_for(file)
+    elif not file.is_file():
+        rows = [torch.zeros(count, names) for count in counts]  # zeros remain for a photo that can't be read
+        with progress("held-out photos", len(others), shown) as advance:
+            for done, i in enumerate(others):
+                try:
+                    rows[done] = box_logits(vision, photos[i], graphs[i])
+                except DataError as error:
+                    report_unreadable(error)
+                advance()
+        with whole_file(file) as part:
+            save_file({"logits": torch.cat(rows)}, part)
+    wanted = {"logits": torch.empty(sum(counts), names, device="meta")}
+    kept = read_tensors(file, wanted)["logits"].split(counts)
+    return {i: rows for i, rows in zip(others, kept, strict=True) if bool(rows.any())}
+
+
+@torch.inference_mode()
+def box_logits(vision: VisionModel, photo: Any, graph: SceneGraph) -> Tensor:
+    """The label head's logits for the boxes of a photo, ``(N, C)``, before the temperature."""
+    return vision.head(vision.extractor(*pixels_and_boxes(photo, graph)), graph_geometry(graph))
 
 
 def new_vision(config: VisionConfig, vocabulary: Vocabulary, seed: int) -> VisionModel:
