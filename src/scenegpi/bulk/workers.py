@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from multiprocessing import active_children, get_context
@@ -72,18 +73,20 @@ def run(inputs: Inputs, setup: Setup, engine: Engine, log: PredictionLog, step: 
     entries = chain(first, entries)
     batches = map(work.claimed, iter(lambda: list(islice(entries, engine.batch)), []))
     answers: Iterator[list[Entry]] = iter(())
-    if first:  # otherwise everything is done, and no model is loaded
-        jobs = engine.jobs
-        answers = map(Worker(setup).answer, batches) if jobs <= 1 else _in_processes(batches, setup, jobs)
-    for some in answers:
-        new = [entry for entry in some if entry.known is None]
-        log.append(rows_of(new))
-        for entry in new:
-            if entry.source in log.done and log.done[entry.source].digest != entry.digest:
-                log.forget(entry.source)  # the answer to an earlier version of its photo or boxes
-        for entry in some:
-            summary.add(entry)
-        step(len(some))
+    with ExitStack() as stack:  # a stop ends the workers now, not while the program is being taken down
+        if first and engine.jobs <= 1:  # without a first one everything is done, and no model is loaded
+            answers = map(Worker(setup).answer, batches)
+        elif first:
+            answers = stack.enter_context(closing(_in_processes(batches, setup, engine.jobs)))
+        for some in answers:
+            new = [entry for entry in some if entry.known is None]
+            log.append(rows_of(new))
+            for entry in new:
+                if entry.source in log.done and log.done[entry.source].digest != entry.digest:
+                    log.forget(entry.source)  # the answer to an earlier version of its photo or boxes
+            for entry in some:
+                summary.add(entry)
+            step(len(some))
     step(work.unchanged)
     summary.resumed += work.unchanged
     if summary.predicted + summary.resumed <= SHOWN:
@@ -137,7 +140,7 @@ class _Work:
         return all(file in self.log.manifest.names and (self.log.folder / file).is_file() for file in files)
 
 
-def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> Iterator[list[Entry]]:
+def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> Generator[list[Entry], None, None]:
     """Answers in order. If a worker is killed, all workers are replaced, and open batches are repeated."""
     waiting: list[list[Entry]] = []
     others = set(active_children())
@@ -165,10 +168,11 @@ def _in_processes(batches: Iterator[list[Entry]], setup: Setup, jobs: int) -> It
             if restarts > RESTARTS:
                 raise DataError("--jobs", f"worker processes were killed {restarts} times (out of memory?)") from None
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
             for process in set(active_children()) - others:  # what they did not return is done again
                 process.kill()
                 process.join()
+            # Waiting for the pool's own thread: at the exit of the program it may be closing the pipe that wakes it.
+            pool.shutdown(cancel_futures=True)
 
 
 def _submitted(pool: ProcessPoolExecutor, entries: list[Entry]) -> Future[list[Entry]]:
