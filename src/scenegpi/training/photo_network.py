@@ -174,8 +174,9 @@ def continue_network(config: TrainConfig, images: Images, folder: Path, shown: b
     take_over(vision, model.vision)
     photos, graphs = with_photos(images.train_photos, images.train)
     data = open_annotations(vision.labels.objects, vision.names, graphs, config.photo.other)
-    count = min(config.photo.other.taught, len(data.rest))
-    some = {name: data.other[name][0] for name in (data.rest[k * len(data.rest) // count] for k in range(count))}
+    rest = data.rest  # made anew by each look
+    count = min(config.photo.other.taught, len(rest))
+    some = {name: data.other[name][0] for name in (rest[k * len(rest) // count] for k in range(count))}
     place = folder / "vision" / "taught"
     data = data._replace(finds=read_finds(config.start, some, place, processes=config.devices, shown=shown))
     every, place = data.training(photos, graphs), folder / "vision" / "whole"
