@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from scenegpi.gpi.chunks import EdgeChunks
+from scenegpi.gpi.dropout import dropout
 from scenegpi.gpi.features import LazyFeatures, TableFeatures
 from scenegpi.gpi.flat import FlatGraph
 from scenegpi.gpi.networks import MLP, Dense
@@ -155,8 +155,7 @@ class GPILayer(nn.Module):
             batch, num_graphs = edge_index.new_zeros(x.shape[0]), 1
         elif num_graphs is None:
             num_graphs = int(batch.max()) + 1 if batch.numel() else 0
-        if self.dropout and self.training:
-            x = torch.dropout(x, self.dropout, True)
+        x = dropout(x, self.dropout, self.training)
         z = TableFeatures.of(x, x_class, self.x_table, "x_class")
         z_edge = self._edges(edge_attr, edge_class)
         i, j = edge_index.flip(0) if self.flow == "source_to_target" else edge_index
@@ -187,8 +186,7 @@ class GPILayer(nn.Module):
         """z_ij of all edges."""
         if isinstance(edge_attr, LazyFeatures):
             return replace(edge_attr, classes=edge_class, table=self.edge_table)
-        if self.dropout and self.training:
-            edge_attr = torch.dropout(edge_attr, self.dropout, True)
+        edge_attr = dropout(edge_attr, self.dropout, self.training)
         return TableFeatures.of(edge_attr, edge_class, self.edge_table, "edge_class")
 
     def _neighbourhood(

@@ -13,8 +13,9 @@ can be split.
 from collections.abc import Sequence
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
+
+from scenegpi.gpi.dropout import dropout
 
 Activation = Literal["relu", "none"]
 
@@ -79,5 +80,5 @@ class MLP(nn.Module):
 
     def _deeper(self, hidden: Tensor) -> Tensor:
         for layer in list(self.layers)[1:]:
-            hidden = layer(torch.dropout(hidden, self.dropout, self.training) if self.dropout else hidden)
+            hidden = layer(dropout(hidden, self.dropout, self.training))
         return hidden

@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, linear
+from torch.nn.functional import linear
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
+from scenegpi.gpi.dropout import dropout
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import BaselineConfig
 from scenegpi.models.layout_inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs

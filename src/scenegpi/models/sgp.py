@@ -21,10 +21,10 @@ from math import log
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.gpi import MLP, GPILayer, Recurrent
+from scenegpi.gpi.dropout import dropout
 from scenegpi.models.baseline import Baseline, FirstStage, PairOutput, end_in_zero
 from scenegpi.models.config import ContextConfig, ModelConfig
 from scenegpi.models.layout_inputs import COLUMNS, ENTITY_WIDTH, PAIR_INPUTS

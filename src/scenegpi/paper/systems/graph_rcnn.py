@@ -20,9 +20,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, logsigmoid
+from torch.nn.functional import logsigmoid
 
 from scenegpi.features.batch import SceneBatch
+from scenegpi.gpi.dropout import dropout
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_softmax, segment_sum
 from scenegpi.models.config import ModelConfig

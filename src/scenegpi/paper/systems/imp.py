@@ -17,8 +17,8 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
+from scenegpi.gpi.dropout import dropout
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_sum
 from scenegpi.models.config import ModelConfig

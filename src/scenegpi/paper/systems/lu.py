@@ -22,9 +22,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, logsigmoid, normalize, softplus
+from torch.nn.functional import logsigmoid, normalize, softplus
 
 from scenegpi.features.batch import SceneBatch
+from scenegpi.gpi.dropout import dropout
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_max, segment_sum
 from scenegpi.models.config import MAX_WIDTH, ModelConfig

@@ -16,8 +16,8 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
+from scenegpi.gpi.dropout import dropout
 from scenegpi.models.config import MAX_WIDTH, ModelConfig
 from scenegpi.options import bounded
 from scenegpi.paper.systems.reader import Bias, Reading

@@ -16,9 +16,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, normalize
+from torch.nn.functional import normalize
 
 from scenegpi.features.batch import SceneBatch
+from scenegpi.gpi.dropout import dropout
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import MAX_WIDTH, ModelConfig
 from scenegpi.models.scene_network import SceneLogits

@@ -17,10 +17,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
 from scenegpi.features.batch import SceneBatch
 from scenegpi.features.entities import clamped_log
+from scenegpi.gpi.dropout import dropout
 from scenegpi.models.baseline import Baseline
 from scenegpi.models.config import BaselineConfig
 from scenegpi.models.layout_inputs import BOX_WIDTH, ENTITY_WIDTH, PAIR_INPUTS, LayoutInputs

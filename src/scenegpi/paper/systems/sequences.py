@@ -16,10 +16,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 from scenegpi.features.batch import SceneBatch
+from scenegpi.gpi.dropout import dropout
 
 FORGET = 1.0
 State = tuple[Tensor, ...]

@@ -9,9 +9,10 @@ from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, dropout
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from scenegpi.features.batch import SceneBatch
+from scenegpi.gpi.dropout import dropout
 from scenegpi.gpi.networks import MLP
 from scenegpi.gpi.segments import segment_sum
 from scenegpi.models.baseline import Baseline

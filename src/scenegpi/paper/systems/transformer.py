@@ -14,8 +14,9 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, linear, scaled_dot_product_attention
+from torch.nn.functional import linear, scaled_dot_product_attention
 
+from scenegpi.gpi.dropout import dropout
 from scenegpi.gpi.networks import MLP, Dense
 from scenegpi.models.config import ModelConfig
 from scenegpi.paper.systems.reader import Bias, Reading

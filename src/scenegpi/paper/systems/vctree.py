@@ -31,9 +31,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
 from scenegpi.features.batch import SceneBatch
+from scenegpi.gpi.dropout import dropout
 from scenegpi.gpi.networks import MLP
 from scenegpi.models.config import ModelConfig
 from scenegpi.models.scene_network import SceneLogits
