@@ -8,9 +8,10 @@
 
 The first command trains the halves of the photo network of `vg150-photo`: all rows learn from the same held-out label
 distributions, and are scored on those of `vg150-photo` itself. Images without a photo train on resampled ones. `train`
-trains rows that RUNS does not hold, `score` scores what is finished and not scored yet, `print` makes the tables of
-it. A figure is the mean over the seeds, its 95% interval by bootstrap over images and over seeds; gains are paired by
-image and seed: with the baseline of as many epochs, and with the row's own form without context.
+trains rows that RUNS does not hold, `score` scores what is finished and not scored yet (commands with other seeds may
+run side by side), `print` makes the tables of it. A figure is the mean over the seeds, its 95% interval by bootstrap
+over images and over seeds; gains are paired by image and seed: with the baseline of as many epochs, and with the row's
+own form without context.
 """
 
 from __future__ import annotations
@@ -139,8 +140,13 @@ def score(runs: Path, options: argparse.Namespace) -> None:
     photos = named(tests.drop_empty(), ships, runs / "test.npz"), named(every.drop_empty(), ships, runs / "all.npz")
     images = dict(zip(SETS, (*photos, list(tests), list(every)), strict=True))
     fixed = {FREQ: lambda: freq_model(train), SHIPPED: lambda: ships, LABELS_ALONE: lambda: None}
-    finished = {path.parent: str(path.parent / "model") for path in sorted(runs.glob("seed*/*/finished.json"))}
-    for folder, name in {**{runs / name: name for name in fixed}, **finished}.items():
+    finished = {
+        path.parent: str(path.parent / "model")
+        for seed in options.seeds
+        for path in sorted(runs.glob(f"seed{seed}/*/finished.json"))
+    }
+    first = {runs / name: name for name in fixed} if 0 in options.seeds else {}
+    for folder, name in {**first, **finished}.items():
         file = folder / SCORES
         if file.is_file():
             continue

@@ -60,8 +60,9 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
         raise DataError(config.data.path, f"photos of {len(places)} training images were found (--photos)")
     vision = config.model.vision or VisionConfig()
     data = images.vocabulary, list(places.values()), [images.train[i] for i in places]
+    validation = [(p, g) for p, g in zip(images.validation_photos, images.validation, strict=True) if p is not None]
     if vision.features.finds:
-        fitted = fit_photo_network(config, vision, *data, stage, shown)
+        fitted = fit_photo_network(config, vision, *data, validation, stage, shown)
     elif first:
         cache, options = _cache(config, folder), config.fit
         fitted = fit_vision(vision, *data, cache, options=options, seed=config.seed, machine=config, shown=shown)
@@ -77,7 +78,6 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
     save_weights(fitted.model, stage / WEIGHTS)
     with whole_file(stage / HELD_OUT) as part:
         save_file({"label_dist": torch.from_numpy(np.concatenate(rows))}, part)
-    validation = [(p, g) for p, g in zip(images.validation_photos, images.validation, strict=True) if p is not None]
     if isinstance(fitted.model.backbone, PhotoNetwork) and validation:
         write_json(stage / FINDER, plain(fit_finder(fitted.model, validation)))
     figures = {"photos": len(readable), **fitted.figures}
@@ -99,11 +99,11 @@ def with_label_dist(
         graph.replace(label_dist=dist.numpy()) if bool(dist.any()) else graph
         for graph, dist in zip(images.train, rows, strict=True)
     ]
-    cache = _cache(config, folder)
+    cache, key = _cache(config, folder), vision.extractor.key()
     both = zip(images.validation, images.validation_photos, strict=True)
     validation: list[SceneGraph] = []
     for graph, path in watched(both, "photos", len(images.validation), shown):
-        validation.append(graph if path is None else _labelled(vision, path, graph, cache))
+        validation.append(graph if path is None else _labelled(vision, path, graph, cache, key))
     return images._replace(train=train, validation=validation)
 
 
@@ -126,9 +126,9 @@ def stage_figures(folder: Path) -> dict[str, Any] | None:
     return read_figures(path) if path.is_file() else None
 
 
-def _labelled(vision: VisionModel, path: Path, graph: SceneGraph, cache: Path) -> SceneGraph:
+def _labelled(vision: VisionModel, path: Path, graph: SceneGraph, cache: Path, key: str) -> SceneGraph:
     try:
-        features = cached_box_features(vision.extractor, path, graph, cache)
+        features = cached_box_features(vision.extractor, path, graph, cache, key)
     except DataError as error:
         report_unreadable(error)
         return graph

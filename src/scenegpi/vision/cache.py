@@ -23,16 +23,21 @@ LARGEST = 60_000.0  # half precision ends at 65,504
 
 
 def cached_box_features(
-    extractor: BoxFeatureExtractor, photo: Any, graph: SceneGraph, cache: str | Path | None = None
+    extractor: BoxFeatureExtractor,
+    photo: Any,
+    graph: SceneGraph,
+    cache: str | Path | None = None,
+    key: str | None = None,
 ) -> Tensor:
     """The features of a graph's boxes in a photo, ``(N, d)`` in half precision; kept in the folder `cache`, if given.
 
-    Only features of a photo file are kept. DataError with one line if it cannot be read.
+    Only features of a photo file are kept. DataError with one line if it cannot be read. `key` is `extractor.key()`,
+    computed once for many photos.
     """
     if cache is None or not isinstance(photo, str | Path):
         return _fresh(extractor, photo, graph)
     path = Path(photo)
-    name = cache_key(extractor, path, graph)
+    name = cache_key(extractor, path, graph, key)
     file = Path(cache) / name[:2] / f"{name}.safetensors"
     found = read_features(file, (len(graph), extractor.width))
     if found is None:
@@ -41,11 +46,11 @@ def cached_box_features(
     return found
 
 
-def cache_key(extractor: BoxFeatureExtractor, path: Path, graph: SceneGraph) -> str:
+def cache_key(extractor: BoxFeatureExtractor, path: Path, graph: SceneGraph, key: str | None = None) -> str:
     """The hash of everything that the features depend on."""
     with open_file(path, MOST_BYTES) as file:
         photo = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
-    parts = f"{photo} {graph.width} {graph.height} {extractor.key()} {graph.boxes.shape} ".encode()
+    parts = f"{photo} {graph.width} {graph.height} {key or extractor.key()} {graph.boxes.shape} ".encode()
     return hashlib.sha256(parts + graph.boxes.tobytes()).hexdigest()
 
 
