@@ -43,6 +43,7 @@ RECIPE, PHOTO, SCORES, COST = "vg150-table", "photo", "scores.npz", "cost.json"
 SHIPPED, FREQ, LABELS_ALONE = "vg150-photo", "FREQ", "label predictor alone"
 FIRST, PLAIN = "first-stage", "motifs-no-context"
 SHOWN = ["R@20", "R@50", "R@100", "ngR@20", "ngR@50", "ngR@100", "mR@50", "mR@100", "ngmR@100", "zR@50", "zR@100"]
+PRINTED, WHOLE = ["top-1", "R@20", "R@50", "R@100", "ngR@50", "ngR@100", "mR@50", "zR@100"], ("R@50", "R@100")
 GAINS, LABELS = ("top-1", "R@50", "R@100", "ngR@50", "ngR@100"), ("top-1", "top-5")
 SETS = {
     "test photos": ("sgcls", "predcls"),
@@ -207,45 +208,51 @@ def report(runs: Path, over: str = BASELINE) -> dict[str, Any]:
         for task in tasks:
             columns = [*(LABELS if task == "sgcls" else ()), *SHOWN]
             names: dict[str, Any] = {}
-            print(f"\n**{title}, {task}**\n\n| | seeds | {' | '.join(columns)} |")
-            print("|---|" + "---:|" * (len(columns) + 1))
             for name, scores in found.items():
                 keys = {figure: f"{title}, {task}, {figure}" for figure in columns}
                 entry = {k: triple(scores.drawn(key)) for k, key in keys.items() if key in scores.rows}
                 if not entry:
                     continue
-                number = str(len(scores.seeds)) if name in ROWS else ""
-                print(f"| {name} | {' | '.join([number, *(_cell(entry.get(k)) for k in columns)])} |")
                 alone = found.get(ROWS[name].alone or "") if name in ROWS else None
                 each = {over: found.get(over), "own form": alone}
                 gains = {
                     k: {n: x for n in GAINS if n in keys and (x := gain(scores, row, keys[n]))}
                     for k, row in each.items()
-                    if name != over
+                    if k != name
                 }
-                names[name] = {"figures": [entry.get(k) for k in columns], "gain over": gains}
-            _print_gains(names, over, [k for k in GAINS if k in columns])
+                seeds = len(scores.seeds) if name in ROWS else None
+                names[name] = {"seeds": seeds, "figures": [entry.get(k) for k in columns], "gain over": gains}
+            _print(f"{title}, {task}", columns, names, over)
             out["sets"][f"{title}, {task}"] = {"columns": columns, "rows": names}
     return out
 
 
-def _print_gains(names: Mapping[str, Any], over: str, columns: Sequence[str]) -> None:
+def _print(title: str, columns: Sequence[str], names: Mapping[str, Any], over: str) -> None:
+    """Two tables: figures, with the intervals of WHOLE and of gains in R@50, and gains in all of GAINS."""
+    shown = [name for name in PRINTED if name in columns]
+    print(f"\n**{title}**\n\n| | seeds | {' | '.join(shown)} | gain in R@50 | over its own form |")
+    print("|---|" + "---:|" * (len(shown) + 3))
     each = (over, "own form")
-    print(f"\n| gain over | {' | '.join(f'{k}: {column}' for k in each for column in columns)} |")
-    print("|---|" + "---:|" * (len(columns) * len(each)))
     for name, entry in names.items():
-        cells = [_cell(entry["gain over"].get(k, {}).get(column), "+", True) for k in each for column in columns]
+        values = dict(zip(columns, entry["figures"], strict=True))
+        cells = [_cell(values[k], whole=k in WHOLE) for k in shown]
+        cells += [_cell(entry["gain over"].get(k, {}).get("R@50"), "+", True) for k in each]
+        print(f"| {name} | {entry['seeds'] or ''} | {' | '.join(cells)} |")
+    kinds = [k for k in GAINS if k in columns]
+    print(f"\n| gain over | {' | '.join(f'{k}: {column}' for k in each for column in kinds)} |")
+    print("|---|" + "---:|" * (len(kinds) * len(each)))
+    for name, entry in names.items():
+        cells = [_cell(entry["gain over"].get(k, {}).get(column), "+", True) for k in each for column in kinds]
         if any(cells):
             print(f"| {name} | {' | '.join(cells)} |")
 
 
 def _cell(values: Sequence[float | None] | None, sign: str = "", whole: bool = False) -> str:
-    """A figure with its interval, or with half the width of it."""
+    """A figure, with its interval if `whole`."""
     if values is None or None in values:
         return ""
     figure, low, high = values
-    interval = f"[{low:{sign}.1f}, {high:{sign}.1f}]" if whole else f"±{(high - low) / 2:.1f}"
-    return f"{figure:{sign}.1f} {interval}"
+    return f"{figure:{sign}.1f} [{low:{sign}.1f}, {high:{sign}.1f}]" if whole else f"{figure:{sign}.1f}"
 
 
 def main() -> None:

@@ -178,13 +178,18 @@ def test_a_photo_that_was_replaced_is_drawn_without_boxes_until_it_is_predicted_
 
     def said():
         run("index", whole, "--out", tmp_path / "store")
-        found = CliRunner().invoke(app, ["search", str(tmp_path / "store"), "*", "--out", str(tmp_path / "found.png")])
-        assert found.exit_code == 0, found.output
-        return [line for line in found.stderr.splitlines() if "without boxes" in line]
+        words = ["search", str(tmp_path / "store"), "*"]
+        found = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "found.png")])
+        plain = CliRunner().invoke(app, [*words, "--json"])
+        assert found.exit_code == plain.exit_code == 0, found.output
+        hits = {hit["file"]: hit for hit in json.loads(plain.stdout)["hits"]}
+        assert all(hit["changed"] != bool(hit["matches"]) for hit in hits.values())
+        assert ("changed: b/img0.jpg" in found.stdout) == hits["b/img0.jpg"]["changed"]
+        return [line for line in found.stderr.splitlines() if "without matches" in line]
 
     assert said() == []
     Image.new("RGB", (40, 30)).save(photo)  # before `index`, but after `predict`
-    assert said() == ["drawn without boxes, as changed since `index`: b/img0.jpg; predict and index again"]
+    assert said() == ["shown without matches, as changed since `index`: b/img0.jpg; predict and index again"]
     lines.write_text(lines.read_text().replace(old, photo_digest(photo)))
     assert said() == []
 

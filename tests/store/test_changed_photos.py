@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from PIL import Image
 
 from scenegpi.bulk.digests import photo_digest
 from scenegpi.errors import DataError
+from scenegpi.graph_json import to_dict
 from scenegpi.store import Store
 from scenegpi.store.contact_sheet import draw_hits
 from store.scenes import scene
@@ -65,6 +67,36 @@ def test_a_store_of_an_earlier_version_knows_no_photos(folder):
     Image.new("RGB", (64, 48), "green").save(folder / "photos" / "1.png")
     Image.new("RGB", (64, 48), "green").save(folder / "photos" / "0.png")
     assert changed(Store(folder / "store")) == {"1"}  # the other is of the earlier version
+
+
+def test_a_client_is_not_told_what_an_earlier_photo_showed(folder):
+    pytest.importorskip("mcp")
+    from scenegpi.serve.library import Library
+    from scenegpi.serve.mcp import CHANGED, Tools
+
+    tools = Tools(Library(folder / "store"))
+    said = {each["name"]: each["text"] for each in tools.search("man")["found"]}
+    assert said["1"] == CHANGED
+    assert "man" in said["0"]
+
+
+def test_a_studio_of_a_run_knows_the_photos_that_its_lines_were_predicted_from(folder):
+    from scenegpi.serve.library import Library
+
+    photos, lines = folder / "photos", []
+    for number in range(2):
+        graph = scene(number).replace(file=f"{number}.png")
+        digest = f"{photo_digest(photos / f'{number}.png')}.-.x"
+        lines.append(to_dict(graph) | {"source": f"{number}.png", "name": str(number), "digest": digest})
+    (folder / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    Image.new("RGB", (64, 48), "black").save(photos / "0.png")
+    library = Library(folder / "predictions.jsonl", photos)
+    try:
+        changed = {image: library.stored(image)[1] for image, *_ in library.called()}
+        assert sorted(changed.values()) == [False, True]
+        assert library.graph(next(image for image, wrong in changed.items() if wrong)) is None
+    finally:
+        library.close()
 
 
 def test_a_damaged_table_of_photos_is_one_line(folder):

@@ -40,12 +40,13 @@ def index(
     from scenegpi.data import open_dataset
     from scenegpi.store import Store
     from scenegpi.store.folder import Manifest, is_store
+    from scenegpi.store.runs import is_run
 
     path = data / LINES if format is None and (data / LINES).is_file() else data
     dataset = open_dataset(path, split, format=format, images=photos)
     graphs: Iterable[Indexed] = dataset
     folders = dataset.images.folders
-    if _is_run(dataset):
+    if is_run(dataset):
         known = Manifest.read(out).photos if is_store(out) else ()
         graphs, folders = _with_photos(dataset, photos, known)
     store = Store(out)
@@ -54,17 +55,6 @@ def index(
     say(f"{out}: {counted(added, 'image')} indexed{again}; {counted(len(store), 'image')} in all")
     if dataset.report.skipped:
         say(f"{counted(dataset.report.skipped, 'image')} left out; the first: {dataset.report.first_error}", error=True)
-
-
-def _is_run(dataset: Dataset) -> bool:
-    """Whether these are lines of `predict`: of its folder, of shards, or put together."""
-    from scenegpi.data.jsonl import JsonLines
-    from scenegpi.data.parquet import ParquetRows
-
-    rows = dataset.source
-    if not isinstance(rows, JsonLines | ParquetRows) or not len(dataset):
-        return False
-    return None not in rows.fields(int(dataset.rows[0]), "source", "name")
 
 
 def _with_photos(run: Dataset, given: Path | None, known: Iterable[str]) -> tuple[Iterable[Indexed], tuple[Path, ...]]:
@@ -145,18 +135,20 @@ def search(
         else:
             answer = place.search(str(query), limit)
         graphs = place.graphs(hit.image for hit in answer.hits)
+        changed = place.changed({hit.image: place.photo(hit) for hit in answer.hits})
         if out is not None and out.suffix.lower() != ".json":
             from scenegpi.store.contact_sheet import draw_hits
 
-            if changed := draw_hits(place, answer, out):
-                names = ", ".join(map(printable, changed))
-                say(f"drawn without boxes, as changed since `index`: {names}; predict and index again", error=True)
+            draw_hits(place, answer, out)
+    if changed:
+        names = ", ".join(printable(hit.file or hit.key) for hit in answer.hits if hit.image in changed)
+        say(f"shown without matches, as changed since `index`: {names}; predict and index again", error=True)
     if out is not None and out.suffix.lower() == ".json":
-        write_json(out, _as_json(graphs, answer))
+        write_json(out, _as_json(graphs, answer, changed))
     if json:
-        say_json(_as_json(graphs, answer))
+        say_json(_as_json(graphs, answer, changed))
     else:
-        _print(graphs, answer, ranked=graph is not None)
+        _print(graphs, answer, changed, ranked=graph is not None)
         if out is not None:
             say(f"{out}: written")
 
@@ -174,17 +166,20 @@ def _say_duplicates(store: Store, json: bool) -> None:
         say(f"  {', '.join(names)}")
 
 
-def _as_json(graphs: dict[int, SceneGraph], answer: Answer) -> dict[str, Any]:
-    """An answer in plain values, with the labels of the objects of each match."""
-    hits = [asdict(hit) for hit in answer.hits]
+def _as_json(graphs: dict[int, SceneGraph], answer: Answer, changed: set[int]) -> dict[str, Any]:
+    """An answer in plain values, with the labels of the objects of each match; an image whose photo has `changed` has
+    none."""
+    hits = [asdict(hit) | {"changed": hit.image in changed} for hit in answer.hits]
     for hit in hits:
+        if hit["changed"]:
+            hit["matches"] = []
         names = graphs[hit["image"]].names
         for match in hit["matches"]:
             match["labels"] = [None if i is None else names[i] for i in match["objects"]]
     return {"query": str(answer.query), "images": answer.images, "notes": answer.notes, "hits": hits}
 
 
-def _print(graphs: dict[int, SceneGraph], answer: Answer, ranked: bool) -> None:
+def _print(graphs: dict[int, SceneGraph], answer: Answer, changed: set[int], ranked: bool) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
@@ -201,8 +196,9 @@ def _print(graphs: dict[int, SceneGraph], answer: Answer, ranked: bool) -> None:
     table = Table("image", *(Column(name, justify="right") for name in ("score", "matches")), "best match")
     for hit in answer.hits:
         names = numbered(graphs[hit.image].names)  # the numbers of the pictures
-        objects = hit.matches[0].objects if hit.matches else ()
-        shown = ", ".join(names[i] for i in objects if i is not None)
-        row = (hit.file or hit.key, f"{hit.score:.3f}", f"{hit.count}" if hit.matches else "", shown)
+        matches = () if hit.image in changed else hit.matches
+        shown = ", ".join(names[i] for i in (matches[0].objects if matches else ()) if i is not None)
+        name = f"{'changed: ' if hit.image in changed else ''}{hit.file or hit.key}"
+        row = (name, f"{hit.score:.3f}", f"{hit.count}" if matches else "", shown)
         table.add_row(*(Text(printable(cell)) for cell in row))
     make_console().print(table)

@@ -22,6 +22,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.serve.schemas import ImageInfo
 from scenegpi.store import Hit, Store
 from scenegpi.store.folder import is_store
+from scenegpi.store.runs import with_digests
 from scenegpi.store.sql import Among
 from scenegpi.store.store import NoImageError
 from scenegpi.vision.photos import as_photo
@@ -65,7 +66,7 @@ class Library:
             dataset = open_dataset(path, images=photos)
             self._own = tempfile.TemporaryDirectory(prefix="scenegpi-")
             self.kind, self.store = "data", Store(Path(self._own.name) / "store", dataset.images.folders, seconds)
-            self.store.add(dataset)  # without reading the photos
+            self.store.add(with_digests(dataset))  # without reading the photos
         self.name = "" if path is None else path.name or path.resolve().name
         if self.dropped is not None and self.dropped.is_dir():
             self._add(_photo_files(self.dropped))

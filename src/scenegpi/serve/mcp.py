@@ -22,6 +22,7 @@ from scenegpi.serve.library import SIZES, Library, small_jpeg
 from scenegpi.serve.settings import Bounds
 
 MOST_HITS, MOST_TEXT = 50, 20_000
+CHANGED = "the photo was replaced after it was indexed; describe it anew"
 ABOUT = """Scene graphs of a collection of pictures: objects with boxes, and relations such as 'man riding horse'.
 Use `search` with short lines ('man on horse', 'red car', 'at least 3 person and no dog') to find pictures, `describe`
 to read one in words, `predict` for its graph as JSON, `open_picture` to look at it. Pictures are named by number or by
@@ -54,9 +55,10 @@ class Tools:
             raise DataError(self.library.name, "is not indexed: start the server with a store (`scenegpi index`)")
         answer = store.search(query, min(max(limit, 1), MOST_HITS))
         graphs = store.graphs([hit.image for hit in answer.hits])
+        changed = store.changed({hit.image: store.photo(hit) for hit in answer.hits})
         found = [
             {"picture": hit.image, "name": hit.key, "score": round(hit.score, 4)}
-            | {"text": graphs[hit.image].to_text(limit=300)}
+            | {"text": CHANGED if hit.image in changed else graphs[hit.image].to_text(limit=300)}
             for hit in answer.hits
         ]
         return {"understood": str(answer.query), "pictures": answer.images, "found": found, "notes": list(answer.notes)}
