@@ -19,6 +19,8 @@ from scenegpi.errors import DataError, GraphError, naming
 PART = ".scenegpi.part"
 """Suffix of files that are not written completely yet; no other program writes such names."""
 LOCK = ".scenegpi.lock"
+MANIFEST, MANIFEST_BEGINS = "manifest.jsonl", b'{"files":['
+"""The list of the files that we wrote into a folder (see `bulk.manifest`), and how it begins."""
 WEB = "is a web address, expected a file: nothing is downloaded"
 MAX_BYTES = 2**30
 MAX_FIGURES = 2**26

@@ -16,9 +16,10 @@ import pytest
 
 from commands.predict_cases import fine, lines, predictions, refused, scene, sources
 from scenegpi.bulk.journal import Journal
-from scenegpi.bulk.manifest import MANIFEST, Manifest
+from scenegpi.bulk.manifest import Manifest
 from scenegpi.bulk.run_folder import LINES, PredictionLog, Row
 from scenegpi.data import DataError
+from scenegpi.files import MANIFEST
 from scenegpi.locks import folder_lock
 
 

@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 from commands.predict_cases import call, fine, lines, photo, refused, scene, sources
 from models.model_cases import random_graphs, small_model
 from scenegpi.bulk.digests import image_digest
-from scenegpi.bulk.manifest import MANIFEST, Manifest, written_by_us
+from scenegpi.bulk.manifest import Manifest, written_by_us
 from scenegpi.bulk.run_folder import LINES
 from scenegpi.bulk.run_inputs import find_photos
 from scenegpi.cli import app
+from scenegpi.data import open_dataset
 from scenegpi.errors import DataError
-from scenegpi.files import LOCK
+from scenegpi.files import LOCK, MANIFEST
 from scenegpi.models import save_model
 from scenegpi.onnx.exported import kept_file
 from scenegpi.store import Store
@@ -325,6 +326,20 @@ def test_what_a_run_drew_is_no_photo_of_the_folder(desk):
         assert len(sources(desk / out)) == 1
     assert [each.name for each in find_photos(["in"]).photos] == ["a.jpg"]
     assert find_photos(["in"]).left_out == []
+
+
+def test_what_a_run_drew_is_no_photo_of_its_lines(desk):
+    """It has the photo's name, and boxes would be read from a drawing of boxes."""
+    fine("holiday.png", "--boxes", "boxes.jsonl", "--out", "out", *LAYOUT)
+    assert (desk / "out" / "holiday.png").exists()
+    run = open_dataset(desk / "out" / LINES)
+    assert run[0].file == "holiday.png"
+    assert run.image_path(0) is None
+    assert open_dataset(desk / "out" / LINES, images=desk).image_path(0) == desk / "holiday.png"
+    fine("--boxes", f"out/{LINES}", "--out", "again", *LAYOUT)
+    assert "photo" not in rows(desk / "again")[0]
+    (desk / "out" / MANIFEST).write_text('{"file": "holiday.png"}\n')  # another program's
+    assert run.image_path(0) == desk / "out" / "holiday.png"
 
 
 def test_links_that_lead_back_end(desk):

@@ -12,11 +12,9 @@ from pathlib import Path
 
 from scenegpi.bulk.journal import Journal, damage, read_rows
 from scenegpi.errors import DataError
-from scenegpi.files import open_file, writing
+from scenegpi.files import MANIFEST, MANIFEST_BEGINS, open_file, writing
 
-MANIFEST = "manifest.jsonl"
 SHARDS = "shards"
-BEGINS = b'{"files":['
 SHARD_FILE = re.compile(r"\d{6,}\.(jsonl|parquet|skipped\.txt)")
 
 
@@ -110,8 +108,8 @@ def written_by_us(folder: Path) -> set[str]:
 
 def _listed(path: Path) -> Iterator[str]:
     with open_file(path, empty=True) as handle:
-        begins = handle.read(len(BEGINS))
-    if not BEGINS.startswith(begins.rstrip(b"\0")):
+        begins = handle.read(len(MANIFEST_BEGINS))
+    if not MANIFEST_BEGINS.startswith(begins.rstrip(b"\0")):
         raise damage(path, 1, "not a manifest written by scenegpi")
     for number, row in read_rows(path):
         files = row.get("files")

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from scenegpi.bulk.digests import settings_digest
 from scenegpi.bulk.image_files import FORMATS, WHOLE, file_names, write_whole
 from scenegpi.bulk.journal import Journal
-from scenegpi.bulk.manifest import MANIFEST, Manifest
+from scenegpi.bulk.manifest import Manifest
 from scenegpi.bulk.run_inputs import Names
 from scenegpi.errors import DataError
-from scenegpi.files import read_object, tidy, whole_file, write_json, writing
+from scenegpi.files import MANIFEST, read_object, tidy, whole_file, write_json, writing
 from scenegpi.graph import SceneGraph
 from scenegpi.graph_json import from_dict, to_dict
 from scenegpi.locks import folder_lock

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from scenegpi.bulk.manifest import MANIFEST, written_by_us
+from scenegpi.bulk.manifest import written_by_us
 from scenegpi.bulk.pairing import called, pair
 from scenegpi.data import DataError, Dataset, open_dataset
 from scenegpi.data.coco_names import COCO_IDS, COCO_PLACES
 from scenegpi.data.images import SUFFIXES, photo_size
 from scenegpi.data.open import detect_format
 from scenegpi.errors import RowError
-from scenegpi.files import missing, reason
+from scenegpi.files import MANIFEST, missing, reason
 from scenegpi.graph import SceneGraph
 from scenegpi.prediction import Item, Prediction
 from scenegpi.prediction.inputs import resized

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from scenegpi.data.photo_files import photo_size
 from scenegpi.errors import DataError, Report
-from scenegpi.files import read_object
+from scenegpi.files import MANIFEST, MANIFEST_BEGINS, read_bytes, read_object
 from scenegpi.graph import SceneGraph
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".avif", ".heic", ".heif")
@@ -17,7 +19,7 @@ NOMINAL = 1024
 
 
 class ImageFolders:
-    """Finds photos by name in one or more folders; another suffix is accepted."""
+    """Finds photos by name in one or more folders; another suffix is accepted, but no picture that `predict` drew."""
 
     def __init__(self, folders: Iterable[Path | str] = ()) -> None:
         self.folders = tuple(Path(folder) for folder in folders)
@@ -41,7 +43,7 @@ class ImageFolders:
             known = exact.suffix.lower() in SUFFIXES
             others = (exact.with_suffix(suffix) for suffix in SUFFIXES) if known else ()
             for path in (exact, *appended, *others):
-                if os.path.isfile(path):  # unlike Path.is_file it never raises
+                if os.path.isfile(path) and not _is_drawing(path):  # unlike Path.is_file it never raises
                     return path
         return None
 
@@ -54,6 +56,23 @@ class ImageFolders:
         if os.path.isfile(path) and any(path.is_relative_to(os.path.abspath(folder)) for folder in self.folders):
             return path
         return next(filter(None, (self.find("/".join(path.parts[k:])) for k in range(1, len(path.parts)))), None)
+
+
+def _is_drawing(path: Path) -> bool:
+    """Whether a run drew this picture, by the list of files that it wrote; drawings have the names of their photos."""
+    try:
+        info = os.stat(path.parent / MANIFEST)
+        listed = _listed(path.parent / MANIFEST, info.st_mtime_ns, info.st_size)
+    except (OSError, DataError):
+        return False
+    return json.dumps(path.name, ensure_ascii=False).encode(errors="backslashreplace") in listed
+
+
+@lru_cache(maxsize=8)
+def _listed(manifest: Path, *_: int) -> bytes:
+    """The content of a manifest, which may be another program's: then nothing."""
+    listed = read_bytes(manifest)
+    return listed if listed.startswith(MANIFEST_BEGINS) else b""
 
 
 class Sizes:
