@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PIL import Image
 
 from scenegpi.data import DataError, open_dataset, validate
 from vg_files import dump
@@ -61,6 +62,16 @@ def test_yolo(tmp_path):
     assert (data[0].width, data[0].height, data[0].file) == (200, 100, "a.jpg")
     assert data.image_path(0) == photos / "a.jpg"
     assert len(data[1]) == 0
+
+
+def test_yolo_of_photos_whose_suffix_is_in_capitals(tmp_path):
+    """As cameras write it: the size of the photo makes pixels of fractions."""
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "DSC1.txt").write_text("0 0.5 0.5 0.5 0.5\n")
+    Image.new("RGB", (200, 100)).save(tmp_path / "DSC1.JPG", "JPEG")
+    data = open_dataset(tmp_path / "labels", names=["dog"], images=tmp_path)
+    assert data.image_path(0) == tmp_path / "DSC1.JPG"
+    assert (data[0].width, data[0].height, data[0].boxes.tolist()) == (200, 100, [[50, 25, 150, 75]])
 
 
 def test_yolo_root_with_splits(tmp_path):

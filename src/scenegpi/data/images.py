@@ -14,6 +14,7 @@ from scenegpi.files import MANIFEST, MANIFEST_BEGINS, read_bytes, read_object
 from scenegpi.graph import SceneGraph
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".avif", ".heic", ".heif")
+_WRITTEN = (*SUFFIXES, *map(str.upper, SUFFIXES))  # cameras write .JPG
 NOMINAL = 1024
 """Width and height of an image of unknown size."""
 
@@ -39,9 +40,9 @@ class ImageFolders:
             return None
         for folder in self.folders:
             exact = folder / name
-            appended = (folder / f"{name}{suffix}" for suffix in SUFFIXES)
+            appended = (folder / f"{name}{suffix}" for suffix in _WRITTEN)
             known = exact.suffix.lower() in SUFFIXES
-            others = (exact.with_suffix(suffix) for suffix in SUFFIXES) if known else ()
+            others = (exact.with_suffix(suffix) for suffix in _WRITTEN) if known else ()
             for path in (exact, *appended, *others):
                 if os.path.isfile(path) and not _is_drawing(path):  # unlike Path.is_file it never raises
                     return path
