@@ -17,7 +17,7 @@ from scenegpi.metrics import Protocol, scene_graph_recall
 from scenegpi.models import PRESETS, build_model
 from scenegpi.models.shipped import model_vocabulary
 from scenegpi.prediction import Item, default_model
-from scenegpi.prediction.inputs import boxes_graph
+from scenegpi.prediction.inputs import boxes_graph, check_given
 from scenegpi.prediction.options import FOUND_PLAIN
 from scenegpi.vision.detect import finished
 from scenegpi.vision.photos import EncodedPhoto, as_photo
@@ -208,6 +208,20 @@ def test_a_perfect_prediction_is_scored_perfectly(model):
         assert scene_graph_recall(found, truth, Protocol("predcls")).figures["R@100"] == 1
 
 
+def test_given_scores_that_are_no_probabilities_are_a_problem_of_their_image(model):
+    """Percent or logits of a file of boxes: relations had scores of thousands."""
+    good = random_graphs((3,), dist=False)[0]
+    given = [good.replace(scores=[0.5, 1.0, 0.0]), good.replace(scores=[0.5, 87, 1]), good.replace(scores=[0.5, 1, -3])]
+    dist = np.full((3, len(VOCABULARY.objects)), -1.0)
+    found = list(Predictor(model).stream([*given, good.replace(label_dist=dist)]))
+    assert [each.graph is not None for each in found] == [True, False, False, False]
+    assert [each.problem.partition(": ")[2] for each in found[1:]] == [
+        "scores[1]: 87 is not between 0 and 1",
+        "scores[2]: -3 is not between 0 and 1",
+        "label_dist[0]: a negative number",
+    ]
+
+
 def test_predicting_leaves_the_model_as_it_was():
     model = small_model("baseline").train()
     next(Predictor(model).stream(random_graphs((3,))))
@@ -370,7 +384,7 @@ def test_the_model_that_suits():
 def test_odd_arguments_are_named(given, field):
     words = Vocabulary(["man", "hat"], ["wearing"])
     with pytest.raises(GraphError, match=field):
-        boxes_graph([[0, 0, 9, 9], [2, 2, 5, 5]], words, **given)
+        check_given(boxes_graph([[0, 0, 9, 9], [2, 2, 5, 5]], words, **given))
 
 
 def test_a_photo_may_be_the_content_of_a_file_or_an_open_one(tmp_path):

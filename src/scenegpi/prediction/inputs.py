@@ -21,6 +21,8 @@ from scenegpi.prediction.options import PredictOptions
 from scenegpi.vision.photos import EncodedPhoto
 from scenegpi.vocabulary import Vocabulary
 
+ROUNDING = 1e-6
+
 
 @dataclass(frozen=True)
 class Item:
@@ -142,8 +144,6 @@ def boxes_graph(
         dist = numbers(label_dist, "label_dist").astype(np.float32)
         if dist.ndim != 2:
             raise GraphError(f"label_dist: shape {dist.shape}, expected (boxes, labels)")
-        if (dist < 0).any():
-            raise GraphError(f"label_dist[{np.argwhere(dist < 0)[0][0]}]: a negative number")
         best = dist.argmax(axis=1) if dist.size else np.zeros(len(dist), dtype=np.int32)
         return SceneGraph(boxes, best, vocabulary, label_dist=dist, **size)
     words = None if labels is None else label_list(labels)
@@ -156,10 +156,17 @@ def boxes_graph(
         if words is None and any(name.startswith("class ") for name in graph.vocabulary.objects):
             raise GraphError("labels: class numbers without names, which a model needs; give names=[...]")
         graph = graph if scores is None else graph.replace(scores=scores)
-    if graph.scores is not None and ((graph.scores < 0) | (graph.scores > 1)).any():
-        row = int(np.flatnonzero((graph.scores < 0) | (graph.scores > 1))[0])
-        raise GraphError(f"scores[{row}]: {graph.scores[row]:g} is not between 0 and 1")
     return graph
+
+
+def check_given(graph: SceneGraph) -> None:
+    """GraphError for scores and distributions of given boxes that are no probabilities, such as percent or logits."""
+    scores, dist = graph.scores, graph.label_dist
+    if scores is not None and ((scores < 0) | (scores > 1 + ROUNDING)).any():
+        row = int(np.flatnonzero((scores < 0) | (scores > 1 + ROUNDING))[0])
+        raise GraphError(f"scores[{row}]: {scores[row]:g} is not between 0 and 1")
+    if dist is not None and (dist < 0).any():
+        raise GraphError(f"label_dist[{np.argwhere(dist < 0)[0][0]}]: a negative number")
 
 
 def label_list(labels: Any) -> list[Any]:

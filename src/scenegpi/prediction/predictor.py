@@ -24,7 +24,7 @@ from scenegpi.graph import SceneGraph
 from scenegpi.prediction.decode import decode
 from scenegpi.prediction.evidence import add_pixels, evidence
 from scenegpi.prediction.finding import FinderSpec, check_finder, found_graph, load_finder
-from scenegpi.prediction.inputs import Item, ItemPhoto, boxes_graph, held_bytes, sized
+from scenegpi.prediction.inputs import Item, ItemPhoto, boxes_graph, check_given, held_bytes, sized
 from scenegpi.prediction.model import Backend, Model, Task, open_model
 from scenegpi.prediction.model_words import ModelWords
 from scenegpi.prediction.options import PredictOptions
@@ -223,6 +223,8 @@ class Predictor:
                 raise GraphError("no boxes and no photo")
             graph = self._found(photo.encoded)
             seen = graph.label_dist is not None
+        else:
+            check_given(graph)
         source = prediction.vocabulary = graph.vocabulary
         prediction.names.update(graph.names)
         graph = self._chosen(graph, prediction)
