@@ -69,6 +69,32 @@ def test_several_photos_scores_sizes_and_boxes_without_labels(tmp_path):
     assert bare.names == [NO_LABEL] * 2
 
 
+def test_no_boxes_are_lost_where_a_photo_is_named_twice_or_is_number_0(tmp_path):
+    twice = '{"a.jpg": [{"box": [1, 2, 3, 4], "label": "dog"}], "a.jpg": [{"box": [5, 2, 9, 4], "label": "cat"}]}'
+    with pytest.raises(DataError, match=r"key 'a.jpg' is duplicated"):
+        open_dataset(write(tmp_path, "a.json", twice))
+    rows = [{"image_id": k, "box": DOG, "label": "dog"} for k in (0, 1)]
+    assert [graph.file for graph in open_dataset(write(tmp_path, "b.json", rows))] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ([(640, 480), (640, 480)], (640, 480)),
+        ([(640, 480), (640, 400)], (None, None)),
+        ([(100, 200), (100, 200)], (None, None)),  # of the box, not of the image
+        ([("640px", 480), ("640px", 480)], (None, None)),
+    ],
+)
+def test_rows_may_tell_the_size_of_their_image(tmp_path, sizes, told):
+    """As in the CSV that TensorFlow's tools write."""
+    head = "filename,width,height,class,xmin,ymin,xmax,ymax"
+    rows = [f"a.jpg,{w},{h},{name},10,20,110,220" for (w, h), name in zip(sizes, ("dog", "cat"), strict=True)]
+    (graph,) = open_dataset(write(tmp_path, "a.csv", "\n".join([head, *rows])))
+    assert (graph.width, graph.height) == told
+    assert graph.names == ["dog", "cat"]
+
+
 def test_class_numbers_are_named(tmp_path):
     path = write(tmp_path, "a.csv", "x1,y1,x2,y2,class\n0,0,1,1,1\n")
     assert open_dataset(path, names=["cat", "dog"])[0].names == ["dog"]

@@ -5,6 +5,7 @@
     {"photo.jpg": [...], ...}, [{"file": "photo.jpg", "boxes": ...}, ...], or one such object per line
     file,x1,y1,x2,y2,label,score                               CSV; only the corners are needed
 
+Rows of boxes may tell the size of their image as width and height, the same in all of them.
 Each image is read as `detector_results.graph_of` reads a detector's answer.
 """
 
@@ -27,6 +28,7 @@ from scenegpi.vocabulary import Vocabulary
 
 MAX_BYTES = 2**26
 FILE_KEYS = ("file", "filename", "file_name", "image", "photo", "path", "image_id")
+SIDES = ("width", "height")
 HOLDERS = ("objects", "boxes")
 KEYS = ("box", "bbox", "x1", "xmin", *HOLDERS)
 OTHERS = ("scenegpi", "vocabulary", "categories", "category_id", "images", "annotations", "relations", "relationships")
@@ -68,7 +70,7 @@ def _graph(file: str | None, found: Any, names: Names | None) -> SceneGraph:
     size = {}
     if isinstance(found, Mapping):
         image = found.get("image")
-        size = {side: (image if isinstance(image, Mapping) else found).get(side) for side in ("width", "height")}
+        size = {side: (image if isinstance(image, Mapping) else found).get(side) for side in SIDES}
         if "boxes" not in found:
             found = next((found[key] for key in HOLDERS if key in found), found)
     if not isinstance(found, list | Mapping):
@@ -77,7 +79,16 @@ def _graph(file: str | None, found: Any, names: Names | None) -> SceneGraph:
     check_crowd(len(rows) if isinstance(rows, list) else 0)
     if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
         found = rows
-    return graph_of(found, names, file=file, **size)
+    graph = graph_of(found, names, file=file, **size)
+    return graph if graph.width or not isinstance(found, list) else _with_size(graph, found)
+
+
+def _with_size(graph: SceneGraph, rows: list[Any]) -> SceneGraph:
+    """The graph with the size that all rows tell, unless a box reaches beyond it: then it may be the box's."""
+    told: list[Any] = [[row.get(side) if isinstance(row, Mapping) else None for side in SIDES] for row in rows]
+    if not told or any(each != told[0] or type(side) is not int for each in told for side in each):
+        return graph
+    return graph if (graph.boxes[:, 2:] > told[0]).any() else graph.replace(width=told[0][0], height=told[0][1])
 
 
 def _images(path: Path) -> Iterator[tuple[str | None, Any]]:
@@ -88,7 +99,7 @@ def _images(path: Path) -> Iterator[tuple[str | None, Any]]:
     elif suffix in (".jsonl", ".ndjson"):
         yield from _grouped(_lines(path))
     else:
-        data = read_json(path, MAX_BYTES)
+        data = read_json(path, MAX_BYTES, unique=True)
         if isinstance(data, dict) and not any(key in data for key in HOLDERS):
             yield from ((str(name), rows) for name, rows in data.items())
         elif isinstance(data, list) and data and isinstance(data[0], dict):
@@ -111,7 +122,7 @@ def _grouped(rows: Iterable[Any]) -> Iterator[tuple[str | None, Any]]:
 def _file(row: Any) -> str | None:
     if not isinstance(row, Mapping):
         return None
-    name = next((row[key] for key in FILE_KEYS if row.get(key)), None)
+    name = next((row[key] for key in FILE_KEYS if row.get(key) not in (None, "", {})), None)
     if isinstance(name, Mapping):  # "image" as in the JSON form of a graph
         name = name.get("file")
     return None if name is None else str(name)
@@ -137,5 +148,5 @@ def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _cell(key: str, value: str) -> str | int:
-    """The cell's text; a class number becomes a number, which needs names."""
-    return int(value) if key in LABEL_KEYS and value.isdecimal() and len(value) < 10 else value
+    """The cell's text; a class number becomes a number, which needs names, and so does a size."""
+    return int(value) if key in (*LABEL_KEYS, *SIDES) and value.isdecimal() and len(value) < 10 else value
