@@ -224,6 +224,33 @@ def test_files_of_others_begin_pictures_and_agree(data, tmp_path):
     assert kappa([("on", "on")]) is None
 
 
+def test_files_of_others_begin_only_the_pictures_that_they_name(tmp_path):
+    """Not one of the same name in another folder, nor one called by the number of another; in pixels of these photos."""
+    for name in ("a/1.png", "b/1.png", "b/2.png", "7.png"):
+        path = tmp_path / "photos" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (200, 100)).save(path)
+
+    def file(*images: tuple[int, str]) -> bytes:
+        about = [{"id": k, "file_name": name, "width": 100, "height": 50} for k, name in images]
+        boxes = [{"id": k, "image_id": k, "category_id": 1, "bbox": [10, 20, 30, 10]} for k, _ in images]
+        words = [{"id": 1, "name": "dog"}]
+        return json.dumps({"images": about, "annotations": boxes, "categories": words}).encode()
+
+    with running({"path": tmp_path / "photos", "annotations": tmp_path / "notes"}) as (url, _):
+        numbers = {each["key"]: each["image"] for each in call(f"{url}/api/images")[1]["images"]}
+        status, said = send(f"{url}/api/import?name=x.json", file((7, "cat.png"), (3, "1.png"), (4, "x/2.png")))
+        assert (status, said["imported"], said["unknown"]) == (200, 1, 2)
+        assert set(call(f"{url}/api/annotations")[1]["statuses"]) == {"b/2.png"}
+        graph = call(f"{url}/api/annotations/{numbers['b/2.png']}")[1]["graph"]
+        assert (graph["image"]["width"], graph["objects"][0]["box"]) == (200, [20, 40, 80, 60])
+        said = send(f"{url}/api/agreement?name=x.json", file((4, "x/2.png")))[1]
+        assert said["objects"] == 1
+        status, said = send(f"{url}/api/import?name=x.json", file((1, "b/1.png"), (2, "c/7.png"), (3, "d/7.png")))
+        assert (status, said["detail"]) == (422, "x.json: two of its images are 7.png")
+        assert set(call(f"{url}/api/annotations")[1]["statuses"]) == {"b/2.png"}
+
+
 def test_a_thumbnail_follows_its_photo(tmp_path):
     """A browser asks again when the file has changed, so what it gets must be of the new file."""
     path = tmp_path / "a.jpg"

@@ -7,8 +7,8 @@ Studio's.
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +19,7 @@ from scenegpi.data.open import open_dataset
 from scenegpi.errors import DataError
 from scenegpi.evaluation.changes import compared, same_objects
 from scenegpi.graph import SceneGraph
+from scenegpi.prediction.inputs import resized
 from scenegpi.serve.annotating import Annotating, in_words
 from scenegpi.serve.problems import BODY, problems
 from scenegpi.serve.schemas import Strict
@@ -86,19 +87,22 @@ class Exchanging:
         used = [graph.vocabulary.predicates[p] for graph in graphs for p in graph.relations[:, 2].tolist()]
         names = self.annotating.add_new([label for graph in graphs for label in graph.names], used)
         words = self.annotating.vocabulary
-        about = self.library.about(keys)
-        states = {key: (in_words(graph, words).replace(**about[key]), unsure) for key, (graph, unsure) in new.items()}
-        self.annotations.begin(states, f"imported from {Path(name).name}")
+        about, sizes = self.library.about(keys), self.library.sizes(keys)
+        for number, key in keys.items():  # the file may be of photos of another size
+            graph, unsure = new[key]
+            new[key] = resized(in_words(graph, words), *sizes[number]).replace(**about[key]), unsure
+        self.annotations.begin(new, f"imported from {Path(name).name}")
         return Imported(imported=len(new), kept=known, unknown=unknown, **names)
 
     def _agree(self, data: bytes, name: str) -> Agreement:
         pictures = matched = objects = same = relations = 0
         predicates: list[tuple[str, str]] = []
-        for image, other in self._graphs(data, name):
+        for image, graph in self._graphs(data, name):
             state = None if image is None else self.annotations.states.get(image[1])
             if state is None or state.status == "rejected":
                 continue
             own, pictures = state.confirmed(), pictures + 1
+            other = resized(graph, own.width, own.height)
             place = same_objects(own, other)
             change = compared("", own, other)
             matched, objects = matched + 2 * len(place), objects + len(own) + len(other)
@@ -114,11 +118,11 @@ class Exchanging:
         return Agreement(pictures=pictures, kappa=kappa(predicates), pairs=len(predicates), **found)
 
     def _graphs(self, data: bytes, name: str) -> Iterator[tuple[tuple[int, str] | None, SceneGraph]]:
-        """Number and key of an image (None: unknown here), and its graph in the file; 422 if it can't be read."""
-        places: dict[str, tuple[int, str]] = {}
-        for number, key, file in self.library.called():
-            for called in (key, file or key, Path(file or key).name, Path(file or key).stem):
-                places.setdefault(called, (number, key))
+        """Number and key of an image (None: unknown here), and its graph in the file.
+
+        422 if the file can't be read, or if two of its images are the same one here.
+        """
+        find, seen = _finder(self.library.called()), set[tuple[int, str]]()
         suffix = Path(name).suffix.lower()
         with tempfile.TemporaryDirectory(prefix="scenegpi-") as folder:
             path = Path(folder) / f"file{suffix if suffix in ('.json', '.jsonl', '.csv') else '.json'}"
@@ -127,10 +131,40 @@ class Exchanging:
                 for graph in open_dataset(path):
                     if len(graph) > (most := self.annotating.boxes):
                         raise HTTPException(422, f"{len(graph)} boxes in one image, at most {most}")
-                    names = (graph.file, graph.image_id, Path(graph.file or "").name, Path(graph.file or "").stem)
-                    yield next((places[str(each)] for each in names if str(each) in places), None), graph
+                    image = find(graph)
+                    if image is not None and image in seen:
+                        raise HTTPException(422, f"{Path(name).name:.100}: two of its images are {image[1]}")
+                    seen |= set() if image is None else {image}
+                    yield image, graph
             except DataError as error:
                 raise HTTPException(422, f"{Path(name).name:.100}: {error.message}") from None
+
+
+def _finder(called: Iterable[tuple[int, str, str | None]]) -> Callable[[SceneGraph], tuple[int, str] | None]:
+    """Finds the number and key of the image that a graph names.
+
+    By its key or file; or by the last part of its file, with or without suffix, if no other image here has the same.
+    The id of a graph that has a file may be another tool's number: only a whole key is found by it.
+    """
+    whole: dict[str, tuple[int, str]] = {}
+    short: dict[str, set[tuple[int, str]]] = defaultdict(set)
+    for number, key, file in called:
+        for each in (key, file or key):
+            whole.setdefault(each, (number, key))
+            for part in (Path(each).name, Path(each).stem):
+                short[part].add((number, key))
+
+    def find(graph: SceneGraph) -> tuple[int, str] | None:
+        file, own = graph.file or "", "" if graph.image_id is None else str(graph.image_id)
+        for each in (file, own):
+            if each in whole:
+                return whole[each]
+        for part in (Path(file).name, Path(file).stem) if file else (own,):
+            if len(found := short.get(part, ())) == 1:
+                return next(iter(found))
+        return None
+
+    return find
 
 
 def _one_each(graph: SceneGraph) -> dict[tuple[int, int], str]:

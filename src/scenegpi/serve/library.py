@@ -9,7 +9,8 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ from typing import Any
 
 from scenegpi.data.images import SUFFIXES
 from scenegpi.data.open import detect_format, open_dataset
+from scenegpi.data.photo_files import photo_size
 from scenegpi.errors import DataError
 from scenegpi.graph import SceneGraph
 from scenegpi.serve.schemas import ImageInfo
@@ -148,6 +150,19 @@ class Library:
         for image, graph in graphs.items():
             key = keys[image]
             found[key] = {"image_id": key if graph.image_id is None else graph.image_id, "file": graph.file}
+        return found
+
+    def sizes(self, images: Collection[int]) -> dict[int, tuple[int | None, int | None]]:
+        """Width and height of some images by number: of their graph, or else their photo; None where neither tells."""
+        graphs = {} if self._stored is None else self._stored.graphs(images)
+        found: dict[int, tuple[int | None, int | None]] = {}
+        for image in images:
+            graph = graphs.get(image)
+            found[image] = (None, None) if graph is None else (graph.width, graph.height)
+            photo = None if None not in found[image] else self.photo(image, graph)
+            if photo is not None:
+                with suppress(DataError):
+                    found[image] = photo_size(photo)
         return found
 
     @property
