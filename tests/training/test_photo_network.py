@@ -29,7 +29,6 @@ from scenegpi.training.photo_batches import PhotoBatch, TrainingPhotos, jittered
 from scenegpi.training.photo_module import PhotoModule
 from scenegpi.training.photo_sets import LabelSets, own_photos
 from scenegpi.training.recipes import train_config
-from scenegpi.vision.config import FinderConfig
 from scenegpi.vision.efficientnet import packaged_network
 from training.coloured import write_scenes
 
@@ -140,7 +139,7 @@ def test_every_step_trains_where_it_is_told_to(data, tmp_path, monkeypatch):
     config = replace(settings(data), device="cuda")
     images = open_images(config.data, photos=True)
     some = images.train_photos[:4], images.train[:4]
-    photo_network.fit_photo_network(config, config.model.vision, images.vocabulary, *some, [], tmp_path)
+    photo_network.fit_photo_network(config, config.model.vision, images.vocabulary, *some, tmp_path)
     assert devices == {"half0": "cuda", "half1": "cuda", "whole": "cuda"}
 
 
@@ -169,15 +168,6 @@ def test_a_run_that_starts_from_a_photo_model_takes_its_network_and_trains_the_h
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert {path.name for path in (folder / "vision").iterdir() if path.is_dir()} == {"features", "half0", "half1"}
     assert stage_figures(folder)["temperature"] != 3.0  # that of the halves
-    larger = settings(data)
-    features = replace(larger.model.vision.features, photo_size=96)
-    vision = replace(larger.model.vision, features=features, finder=FinderConfig(photo_size=64, floor=0.01))
-    larger = replace(larger, start=start, model=replace(larger.model, vision=vision))
-    other = load_model(train(larger, tmp_path / "larger")).vision
-    assert other.config.features.photo_size == 96
-    assert other.config.finder.photo_size == 64
-    changed = [name for name, value in other.state_dict().items() if not torch.equal(before[name], value)]
-    assert changed == ["head.temperature"]
     wider = settings(data)
     wider = replace(wider, start=start, model=replace(wider.model, vision=replace(wider.model.vision, everyday=True)))
     with pytest.raises(DataError, match=r"model\.vision: its settings differ"):

@@ -15,7 +15,6 @@ from scenegpi.vision.config import FinderConfig, VisionConfig
 from scenegpi.vision.find import Finder, mirrored, reported, single
 from scenegpi.vision.finder import ANCHORS, KINDS, LEVELS, corners
 from scenegpi.vision.model import VisionModel
-from scenegpi.vision.photos import EncodedPhoto
 from scenegpi.vocabulary import Vocabulary
 from vision.vision_cases import TINY_EYES as TINY
 from vision.vision_cases import VOCABULARY, colour_scene
@@ -87,28 +86,6 @@ def test_names_of_found_boxes_are_those_of_the_label_predictor(vision, monkeypat
     found = Finder(vision, FinderConfig(floor=0.0, most=8)).detect(photo)
     given = graph.replace(boxes=found.boxes, labels=np.zeros(len(found), dtype=int))
     np.testing.assert_allclose(vision.label_dist(photo, given), found.label_dist, atol=1e-4)
-
-
-def test_boxes_may_be_sought_in_a_photo_of_another_size_than_names_are_read_from(vision, monkeypatch):
-    monkeypatch.setattr(find, "SAME", 2.0)
-    photo, graph = colour_scene(2)
-    config = FinderConfig(photo_size=64, floor=0.0, most=8, same_label=1.0)
-    large = VisionModel(
-        replace(TINY, features=replace(TINY.features, photo_size=96, mirror=False), finder=config), VOCABULARY
-    ).eval()
-    large.load_state_dict(vision.state_dict())
-    encoded = EncodedPhoto(photo)
-    found = Finder(large).detect_encoded(encoded)
-    alone = Finder(vision, replace(config, photo_size=0)).detect(photo)
-    order = box_iou(found.boxes, alone.boxes).argmax(1)  # scores contain names, so the order is another one
-    np.testing.assert_allclose(found.boxes, alone.boxes[order], atol=1e-2)
-    given = graph.replace(boxes=found.boxes, labels=np.zeros(len(found), dtype=int))
-    for picture in (photo, encoded):  # maps that were computed for another purpose are not mixed up
-        np.testing.assert_allclose(large.label_dist(picture, given), found.label_dist, atol=1e-4)
-    np.testing.assert_array_equal(Finder(large).detect_encoded(encoded).boxes, found.boxes)
-    assert np.abs(vision.label_dist(photo, given) - found.label_dist).max() > 1e-4
-    with pytest.raises(ValueError, match="photo_size: 100 is not a multiple of 32"):
-        FinderConfig(photo_size=100)
 
 
 def test_a_photo_and_its_mirror_image_are_named_alike(vision):

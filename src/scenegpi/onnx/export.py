@@ -80,13 +80,10 @@ def _file(program: Any, metadata: Mapping[str, str]) -> bytes:
 def _shapes(model: SceneModel) -> Shapes:
     """The names of all tensors that are named in a model's file."""
     labels, classes = len(model.vocabulary.objects), 1 + len(model.vocabulary.predicates)
-    vision = None if model.vision is None else model.vision.config
-    side = 0 if vision is None else vision.features.photo_size
-    sought = 0 if vision is None or vision.finder is None else vision.finder.photo_size
+    side = 0 if model.vision is None else model.vision.config.features.photo_size
     return {
         "image": ("height", "width", 3),
         "square": (3, side, side),
-        "sought": (3, sought, sought),
         "size": (2,),
         "seen": ("seen", 4),
         "named": ("seen", labels),

@@ -18,8 +18,6 @@ from scenegpi.models.build import SceneModel
 from scenegpi.models.calibration import tempered_edges
 from scenegpi.onnx.program import suppress, wire
 from scenegpi.vision.backbone import FeatureMap
-from scenegpi.vision.box_features import BoxFeatureExtractor
-from scenegpi.vision.config import BoxFeatureConfig
 from scenegpi.vision.find import Finder
 from scenegpi.vision.model import VisionModel
 from scenegpi.vision.network import PhotoNetwork
@@ -79,10 +77,8 @@ def photo(model: SceneModel, image: Tensor, boxes: Tensor) -> tuple[Tensor, ...]
 def find(model: SceneModel, image: Tensor) -> tuple[Tensor, ...]:
     """image (H, W, 3) bytes -> boxes (N, 4) in its pixels, the chance that there is an object (N,), as `layout`."""
     finder = _Finder(_vision(model))
-    names, boxes_at = finder.vision.config.features, finder.config.reads(finder.vision.config.features)
     maps, size, scale = _seen(finder.vision, image)
-    sought = maps if boxes_at == names else _maps(finder.vision, image, boxes_at, "sought")
-    boxes, sure, dist = finder.found(sought, maps, size, scale)
+    boxes, sure, dist = finder.found(maps, size, scale)
     boxes = wire(boxes, "boxes", _ROWS)
     return boxes, sure, *_related(model, boxes, wire(dist, "label_dist", _ROWS), size)
 
@@ -108,18 +104,12 @@ def _vision(model: SceneModel) -> VisionModel:
 
 def _seen(vision: VisionModel, image: Tensor) -> tuple[Sequence[FeatureMap], Tensor, Tensor]:
     """The maps of a photo (H, W, 3) in bytes, its width and height (2,), and its scale in the maps (2,)."""
-    features = vision.config.features
-    size = wire(torch._shape_as_tensor(image)[:2].flip(0).double(), "size")
-    return _maps(vision, image, features, "square"), size, features.photo_size / size
-
-
-def _maps(vision: VisionModel, image: Tensor, features: BoxFeatureConfig, name: str) -> Sequence[FeatureMap]:
-    """The maps of a photo (H, W, 3) in bytes, by way of a square of this name."""
-    side = features.photo_size
+    side = vision.config.features.photo_size
     picture = image.permute(2, 0, 1)[None].float()
     resized = torch.nn.functional.interpolate(picture, (side, side), mode="bilinear", antialias=True)
-    square = wire(resized[0].round().to(torch.uint8), name)
-    return BoxFeatureExtractor(features, vision.backbone).maps_of(square.float())
+    square = wire(resized[0].round().to(torch.uint8), "square")
+    size = wire(torch._shape_as_tensor(image)[:2].flip(0).double(), "size")
+    return vision.extractor.maps_of(square.float()), size, side / size
 
 
 def _named(vision: VisionModel, maps: Sequence[FeatureMap], boxes: Tensor, size: Tensor, scale: Tensor) -> Tensor:

@@ -22,7 +22,6 @@ from scenegpi.vision.photos import Photo, as_square, pixels_and_boxes
 from scenegpi.vocabulary import Vocabulary
 
 File = str | Path | bytes
-SQUARES = ("square", "sought")
 FEW_PAIRS = 1 << 11
 """Pairs per call: few enough that their values stay in a CPU's cache, which is faster."""
 
@@ -125,9 +124,8 @@ class OnnxModel:
 
 
 def _square(session: Session, photo: Photo) -> dict[str, Any]:
-    image = Image.fromarray(photo)
-    squares = {name: as_square(image, shape[1]) for name, shape in session.inputs.items() if name in SQUARES}
-    return squares | {"size": np.array(image.size, dtype=np.float64)}
+    size = np.array([photo.shape[1], photo.shape[0]], dtype=np.float64)
+    return {"square": as_square(Image.fromarray(photo), session.inputs["square"][1]), "size": size}
 
 
 def open_onnx(model: Any) -> OnnxModel:

@@ -12,16 +12,15 @@ from scenegpi.errors import DataError, first_line, require
 from scenegpi.files import read_bytes
 
 Form = Literal["layout", "photo", "find"]
-FORMS: dict[Form, str] = {"layout": "layout 1", "photo": "photo 3", "find": "find 5"}
+FORMS: dict[Form, str] = {"layout": "layout 1", "photo": "photo 3", "find": "find 4"}
 """The inputs of a file: boxes and labels; a photo and boxes; a photo. A number is raised whenever inputs, outputs,
 their meaning, or metadata change."""
 PARTS = {
     "layout": (("boxes", "sizes", "label_dist", "counts", "labels_given"), ("labels", "relations", "pairs")),
     "vision": (("square", "size", "seen"), ("named",)),
-    "finder": (("square", "sought", "size"), ("boxes", "sure", "label_dist")),
+    "finder": (("square", "size"), ("boxes", "sure", "label_dist")),
 }
-"""Inputs and outputs of the parts that can be extracted from a file that reads photos; `sought` is in files whose boxes
-are sought in a photo of another size. Its own Resize differs from
+"""Inputs and outputs of the parts that can be extracted from a file that reads photos. Its own Resize differs from
 Pillow's by a few of 255 levels; parts read a square that Pillow resized, so that their answers are those of torch."""
 MAX_FILE = 1 << 30
 SILENT = 4
@@ -108,10 +107,7 @@ def _part(data: bytes, part: str, where: str) -> bytes:
     import onnx
 
     try:
-        program = onnx.load_from_string(data)
-        made = {name for node in program.graph.node for name in node.output} | {x.name for x in program.graph.input}
-        inputs, outputs = PARTS[part]
-        found = onnx.utils.Extractor(program).extract_model([name for name in inputs if name in made], list(outputs))
+        found = onnx.utils.Extractor(onnx.load_from_string(data)).extract_model(*map(list, PARTS[part]))
         return bytes(found.SerializeToString())
     except Exception as error:  # from protobuf, onnx, or a file that only claims to be ours
         raise DataError(where, f"its parts cannot be extracted ({str(error)!r:.200})") from None

@@ -59,7 +59,7 @@ def fit_finder(vision: VisionModel, photos: Photos) -> FinderConfig:
 @torch.inference_mode()
 def _read(finder: Finder, path: Path, graph: SceneGraph) -> Candidates:
     photo = open_photo(path)
-    _, boxes, evidence = finder.looked(finder.vision.finder_maps(EncodedPhoto(photo), finder.config))
+    _, boxes, evidence = finder.looked(finder.vision.photo_maps(EncodedPhoto(photo))[0])
     boxes = boxes.double().cpu() * torch.tensor([photo.shape[1], photo.shape[0]] * 2)
     return boxes, evidence.cpu(), photo_boxes(graph, photo)
 

@@ -60,9 +60,8 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
         raise DataError(config.data.path, f"photos of {len(places)} training images were found (--photos)")
     vision = config.model.vision or VisionConfig()
     data = images.vocabulary, list(places.values()), [images.train[i] for i in places]
-    validation = [(p, g) for p, g in zip(images.validation_photos, images.validation, strict=True) if p is not None]
     if vision.features.finds:
-        fitted = fit_photo_network(config, vision, *data, validation, stage, shown)
+        fitted = fit_photo_network(config, vision, *data, stage, shown)
     elif first:
         cache, options = _cache(config, folder), config.fit
         fitted = fit_vision(vision, *data, cache, options=options, seed=config.seed, machine=config, shown=shown)
@@ -78,6 +77,7 @@ def fit_stage(config: TrainConfig, images: Images, folder: Path, shown: bool = F
     save_weights(fitted.model, stage / WEIGHTS)
     with whole_file(stage / HELD_OUT) as part:
         save_file({"label_dist": torch.from_numpy(np.concatenate(rows))}, part)
+    validation = [(p, g) for p, g in zip(images.validation_photos, images.validation, strict=True) if p is not None]
     if isinstance(fitted.model.backbone, PhotoNetwork) and validation:
         write_json(stage / FINDER, plain(fit_finder(fitted.model, validation)))
     figures = {"photos": len(readable), **fitted.figures}

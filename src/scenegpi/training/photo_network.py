@@ -115,7 +115,6 @@ def fit_photo_network(
     vocabulary: Vocabulary,
     photos: Sequence[Path],
     graphs: Sequence[SceneGraph],
-    validation: Sequence[tuple[Path, SceneGraph]],
     folder: Path,
     shown: bool = False,
 ) -> FittedVision:
@@ -123,8 +122,7 @@ def fit_photo_network(
 
     `folder` is the stage's. All processes call this.
     """
-    model = new_vision(vision, vocabulary, config.seed)
-    taken = started_vision(config.start, vision, vocabulary, validation)
+    model, taken = new_vision(vision, vocabulary, config.seed), started_vision(config.start, vision, vocabulary)
     data = open_annotations(model.labels.objects, model.names, graphs, config.photo.other)
     fold = folds_of(len(photos), HALVES, config.seed)
     states: list[dict[str, Tensor]] = []
@@ -138,7 +136,7 @@ def fit_photo_network(
         )
         states.append(half.state_dict())
         logits |= held_out_logits(half, others, photos, graphs, place / HELD_OUT, shown)
-    if taken is not None:  # it is calibrated: the temperature fitted here is that of the halves
+    if taken is not None:  # it is calibrated already: the temperature fitted here is that of the halves
         return replace(calibrated(half, graphs, logits), model=taken)
     model.load_state_dict({key: torch.stack([state[key].float() for state in states]).mean(0) for key in states[0]})
     every, place, seed = data.training(photos, graphs), folder / "whole", config.seed + HALVES
@@ -146,29 +144,16 @@ def fit_photo_network(
     return calibrated(model, graphs, logits)
 
 
-def started_vision(
-    start: str | None, wanted: VisionConfig, vocabulary: Vocabulary, validation: Sequence[tuple[Path, SceneGraph]]
-) -> VisionModel | None:
-    """The vision of the start model, if that is a photo model; its settings must be those of this run.
-
-    It may read photos of another size than in the start model, and is then calibrated anew.
-    """
+def started_vision(start: str | None, wanted: VisionConfig, vocabulary: Vocabulary) -> VisionModel | None:
+    """The vision of the start model, if that is a photo model; its settings must be those of this run."""
     if start is None or not vision_settings(start).get("finder"):
         return None
     model = load_model(start)
     if model.labels != vocabulary or model.vision is None:
         raise DataError(start, "is not a photo model of this data set's labels")
-    before = model.vision.config
-    features = replace(before.features, photo_size=wanted.features.photo_size, mirror=wanted.features.mirror)
-    if replace(before, features=features, finder=wanted.finder) != wanted:
+    if replace(model.vision.config, finder=wanted.finder) != wanted:
         raise DataError(start, "model.vision: its settings differ from this run's")
-    if features == before.features:
-        return model.vision
-    vision = VisionModel(wanted, vocabulary)
-    take_over(vision, model.vision)
-    if is_first_process():
-        calibrate_labels(vision, [path for path, _ in validation], [graph for _, graph in validation])
-    return vision
+    return model.vision
 
 
 def continue_network(config: TrainConfig, images: Images, folder: Path, shown: bool = False) -> None:
@@ -220,30 +205,22 @@ def calibrate_model(
     """Gives the model another vision (in place), calibrates its parts on photos that neither was trained on, and
     returns the label head's figures there. Without a readable photo nothing changes."""
     model.vision, model.config = vision, replace(model.config, vision=vision.config)
-    fitted = calibrate_labels(vision, photos, graphs)
-    if fitted is None:
-        return {}
-    labelled = [
-        graph.replace(label_dist=dist) for graph, dist in zip(graphs, fitted.held_out, strict=True) if dist is not None
-    ]
-    readable = [path for path, dist in zip(photos, fitted.held_out, strict=True) if dist is not None]
-    vision.config = replace(vision.config, finder=fit_finder(vision, list(zip(readable, labelled, strict=True))))
-    model.config = replace(model.config, vision=vision.config)
-    found = fit_calibration(model, labelled, "sgcls")
-    model.calibration = replace(model.calibration, sgcls=found)
-    return fitted.figures
-
-
-def calibrate_labels(vision: VisionModel, photos: Sequence[Path], graphs: Sequence[SceneGraph]) -> FittedVision | None:
-    """Fits the temperature of the label head (in place) to photos that it was not trained on; None if none can be
-    read."""
     logits: dict[int, Tensor] = {}
     for i, pair in enumerate(zip(photos, graphs, strict=True)):
         try:
             logits[i] = box_logits(vision, *pair)
         except DataError as error:
             report_unreadable(error)
-    return calibrated(vision, graphs, logits) if logits else None
+    if not logits:
+        return {}
+    pairs = [(photos[i], graphs[i]) for i in logits]
+    fitted = calibrated(vision, graphs, logits)
+    vision.config = replace(vision.config, finder=fit_finder(vision, pairs))
+    model.config = replace(model.config, vision=vision.config)
+    labelled = [graphs[i].replace(label_dist=fitted.held_out[i]) for i in logits]
+    found = fit_calibration(model, labelled, "sgcls")
+    model.calibration = replace(model.calibration, sgcls=found)
+    return fitted.figures
 
 
 def with_photos(photos: Sequence[Path | None], graphs: Sequence[SceneGraph]) -> tuple[list[Path], list[SceneGraph]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from scenegpi.options import bounded
@@ -38,7 +38,8 @@ class BoxFeatureConfig:
     surroundings: float = bounded(0.5, 0.0, 4.0)
 
     def __post_init__(self) -> None:
-        check_side(self.photo_size)
+        if self.photo_size % 32:
+            raise ValueError(f"photo_size: {self.photo_size} is not a multiple of 32")
         if self.backbone not in BACKBONES and not self.backbone.startswith(HF):
             raise ValueError(f"backbone: {self.backbone!r:.40} is not one of {', '.join(BACKBONES)}, hf:FOLDER")
 
@@ -67,8 +68,6 @@ class FinderConfig:
     """Which candidates a photo network reports as boxes.
 
     Args:
-        photo_size: side in pixels of the stretched photo in which boxes are sought, and in its mirror image; 0 means
-            what names are read from.
         weights: sigmoid(w_0 + w_1 x_1 + ...) is the chance that there is an object: x is the finder's logit of the
             likelier of two kinds of things (`scenegpi.vision.finder`), then with a second look its own, and the
             logarithm of the box's fraction of the photo. Missing ones are 0.
@@ -80,7 +79,6 @@ class FinderConfig:
         most: maximum number of boxes that are named.
     """
 
-    photo_size: int = bounded(0, 0, 1024)
     weights: tuple[float, ...] = (0.0, 1.0, 1.0)
     looked: int = bounded(100, 1, 400)
     floor: float = bounded(0.1, 0.0, 1.0)
@@ -92,17 +90,6 @@ class FinderConfig:
     def __post_init__(self) -> None:
         if len(self.weights) > 4:  # older settings had 6, one per kind, with another meaning
             raise ValueError(f"weights: {len(self.weights)} numbers, expected at most 4")
-        check_side(self.photo_size)
-
-    def reads(self, features: BoxFeatureConfig) -> BoxFeatureConfig:
-        """The settings of the maps in which boxes are sought, given those that names are read from."""
-        return replace(features, photo_size=self.photo_size, mirror=True) if self.photo_size else features
-
-
-def check_side(side: int) -> None:
-    """ValueError unless every backbone's maps fit a photo of this side."""
-    if side % 32:
-        raise ValueError(f"photo_size: {side} is not a multiple of 32")
 
 
 @dataclass(frozen=True)

@@ -87,21 +87,17 @@ class Finder:
             with one_thread():
                 extent = torch.tensor(size, dtype=torch.float64)
                 maps, scale = self.vision.photo_maps(encoded)
-                sought = self.vision.finder_maps(encoded, self.config)
-                boxes, chance, dist = self.found(sought, maps, extent, extent.new_tensor(scale))
+                boxes, chance, dist = self.found(maps, extent, extent.new_tensor(scale))
         finally:
             self.vision.train(training)
         found, sure, said = (each.numpy() for each in (boxes, chance.double(), dist))
         label = said.argmax(axis=1) if len(said) else np.zeros(0, dtype=np.int64)
         return Detections(found, label, sure * said[np.arange(len(said)), label], self.names, size, said, sure)
 
-    def found(
-        self, sought: Sequence[FeatureMap], maps: Sequence[FeatureMap], size: Tensor, scale: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def found(self, maps: Sequence[FeatureMap], size: Tensor, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Boxes ``(N, 4)`` in a photo of this width and height, best first, the chance that there is an object ``(N,)``
-        and P(name) ``(N, C)``: boxes from the maps `sought`, names from `maps`, which show it at this scale (2,).
-        """
-        read, moved_to, evidence = self.looked(sought)
+        and P(name) ``(N, C)``, from its maps, which show it at this scale (2,)."""
+        read, moved_to, evidence = self.looked(maps)
         read, boxes = (clipped(each.double().cpu() * size.repeat(2), size) for each in (read, moved_to))
         chance = self.chance(evidence).cpu()
         rows = self.chosen(boxes, chance)

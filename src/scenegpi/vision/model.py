@@ -29,7 +29,7 @@ from scenegpi.threads import one_thread
 from scenegpi.vision.backbone import FeatureMap, load_backbone
 from scenegpi.vision.box_features import BoxFeatureExtractor, PhotoMaps
 from scenegpi.vision.cache import cached_box_features
-from scenegpi.vision.config import FinderConfig, VisionConfig
+from scenegpi.vision.config import VisionConfig
 from scenegpi.vision.finder import FIND
 from scenegpi.vision.labels import LabelHead, box_geometry
 from scenegpi.vision.network import PhotoNetwork
@@ -108,17 +108,6 @@ class VisionModel(nn.Module):
         """The maps that boxes are read from, and the photo's scale in them; computed once for an encoded photo."""
         with one_thread():
             return photo.once(self, lambda: self.extractor.photo_maps(Image.fromarray(photo.pixels)))
-
-    @torch.no_grad()
-    def finder_maps(self, photo: EncodedPhoto, finder: FinderConfig) -> list[FeatureMap]:
-        """The maps in which boxes are sought; those of `photo_maps`, unless the finder reads another size."""
-        features = finder.reads(self.config.features)
-        if features == self.config.features:
-            return self.photo_maps(photo)[0]
-        extractor = BoxFeatureExtractor(features, self.backbone, self.head.mean.device)
-        with one_thread():
-            image = Image.fromarray(photo.pixels)
-            return photo.once(self, lambda: extractor.photo_maps(image)[0], features.photo_size)
 
     def add_labels(self, photo: Any, graph: SceneGraph) -> SceneGraph:
         """The graph with `label_dist` from the photo, everything else unchanged; its labels must be the model's."""

@@ -39,7 +39,7 @@ class EncodedPhoto:
 
     def __init__(self, pixels: Photo, size: tuple[int, int] | None = None, path: Path | None = None) -> None:
         self.pixels, self.size, self.path = pixels, size or (pixels.shape[1], pixels.shape[0]), path
-        self._computed: dict[tuple[int, int], tuple[object, Any]] = {}
+        self._computed: dict[int, tuple[object, Any]] = {}
 
     @classmethod
     def of(cls, image: Any) -> EncodedPhoto:
@@ -51,12 +51,11 @@ class EncodedPhoto:
         data = _file_bytes(image)
         return cls(as_photo(image)) if data is None else cls(*_opened(data))
 
-    def once(self, owner: object, compute: Callable[[], T], side: int = 0) -> T:
-        """The result of `compute`, computed once for each owner (a network, a detector) and size."""
-        key = id(owner), side
-        if key not in self._computed:
-            self._computed[key] = (owner, compute())  # the owner is kept alive, so that its id stays unique
-        found: T = self._computed[key][1]
+    def once(self, owner: object, compute: Callable[[], T]) -> T:
+        """The result of `compute`, computed once for each owner (a network, a detector)."""
+        if id(owner) not in self._computed:
+            self._computed[id(owner)] = (owner, compute())  # the owner is kept alive, so that its id stays unique
+        found: T = self._computed[id(owner)][1]
         return found
 
 
