@@ -14,7 +14,7 @@ from scenegpi import PredictOptions, Predictor, SceneGraph, Vocabulary, predict
 from scenegpi.data.detector_results import NO_LABEL, graph_of
 from scenegpi.errors import DataError, GraphError
 from scenegpi.metrics import Protocol, scene_graph_recall
-from scenegpi.models import PRESETS, build_model
+from scenegpi.models import PRESETS, build_model, save_model
 from scenegpi.models.shipped import model_vocabulary
 from scenegpi.prediction import Item, default_model
 from scenegpi.prediction.inputs import boxes_graph, check_given
@@ -226,6 +226,16 @@ def test_predicting_leaves_the_model_as_it_was():
     model = small_model("baseline").train()
     next(Predictor(model).stream(random_graphs((3,))))
     assert model.training
+
+
+def test_predict_reads_a_model_that_was_replaced(tmp_path, model):
+    """And another of the same relative path: only the same files are kept in memory."""
+    other = build_model(small(PRESETS["baseline"]), VOCABULARY).eval()
+    labels = list(VOCABULARY.objects[:3])
+    for each in (model, other):
+        save_model(each, tmp_path / "model", overwrite=True)
+        found = predict(boxes=BOXES, labels=labels, model=tmp_path / "model", min_relation=0.0)
+        assert found == Predictor(each)(boxes=BOXES, labels=labels, min_relation=0.0)
 
 
 def test_a_problem_is_of_its_image_alone(model, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -63,12 +64,20 @@ def predict(image: Any = None, boxes: Any = None, labels: Any = None, scores: An
             given = boxes_graph(boxes, Vocabulary(()), labels=words, scores=scores, names=how.get("names"))
         vocabulary = None if given is None else given.vocabulary
         model, _ = default_model(image is not None, vocabulary, given is not None and given.scores is not None)
-    return _predictor(str(model))(image, boxes, labels, scores, **how)
+    return _predictor(str(model), *_files(Path(model)))(image, boxes, labels, scores, **how)
 
 
 @lru_cache(maxsize=4)
-def _predictor(model: str) -> Predictor:
+def _predictor(model: str, *_: object) -> Predictor:
+    """The predictor of a model; with its files, as another model may take its place."""
     return Predictor(model)
+
+
+def _files(model: Path) -> Iterator[tuple[str, int, int, int]]:
+    """What tells the files of a model's folder, or of an ONNX file, from others; a shipped name has none."""
+    for file in sorted(model.iterdir()) if model.is_dir() else [model] if model.is_file() else []:
+        info = file.stat()
+        yield str(file.absolute()), info.st_mtime_ns, info.st_size, info.st_ino
 
 
 def _matched(labels: Vocabulary, name: str) -> int:
