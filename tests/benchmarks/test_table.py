@@ -62,7 +62,7 @@ def test_the_tables_come_from_what_is_stored(tmp_path, capsys):
     assert made["rows"]["baseline"] == {"seeds": [0, 1], "CPU seconds": 30}
     printed = capsys.readouterr().out
     assert "| gpi-linguistic | 2 |" in printed
-    assert "25.0 ±0.0" in printed
+    assert "25.0 [25.0, 25.0]" in printed
     assert "+5.0 [+5.0, +5.0]" in printed
 
 
