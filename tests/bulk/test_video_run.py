@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from commands import predict_cases
 from models.model_cases import VOCABULARY, random_graphs, small_model
 from scenegpi.bulk.run_folder import PredictionLog, Row
 from scenegpi.bulk.video_run import run_video
@@ -193,6 +194,13 @@ def test_a_thing_has_one_label_by_vote(video, setup):
         assert {one["thing"]: one["label"] for one in row["objects"]} == {0: "dog", 1: "man"}
         for relation in row["relations"]:
             assert relation["factors"][0] == row["objects"][relation["subject"]]["score"]
+
+
+def test_boxes_for_a_video_are_refused(tmp_path, video):
+    """They were ignored, and other boxes found."""
+    boxes = predict_cases.lines(tmp_path / "boxes.jsonl", predict_cases.scene(1))
+    assert "--boxes: not for a video" in predict_cases.refused(video, "--boxes", boxes, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_is_no_video(tmp_path, video):

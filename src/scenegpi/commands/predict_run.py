@@ -55,6 +55,8 @@ def start(
     finder = FinderSpec.of(boxes.detector, boxes.names if file is None else None, boxes.find)
     setup = replace(setup, finder=finder, folder=usable_folder(setup.folder))
     if (video := video_of(photos, every)) is not None:
+        if file is not None:
+            raise DataError("--boxes", "not for a video, in whose frames boxes are found; give its frames as photos")
         _predict_video(video, every or 1, limit, replace(setup, formats=_formats(formats, VIDEO_FORMATS)), engine)
         return
     found = find_photos(photos)
