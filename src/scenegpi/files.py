@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -53,6 +54,20 @@ def not_an_input(target: Path, *inputs: object) -> None:
             raise DataError(target, "is an input, and would be overwritten: choose another name")
 
 
+_noted: ContextVar[set[str] | None] = ContextVar("files_opened", default=None)
+
+
+@contextmanager
+def noting_files() -> Iterator[set[str]]:
+    """The absolute paths of the files that `open_file` opens meanwhile."""
+    names: set[str] = set()
+    token = _noted.set(names)
+    try:
+        yield names
+    finally:
+        _noted.reset(token)
+
+
 def open_file(path: str | Path, max_bytes: int | None = None, empty: bool = False) -> BinaryIO:
     """A regular file, opened to be read: at most `max_bytes`, and not empty unless it may be; DataError on all else.
 
@@ -75,6 +90,8 @@ def open_file(path: str | Path, max_bytes: int | None = None, empty: bool = Fals
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         said = reason(error) if isinstance(error, OSError) else str(error)
         raise DataError(path, WEB if is_web(path) else f"cannot be read ({said})") from None
+    if (names := _noted.get()) is not None:
+        names.add(os.path.abspath(path))
     return handle
 
 

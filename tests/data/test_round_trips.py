@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from data.layouts import coco_splits
 from scenegpi import SceneGraph, Vocabulary
 from scenegpi.cli import app
-from scenegpi.data import DataError, convert, open_dataset, statistics, write_jsonl
+from scenegpi.data import DataError, Dataset, convert, open_dataset, statistics, write_jsonl
 from scenegpi.data.export.data_sets import write_coco, write_visual_genome
 from strategies import VOCABULARY, graphs, small
 
@@ -185,3 +186,39 @@ def test_a_data_set_is_not_written_over_itself(tmp_path, to):
             with pytest.raises(DataError, match="is an input"):
                 convert(open_dataset(source).drop_empty(), name, to, overwrite=True)
     assert len(open_dataset(target)) == 2
+
+
+def test_no_file_that_a_data_set_is_read_from_is_overwritten(tmp_path):
+    """Of a folder, those beside the file that is named, and names and sizes; other files there may be replaced."""
+    boxes = [
+        SceneGraph([[0, 0, 4, 4]], [0], Vocabulary(["cat"], ["near"]), file="a.jpg", image_id=1, width=9, height=9)
+    ]
+    convert(boxes_of(tmp_path, boxes), tmp_path / "vg")
+    splits = coco_splits(tmp_path / "coco")
+    labels = tmp_path / "yolo" / "labels"
+    labels.mkdir(parents=True)
+    (labels / "a.txt").write_text("0 0.5 0.5 0.1 0.1\n")
+    (tmp_path / "names.txt").write_text("cat\n")
+    (tmp_path / "sizes.json").write_text('{"a.jpg": [9, 9]}')
+    yolo = open_dataset(labels, names=tmp_path / "names.txt", sizes=tmp_path / "sizes.json")
+    read = {
+        open_dataset(tmp_path / "vg" / "VG-SGG.h5"): ["vg/VG-SGG-dicts.json", "vg/image_data.json"],
+        open_dataset(splits): [str(file.relative_to(tmp_path)) for file in splits.rglob("*.json")],
+        yolo: ["yolo/labels/a.txt", "names.txt", "sizes.json"],
+    }
+    for dataset, files in read.items():
+        assert files
+        for file in files:
+            before = (tmp_path / file).read_bytes()
+            with pytest.raises(DataError, match=f"{Path(file).name}: is an input"):
+                convert(dataset, tmp_path / file, "coco", overwrite=True)
+            assert (tmp_path / file).read_bytes() == before
+    with pytest.raises(DataError, match="train: is an input"):
+        convert(open_dataset(splits), splits / "train", "visual-genome", overwrite=True)
+    for _ in range(2):
+        assert convert(yolo, labels / "out.json", overwrite=True) == 1
+
+
+def boxes_of(folder: Path, graphs_: list[SceneGraph]) -> Dataset:
+    write_jsonl(folder / "a.jsonl", graphs_)
+    return open_dataset(folder / "a.jsonl")

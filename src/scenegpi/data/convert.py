@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -58,8 +59,11 @@ def convert(
         raise DataError(target, f"the name does not tell the format; expected one of {', '.join(WRITERS)}")
     if not len(dataset):
         raise DataError(dataset.path, "no images to write")
-    folder = dataset.path if dataset.path.is_dir() else dataset.path.parent
-    not_an_input(target, dataset.path, folder if target.is_dir() else None)
+    if target.is_dir():
+        folder = dataset.path if dataset.path.is_dir() else dataset.path.parent
+        not_an_input(target, folder, *{os.path.dirname(file) for file in dataset.files})
+    else:
+        not_an_input(target, dataset.path, *dataset.files)
     lost: Counter[str] = Counter()
     count = _write(dataset, _noted(watch(dataset), CANNOT_HOLD.get(to, ()), lost), target, to, overwrite, prefix)
     if lost:

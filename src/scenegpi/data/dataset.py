@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, SupportsIndex, cast, overload
 
@@ -42,6 +42,7 @@ class Dataset(Sequence[SceneGraph]):
         report: the defects found on opening.
         images: the folders of the photos.
         rows: which of the source's images, in which order; None means all.
+        files: absolute paths of all files that the data set is read from.
     """
 
     def __init__(
@@ -52,12 +53,14 @@ class Dataset(Sequence[SceneGraph]):
         report: Report,
         images: ImageFolders | None = None,
         rows: NDArray[np.int64] | None = None,
+        files: Iterable[str] = (),
     ) -> None:
         self.source = source
         self.path = path
         self.format = format
         self.report = report
         self.images = images or ImageFolders()
+        self.files = tuple(files)
         self.rows = np.arange(len(source), dtype=np.int64) if rows is None else rows
         self._codes: NDArray[np.int8] | None = None
         self._sample_seed: int | None = None

@@ -33,7 +33,7 @@ from scenegpi.data.visual_genome_raw import read_visual_genome_raw
 from scenegpi.data.vrd import read_vrd
 from scenegpi.data.yolo import label_folders, read_yolo
 from scenegpi.errors import DataError, Report
-from scenegpi.files import check_file, missing, reading
+from scenegpi.files import check_file, missing, noting_files, reading
 from scenegpi.vocabulary import Vocabulary
 
 FORMATS = {
@@ -121,10 +121,11 @@ def open_dataset(
         raise DataError(path, f"format {format!r}: expected one of {', '.join(FORMATS)}")
     report = Report(str(path), strict)
     folders = ImageFolders.beside(path if path.is_dir() else path.parent, images)
-    source = _read(path, format, report, folders, names, Path(sizes) if sizes else None, vocabulary, trust)
+    with noting_files() as read:
+        source = _read(path, format, report, folders, names, Path(sizes) if sizes else None, vocabulary, trust)
     if report.skipped:
         log.warning("%d images left out, the first because of %s", report.skipped, report.first_error)
-    dataset = Dataset(source, path, format, report, folders)
+    dataset = Dataset(source, path, format, report, folders, files=read)
     if split is not None:
         dataset = dataset.split(split, validation, validation_seed)
     elif validation:
