@@ -51,6 +51,19 @@ def test_a_table_json_and_a_contact_sheet(place):
     assert json.loads((place / "found.json").read_text())["query"] == "person on *"
 
 
+def test_no_file_of_a_store_is_overwritten(place):
+    store = place / "store"
+    before = {file: file.read_bytes() for file in store.iterdir() if file.is_file()}
+    assert len(before) > 5
+    for words in (["person on *"], ["--duplicates"]):
+        done = CliRunner().invoke(app, ["search", str(store), *words, "--out", str(store / "store.json")])
+        assert str(done.exception).endswith("store.json: is an input, and would be overwritten: choose another name")
+    for file in (store / "store.json", store / "images-000001.parquet"):
+        done = CliRunner().invoke(app, ["data", "convert", str(store), str(file), "--to", "coco", "--force"])
+        assert f"{file.name}: is an input" in str(done.exception)
+    assert {file: file.read_bytes() for file in before} == before
+
+
 def test_results_have_the_names_and_numbers_of_the_pictures(tmp_path):
     vocabulary = Vocabulary(["men", "short", "shirt"], ["wearing"])
     boxes = [[0, 0, 9, 9], [1, 4, 8, 9], [20, 0, 29, 9], [21, 4, 28, 9]]

@@ -117,9 +117,10 @@ def search(
 ) -> None:
     """Find pictures by their relations: triples joined by "and", ?variables, * for anything, counts, "without"."""
     from scenegpi.store import Answer, Query, Store
+    from scenegpi.store.folder import MANIFEST
 
     if out is not None:
-        not_an_input(out, graph)
+        not_an_input(out, graph, store / MANIFEST)
     if not duplicates and (query is None) == (graph is None):
         raise DataError("search", 'give a query, for example "person riding horse", or a graph with --graph')
     place = Store(store, [photos] if photos else [])

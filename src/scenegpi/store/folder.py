@@ -95,6 +95,11 @@ def part_path(folder: Path, table: str, part: int) -> Path:
     return folder / f"{table}-{part:06}.parquet"
 
 
+def store_files(folder: Path, manifest: Manifest) -> list[Path]:
+    """The files of a store: its description, and all tables of the parts in use."""
+    return [folder / MANIFEST, *(part_path(folder, table, part) for table in TABLES for part in manifest.parts)]
+
+
 @contextmanager
 def in_use(folder: Path, alone: bool = False) -> Iterator[bool]:
     """A lock held while parts are read (shared) or removed (`alone`); yields whether it is held.

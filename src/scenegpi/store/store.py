@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -19,7 +20,7 @@ from scenegpi.files import parse_json
 from scenegpi.graph import SceneGraph
 from scenegpi.metrics.alignment import Alignment
 from scenegpi.store.change import Indexed, add_part
-from scenegpi.store.folder import MANIFEST
+from scenegpi.store.folder import MANIFEST, store_files
 from scenegpi.store.parse import parse_query
 from scenegpi.store.query import Query, QueryError
 from scenegpi.store.snapshots import Snapshots, Stop
@@ -201,7 +202,8 @@ class Store(Snapshots):
                 for image in some:
                     builder.append(align(found[image]))
             folders = ImageFolders(self._given or self._opened.manifest.photos)
-        return Dataset(builder, self.folder, "store", report, folders)
+            files = map(os.path.abspath, store_files(self.folder, self._opened.manifest))
+        return Dataset(builder, self.folder, "store", report, folders, files=files)
 
     def key(self, image: int) -> str:
         """The key of an image; NoImageError for an unknown number."""
