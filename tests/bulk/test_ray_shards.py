@@ -334,6 +334,26 @@ def test_shards_that_are_done(data, tmp_path):
     assert not shards.is_done(3)
 
 
+def test_a_shard_with_skipped_photos_is_done_again(data, tmp_path):
+    """As without ray: the photo is named by each run, until it can be read."""
+    paths = [photo(tmp_path / f"{k}.jpg", 320, 240) for k in range(3)]
+    paths[1].write_bytes(b"no photo")
+    setup = Setup("vg150-photo", None, PredictOptions(), tmp_path / "out", ())
+    shards = Shards(Inputs(paths, None), setup, "jsonl", 2, "s")
+    actor, skipped = ShardActor(shards), shards.folder / "000000.skipped.txt"
+    assert (actor.shard(1).predicted, actor.shard(0).predicted) == (1, 1)
+    for _ in range(2):
+        summary = Summary()
+        assert list(shards.waiting(summary, lambda _: None)) == [0]
+        assert summary.resumed == 1
+        assert [line.partition(": ")[0] for line in actor.shard(0).skipped] == [str(paths[1])]
+        assert skipped.exists()
+    photo(paths[1], 320, 240)
+    assert actor.shard(0).predicted == 2
+    assert not list(shards.waiting(Summary(), lambda _: None))
+    assert not skipped.exists()
+
+
 def test_an_error_of_an_actor_is_said_as_without_ray(data, cluster, tmp_path, monkeypatch, capfd):
     class Full(ShardActor):
         def shard(self, k: int) -> Summary:
@@ -368,7 +388,6 @@ def test_photos_in_a_table_are_predicted_as_their_files_are(form, tmp_path):
     summary = ShardActor(shards).shard(0)
     assert (summary.predicted, len(summary.skipped)) == (3, 1)
     assert summary.skipped[0].startswith("3.jpg: ")
-    assert shards.is_done(0)
     predictor = Predictor("vg150-photo")
     for path, line in zip(paths, shards.file(0).read_text().splitlines(), strict=True):
         row, graph = json.loads(line), predictor(path)

@@ -2,8 +2,9 @@
 
 A shard is a number of consecutive images. An actor holds one predictor; it reads the images of a shard, predicts them
 and writes one file, whole or not at all: `shards/000012.jsonl` (or `.parquet`), pictures and exports in
-`shards/000012/`, and `shards/000012.skipped.txt` where images were skipped. A shard whose file is whole is done. So
-nothing is lost or done twice when an actor, a machine or the whole run is killed; ray restarts lost actors.
+`shards/000012/`, and `shards/000012.skipped.txt` where images were skipped. A shard whose file holds all its images is
+done. So nothing is lost or done twice when an actor, a machine or the whole run is killed; ray restarts lost actors. A
+shard with skipped images is done again by the next run, which names them or finds them mended.
 """
 
 from __future__ import annotations
@@ -138,15 +139,13 @@ class Shards:
         return k * self.size, min((k + 1) * self.size, len(self.inputs))
 
     def is_done(self, k: int) -> bool:
-        """Whether the file of a shard holds all its images except skipped ones, and its photos have not changed."""
+        """Whether the file of a shard holds all its images, none skipped, and its photos have not changed."""
         file, (start, stop) = self.file(k), self.place(k)
         if not file.exists():
             return False
-        skipped = file.with_suffix(".skipped.txt")
-        missing = len(skipped.read_bytes().splitlines()) if skipped.exists() else 0
         try:
             same = list(map(_same_photo, _lines(file)))
-            return len(same) + missing == stop - start and all(same)
+            return len(same) == stop - start and all(same)
         except (ValueError, KeyError, TypeError, OSError):  # not our file, or damaged
             return False
 
