@@ -203,6 +203,13 @@ def test_boxes_for_a_video_are_refused(tmp_path, video):
     assert not (tmp_path / "out").exists()
 
 
+def test_several_processes_for_a_video_are_refused(tmp_path, video):
+    for words, option in ((["--jobs", 2], "--jobs"), (["--engine", "ray"], "--engine ray")):
+        message = predict_cases.refused(video, *words, "--out", tmp_path / "out")
+        assert message == f"{option}: not for a video, whose frames are followed in one process"
+    assert not (tmp_path / "out").exists()
+
+
 def test_what_is_no_video(tmp_path, video):
     (tmp_path / "text.mp4").write_text("no video at all")
     (tmp_path / "empty").mkdir()

@@ -47,6 +47,17 @@ def test_what_does_not_go_together(tmp_path):
         assert isinstance(CliRunner().invoke(app, ["eval", *words]).exception, error), words
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--photos", "."), ("--detector", "finder"), ("--limit", "1"), ("--informative", "0.5"), ("--device", "cuda")],
+)
+def test_options_that_run_a_model_are_refused_for_a_file(option, value):
+    """They had no effect on the figures of a file."""
+    words = ["eval", "predictions.jsonl", "--data", "truth.jsonl", "--task", "sgdet", option, value]
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, f"{option} needs --model" in done.output) == (2, True), done.output
+
+
 def test_names_in_another_order_are_the_same_data(tmp_path):
     """The figures of a data set don't depend on how it numbers its classes and predicates."""
     model = small_model("gpi-neighbour-attention")

@@ -197,6 +197,14 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
     assert message.count("pip install 'scenegpi[detect]'") == 1
 
 
+def test_options_of_boxes_need_boxes(tmp_path):
+    for option, value in (("--format", "yolo"), ("--photos", tmp_path), ("--sizes", tmp_path / "sizes.json")):
+        message = refused(photo(tmp_path / "a.jpg"), option, value)
+        assert message == f"{option}: is about given boxes: needs --boxes FILE"
+    table = lines(tmp_path / "boxes.jsonl", scene(1))
+    fine(table, "--format", "jsonl", "--photos", tmp_path, "--out", tmp_path / "out")  # boxes without --boxes
+
+
 def test_a_photo_alone_is_enough(tmp_path):
     text = fine(photo(tmp_path / "a.jpg"), "--out", tmp_path / "out", "--formats", "none")
     assert "using vg150-photo: uses the photo; boxes by finder" in text

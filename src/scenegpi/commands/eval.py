@@ -102,6 +102,11 @@ def eval_command(
         raise typer.BadParameter("give a file of predictions, or a model with --model")
     if model is not None and detector is not None and task != "sgdet":
         raise typer.BadParameter("--detector needs --task sgdet: in the other tasks, boxes are given")
+    if model is None:
+        running = {"photos": photos, "detector": detector, "limit": limit, "informative": informative}
+        unused = next((name for name, value in running.items() if value), "device" if device != "cpu" else None)
+        if unused is not None:
+            raise typer.BadParameter(f"--{unused} needs --model: a file of predictions is scored as it is")
     file = Path(model or "") if predictions is None else predictions
     if json_file is not None:
         not_an_input(json_file, predictions, data, against, train)

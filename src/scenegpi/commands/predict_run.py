@@ -52,11 +52,19 @@ def start(
         raise DataError("predict", "give either --boxes or --detector")
     if file is None and len(photos) == 1 and Path(photos[0]).suffix.lower() in TABLES:
         photos, file = [], Path(photos[0])
+    if file is None:
+        about = {"format": boxes.format, "photos": boxes.photos, "sizes": boxes.sizes}
+        unused = next((name for name, value in about.items() if value is not None), None)
+        if unused is not None:
+            raise DataError(f"--{unused}", "is about given boxes: needs --boxes FILE")
     finder = FinderSpec.of(boxes.detector, boxes.names if file is None else None, boxes.find)
     setup = replace(setup, finder=finder, folder=usable_folder(setup.folder))
     if (video := video_of(photos, every)) is not None:
         if file is not None:
             raise DataError("--boxes", "not for a video, in whose frames boxes are found; give its frames as photos")
+        if engine.kind == "ray" or engine.jobs > 1:
+            option = "--engine ray" if engine.kind == "ray" else "--jobs"
+            raise DataError(option, "not for a video, whose frames are followed in one process")
         _predict_video(video, every or 1, limit, replace(setup, formats=_formats(formats, VIDEO_FORMATS)), engine)
         return
     found = find_photos(photos)
