@@ -168,6 +168,7 @@ def test_a_run_that_starts_from_a_photo_model_takes_its_network_and_trains_the_h
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert {path.name for path in (folder / "vision").iterdir() if path.is_dir()} == {"features", "half0", "half1"}
     assert stage_figures(folder)["temperature"] != 3.0  # that of the halves
+    assert read_object(folder / "model" / "config.json")["training"]["baseline"] == "start"  # without its path
     wider = settings(data)
     wider = replace(wider, start=start, model=replace(wider.model, vision=replace(wider.model.vision, everyday=True)))
     with pytest.raises(DataError, match=r"model\.vision: its settings differ"):

@@ -144,7 +144,7 @@ def _record(run: Run) -> dict[str, Any]:
     record |= {"seed": config.seed, "training images": len(images.train), "validation images": len(images.validation)}
     if figures is not None:
         record["label predictor, held out"] = listed(figures)
-    record["baseline"] = config.start or plain(config.baseline)
+    record["baseline"] = Path(config.start).name if config.start else plain(config.baseline)
     if config.model.two_stages:
         record["context"] = plain(config.context)
     return record
