@@ -42,7 +42,8 @@ def stepped(module: torch.nn.Module, loss: torch.Tensor, optimiser: torch.optim.
 
 
 def test_a_model_predicts_is_scored_and_trained():
-    here, there = (small_model("gpi-feature-attention") for _ in range(2))
+    still = {"dropout": 0.0, "input_dropout": 0.0}  # each kind of device draws its own
+    here, there = (small_model("gpi-feature-attention", **still) for _ in range(2))
     moved(there)
     options = train_config({"preset": "baseline", "data": {"path": "x"}}).baseline.loss
     for a, b in zip(predict_graphs(here, GRAPHS), scored(there, GRAPHS, "predcls"), strict=True):
@@ -51,7 +52,6 @@ def test_a_model_predicts_is_scored_and_trained():
     losses, weights = [], []
     for model, where in ((here, "cpu"), (there, OTHER)):
         batch = SceneBatch.of(GRAPHS).to(where)
-        torch.manual_seed(0)  # of dropout
         losses.append(scene_loss(model.train()(batch), batch, options).sum())
         weights.append(stepped(model, losses[-1], torch.optim.SGD(model.parameters(), 0.1)))
     assert isinstance(losses[1], Elsewhere)

@@ -103,10 +103,7 @@ def eval_command(
     if model is not None and detector is not None and task != "sgdet":
         raise typer.BadParameter("--detector needs --task sgdet: in the other tasks, boxes are given")
     if model is None:
-        running = {"photos": photos, "detector": detector, "limit": limit, "informative": informative}
-        unused = next((name for name, value in running.items() if value), "device" if device != "cpu" else None)
-        if unused is not None:
-            raise typer.BadParameter(f"--{unused} needs --model: a file of predictions is scored as it is")
+        _check_unused(photos=photos, detector=detector, limit=limit, informative=informative, device=device != "cpu")
     file = Path(model or "") if predictions is None else predictions
     if json_file is not None:
         not_an_input(json_file, predictions, data, against, train)
@@ -133,6 +130,12 @@ def eval_command(
     _print(result, differences, against, published)
     if json_file is not None:
         say(f"Wrote {json_file}")
+
+
+def _check_unused(**options: Any) -> None:
+    unused = next((name for name, value in options.items() if value), None)
+    if unused is not None:
+        raise typer.BadParameter(f"--{unused} needs --model: a file of predictions is scored as it is")
 
 
 def _protocol(*rules: Any, **more: Any) -> Protocol:
