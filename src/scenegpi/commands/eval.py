@@ -100,10 +100,8 @@ def eval_command(
 
     if (predictions is None) == (model is None):
         raise typer.BadParameter("give a file of predictions, or a model with --model")
-    if model is not None and detector is not None and task != "sgdet":
-        raise typer.BadParameter("--detector needs --task sgdet: in the other tasks, boxes are given")
-    if model is None:
-        _check_unused(photos=photos, detector=detector, limit=limit, informative=informative, device=device != "cpu")
+    running = {"photos": photos, "limit": limit, "informative": informative, "device": device != "cpu"}
+    _check_unused(model, task, detector=detector, **running)
     file = Path(model or "") if predictions is None else predictions
     if json_file is not None:
         not_an_input(json_file, predictions, data, against, train)
@@ -132,10 +130,12 @@ def eval_command(
         say(f"Wrote {json_file}")
 
 
-def _check_unused(**options: Any) -> None:
+def _check_unused(model: str | None, task: Task, **options: Any) -> None:
     unused = next((name for name, value in options.items() if value), None)
-    if unused is not None:
+    if model is None and unused is not None:
         raise typer.BadParameter(f"--{unused} needs --model: a file of predictions is scored as it is")
+    if options["detector"] is not None and task != "sgdet":
+        raise typer.BadParameter("--detector needs --task sgdet: in the other tasks, boxes are given")
 
 
 def _protocol(*rules: Any, **more: Any) -> Protocol:
